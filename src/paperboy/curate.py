@@ -1,0 +1,131 @@
+"""The functional core: which papers a list gets, in what order, and how the counts add up.
+
+Everything here is a pure function of its arguments: no I/O, no clock.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from paperboy.models import Became, Counts, Entry, MailingList, Paper, Score
+
+# Letters that Unicode does not take apart into a base and an accent.
+_PLAIN_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "’": "'", "‐": "-", "‑": "-"}
+)
+
+
+def name_key(name: str) -> str:
+    """The form in which two spellings of one name are equal: without case, accents and stray white space.
+
+    Initials are not expanded: "Y. Bengio" stays another key than "Yoshua Bengio".
+    """
+    parts = unicodedata.normalize("NFKD", name.casefold().translate(_PLAIN_LETTERS))
+    bare = "".join(char for char in parts if not unicodedata.combining(char))
+    return " ".join(bare.split())
+
+
+def matched_author(paper: Paper, followed: Iterable[str]) -> str | None:
+    """The first followed name, as the list spells it, that is among the paper's authors."""
+    authors = {name_key(author) for author in paper.authors}
+    return next((name for name in followed if name_key(name) in authors), None)
+
+
+def in_categories(mailing_list: MailingList, paper: Paper) -> bool:
+    """Whether the list's categories, and its wish for cross-lists, admit the paper."""
+    if mailing_list.cross_lists:
+        return not set(mailing_list.categories).isdisjoint(paper.categories)
+    return paper.primary_category in mailing_list.categories
+
+
+def before_start(
+    mailing_list: MailingList, papers: Sequence[Paper], started: Collection[str], start: datetime
+) -> tuple[Paper, ...]:
+    """The papers too old for a list, or a category of it, that starts today.
+
+    `started` holds the categories the list has had before; `start` is when submission to the newest batch began. A
+    paper is too old when it came before that and only a new category brings it.
+    """
+    return tuple(
+        paper
+        for paper in papers
+        if paper.published < start and not any(c in started for c in paper.categories if c in mailing_list.categories)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Curation:
+    """What became of every paper that was considered, and the numbers of it."""
+
+    entries: tuple[Entry, ...]
+    over_cap: tuple[Entry, ...]
+    below: tuple[Paper, ...]
+    carried_over: tuple[Paper, ...]
+    counts: Counts
+
+    def became(self) -> dict[str, Became]:
+        """What the list has now seen, by arXiv id. Papers carried over are not among it: they come back."""
+        seen = {
+            entry.paper.arxiv_id: Became.SELECTED if entry.matched_author is None else Became.AUTHOR_MATCH
+            for entry in self.entries
+        }
+        seen |= {entry.paper.arxiv_id: Became.OVER_CAP for entry in self.over_cap}
+        seen |= {paper.arxiv_id: Became.BELOW for paper in self.below}
+        return seen
+
+
+def curate(mailing_list: MailingList, papers: Sequence[Paper], scores: Mapping[str, Score]) -> Curation:
+    """Chooses and orders: followed authors first, by id; then what passes both thresholds, best first, up to the cap.
+
+    `papers` are the considered ones, each once; `scores` is by arXiv id, and a paper without one is carried over.
+    """
+    matches: list[Entry] = []
+    passed: list[Entry] = []
+    below: list[Paper] = []
+    carried_over: list[Paper] = []
+    for paper in papers:
+        score = scores.get(paper.arxiv_id)
+        if score is None:
+            carried_over.append(paper)
+        elif author := matched_author(paper, mailing_list.authors):
+            matches.append(Entry(0, paper, score, author))
+        elif passes(mailing_list, score):
+            passed.append(Entry(0, paper, score))
+        else:
+            below.append(paper)
+    matches.sort(key=lambda entry: entry.paper.arxiv_id)
+    passed.sort(key=_best_first)
+    selected, over_cap = passed[: mailing_list.max_papers], passed[mailing_list.max_papers :]
+    ranked = [
+        Entry(rank, entry.paper, entry.score, entry.matched_author)
+        for rank, entry in enumerate([*matches, *selected, *over_cap], start=1)
+    ]
+    in_digest = len(matches) + len(selected)
+    return Curation(
+        entries=tuple(ranked[:in_digest]),
+        over_cap=tuple(ranked[in_digest:]),
+        below=tuple(below),
+        carried_over=tuple(carried_over),
+        counts=Counts(
+            considered=len(papers),
+            carried_over=len(carried_over),
+            author_matches=len(matches),
+            selected=len(selected),
+            over_cap=len(over_cap),
+            below=len(below),
+        ),
+    )
+
+
+def passes(mailing_list: MailingList, score: Score) -> bool:
+    """Whether a score reaches both thresholds. A novelty that nobody judged holds nothing back."""
+    novel = score.novelty is None or score.novelty >= mailing_list.min_novelty
+    return novel and score.relevance >= mailing_list.min_relevance
+
+
+def _best_first(entry: Entry) -> tuple[int, int, str]:
+    score = entry.score
+    return (-(score.relevance + (score.novelty or 0)), -score.relevance, entry.paper.arxiv_id)

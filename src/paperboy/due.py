@@ -1,0 +1,53 @@
+"""When a list's morning comes, and how far back it has to look: pure functions of instants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+from paperboy.models import MailingList, Outcome
+
+LONGEST_WINDOW = timedelta(days=30)
+_OVERLAP = timedelta(days=4)  # moderation holds papers "one to four days"
+
+
+def local_date(mailing_list: MailingList, now: datetime) -> date:
+    """The list's own date at an instant."""
+    return now.astimezone(mailing_list.timezone).date()
+
+
+def begins(mailing_list: MailingList, day: date) -> datetime:
+    """When the list's work starts on one of its local dates, in UTC.
+
+    An hour that the clock leaps over in spring starts when the leap is done; one that comes twice in autumn, the first
+    time.
+    """
+    return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
+
+
+def due(
+    lists: Sequence[MailingList], outcome: Callable[[str, date], Outcome | None], now: datetime
+) -> tuple[MailingList, ...]:
+    """The lists whose hour has come and whose local date has no outcome. One without subscribers is never due."""
+    return tuple(
+        entry
+        for entry in lists
+        if entry.subscribers
+        and now >= begins(entry, local_date(entry, now))
+        and outcome(entry.name, local_date(entry, now)) is None
+    )
+
+
+def next_morning(mailing_list: MailingList, now: datetime) -> datetime:
+    """When the list's next digest may come: its hour on the next of its weekdays after this instant, in UTC."""
+    today = local_date(mailing_list, now)
+    days = (today + timedelta(days=ahead) for ahead in range(9))
+    return next(
+        start for day in days if day.weekday() in mailing_list.weekdays and (start := begins(mailing_list, day)) > now
+    )
+
+
+def window(now: datetime, lookback: timedelta, last_fetch: datetime | None) -> timedelta:
+    """How far back a fetch looks: over any outage and the days that moderation can hold a paper, 30 days at most."""
+    outage = now - last_fetch + _OVERLAP if last_fetch else timedelta()
+    return min(max(lookback, outage), LONGEST_WINDOW)

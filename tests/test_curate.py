@@ -1,0 +1,150 @@
+"""Choosing: who is in a digest, in what order, and how the counts add up."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from paperboy.curate import before_start, curate, in_categories, matched_author, name_key, passes
+from paperboy.models import Became, Counts, Score
+from tests.builders import mailing_list, paper
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Félix Muñoz", "felix munoz"),
+        ("Bjørn Łukasz", "BJORN LUKASZ"),
+        ("Emre Kıcıman", "emre kiciman"),
+        ("Weiß", "weiss"),
+        ("Yann  LeCun", "yann lecun"),
+        ("Felix", "Félix"),
+        ("O’Brien", "o'brien"),
+    ],
+)
+def test_names_compare_without_case_and_accents(one: str, other: str) -> None:
+    assert name_key(one) == name_key(other)
+
+
+def test_an_initial_is_not_a_first_name() -> None:
+    assert name_key("Y. Bengio") != name_key("Yoshua Bengio")
+    assert matched_author(paper(authors=("Y. Bengio",)), ["Yoshua Bengio"]) is None
+
+
+def test_a_followed_author_is_named_as_the_list_spells_them() -> None:
+    assert matched_author(paper(authors=("A. Nobody", "YOSHUA BENGIÓ")), ["Yoshua Bengio"]) == "Yoshua Bengio"
+
+
+def test_part_of_a_name_matches_nobody() -> None:
+    assert matched_author(paper(authors=("Yann LeCunningham",)), ["Yann LeCun"]) is None
+
+
+def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() -> None:
+    """Author matches by id whatever their score; then by the sum, then by relevance, then by id."""
+    followed = mailing_list(authors=("Ada Byron",))
+    papers = [
+        paper("2611.00007", authors=("Ada Byron",)),
+        paper("2611.00001"),
+        paper("2611.00002"),
+        paper("2611.00003"),
+        paper("2611.00004"),
+        paper("2611.00006", authors=("Ada Byron", "Somebody Else")),
+    ]
+    scores = {
+        "2611.00007": Score(10, 10),
+        "2611.00001": Score(8, 9),
+        "2611.00002": Score(9, 8),
+        "2611.00003": Score(9, 8),
+        "2611.00004": Score(10, 10),
+        "2611.00006": Score(1, 1),
+    }
+    chosen = curate(followed, papers, scores)
+    ids = [entry.paper.arxiv_id for entry in chosen.entries]
+    assert ids == ["2611.00006", "2611.00007", "2611.00004", "2611.00002", "2611.00003", "2611.00001"]
+    assert [entry.rank for entry in chosen.entries] == [1, 2, 3, 4, 5, 6]
+    assert chosen.entries[0].matched_author == "Ada Byron"
+    assert chosen.entries[2].matched_author is None
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (Score(7, 6), True),
+        (Score(6, 10), False),
+        (Score(10, 5), False),
+        (Score(7, None), True),
+        (Score(6, None), False),
+    ],
+)
+def test_both_thresholds_hold_and_a_novelty_that_nobody_judged_holds_nothing_back(
+    score: Score, *, expected: bool
+) -> None:
+    assert passes(mailing_list(min_relevance=7, min_novelty=6), score) is expected
+
+
+def test_the_cap_counts_no_followed_authors_and_loses_nothing() -> None:
+    """What passes beyond max_papers is over the cap, best first, with its rank going on after the entries."""
+    capped = mailing_list(max_papers=1, authors=("Ada Byron",))
+    papers = [paper("2611.00001", authors=("Ada Byron",)), paper("2611.00002"), paper("2611.00003")]
+    scores = {"2611.00001": Score(2, 2), "2611.00002": Score(8, 8), "2611.00003": Score(9, 9)}
+    chosen = curate(capped, papers, scores)
+    assert [entry.paper.arxiv_id for entry in chosen.entries] == ["2611.00001", "2611.00003"]
+    assert [(entry.rank, entry.paper.arxiv_id) for entry in chosen.over_cap] == [(3, "2611.00002")]
+
+
+def test_every_paper_is_accounted_for() -> None:
+    """A paper without a score is carried over, a followed author's too; all others have been seen."""
+    followed = mailing_list(max_papers=1, authors=("Ada Byron",))
+    papers = [
+        paper("2611.00001", authors=("Ada Byron",)),
+        paper("2611.00002", authors=("Ada Byron",)),
+        paper("2611.00003"),
+        paper("2611.00004"),
+        paper("2611.00005"),
+        paper("2611.00006"),
+    ]
+    scores = {
+        "2611.00001": Score(3, 3),
+        "2611.00003": Score(9, 9),
+        "2611.00004": Score(8, 9),
+        "2611.00005": Score(2, 2),
+    }
+    chosen = curate(followed, papers, scores)
+    assert chosen.counts == Counts(
+        considered=6, carried_over=2, let_go=0, author_matches=1, selected=1, over_cap=1, below=1
+    )
+    assert chosen.became() == {
+        "2611.00001": Became.AUTHOR_MATCH,
+        "2611.00003": Became.SELECTED,
+        "2611.00004": Became.OVER_CAP,
+        "2611.00005": Became.BELOW,
+    }
+    assert [entry.arxiv_id for entry in chosen.carried_over] == ["2611.00002", "2611.00006"]
+
+
+def test_counts_that_do_not_add_up_cannot_be_made() -> None:
+    with pytest.raises(ValueError, match="add up"):
+        Counts(considered=3, selected=1, below=1)
+
+
+def test_cross_lists_can_be_left_out() -> None:
+    crossed = paper(primary_category="cs.CV", categories=("cs.CV", "cs.LG"))
+    assert in_categories(mailing_list(categories=("cs.LG",)), crossed)
+    assert not in_categories(mailing_list(categories=("cs.LG",), cross_lists=False), crossed)
+    assert not in_categories(mailing_list(categories=("math.PR",)), crossed)
+
+
+def test_a_new_list_starts_with_the_newest_batch() -> None:
+    start = datetime(2026, 11, 18, 19, tzinfo=UTC)
+    old = paper("2611.00001", published=datetime(2026, 11, 18, 18, 59, tzinfo=UTC))
+    new = paper("2611.00002", published=start)
+    assert before_start(mailing_list(), [old, new], started=frozenset(), start=start) == (old,)
+
+
+def test_a_new_category_brings_no_old_papers_but_an_old_one_still_does() -> None:
+    """What moderation held comes in late by an old category; a category that is new today starts today."""
+    start = datetime(2026, 11, 18, 19, tzinfo=UTC)
+    early = datetime(2026, 11, 12, tzinfo=UTC)
+    both = mailing_list(categories=("cs.LG", "stat.ML"))
+    held = paper("2611.00001", published=early, categories=("cs.LG", "stat.ML"))
+    only_new = paper("2611.00002", published=early, categories=("stat.ML",))
+    assert before_start(both, [held, only_new], started={"cs.LG"}, start=start) == (only_new,)
