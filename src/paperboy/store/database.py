@@ -1,0 +1,154 @@
+"""One SQLite file: opening it safely, transactions, and the errors of a disk."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlite_utils
+
+from paperboy.errors import StoreError, StoreWriteError
+from paperboy.store.schema import migrations
+
+_BUSY_SECONDS = 30
+
+
+class Database:
+    """A connection whose writes are whole transactions and whose failures are StoreErrors naming the file."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self.utils = sqlite_utils.Database(connection)
+
+    @classmethod
+    def open(cls, path: Path) -> Database:
+        if path.is_dir():
+            raise StoreError(f"{path}: this is a folder; PAPERBOY_DATABASE must name a file")
+        try:
+            _create(path)
+            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"{path}: the database cannot be opened ({_reason(error)})") from error
+        database = cls(path, connection)
+        try:
+            database._prepare()
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise StoreError(f"{path}: {_advice(error)}") from error
+        except StoreError:
+            connection.close()
+            raise
+        return database
+
+    def _prepare(self) -> None:
+        self._refuse_strangers()
+        self._check_pages()
+        self._connection.execute("pragma journal_mode = wal")
+        self._connection.execute("pragma foreign_keys = on")
+        if migrations.pending(self.utils):
+            migrations.apply(self.utils)
+
+    def _refuse_strangers(self) -> None:
+        applied = [step.name for step in migrations.applied(self.utils)]
+        if not applied and set(self.utils.table_names()) - {migrations.migrations_table}:
+            raise StoreError(
+                f"{self.path}: this database belongs to another program; name another file with PAPERBOY_DATABASE"
+            )
+        ours = {step.name for step in migrations._migrations}  # there is no public list of all steps
+        if newer := [name for name in applied if name not in ours]:
+            raise StoreError(
+                f"{self.path}: this database was made by a newer Paperboy (it has {newer[-1]!r}); upgrade Paperboy, "
+                "or name another file with PAPERBOY_DATABASE"
+            )
+
+    def _check_pages(self) -> None:
+        """A truncated file opens, and fails only where a page is missing: better said before the morning."""
+        found = self._connection.execute("pragma quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(str(found))
+
+    @contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
+        """All or nothing. A durable one survives a power cut, another one the death of the process.
+
+        `begin immediate` waits for another writer; a deferred one would fail at its first write without waiting.
+        """
+        with self._failures():
+            self._connection.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+            self._connection.execute("begin immediate")
+        try:
+            with self._failures():
+                yield
+                self._connection.execute("commit")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+            raise
+
+    def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
+        """The rows of a query, by column name."""
+        with self._failures():
+            cursor = self._connection.execute(sql, values)
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
+        """Runs one statement inside a transaction; gives how many rows it touched."""
+        with self._failures():
+            return self._connection.execute(sql, values).rowcount
+
+    def insert_all(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """Inserts rows inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
+        with self._failures():
+            self.utils.table(table).insert_all(rows)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
+                raise  # a bug, not a disk
+            raise StoreWriteError(f"{self.path}: {_advice(error)}") from error
+
+
+def iso(instant: datetime) -> str:
+    """An aware instant as text that sorts by time: UTC, to the second."""
+    return instant.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def instant(text: str) -> datetime:
+    """The reverse of `iso`."""
+    return datetime.fromisoformat(text)
+
+
+def _create(path: Path) -> None:
+    """Makes folder and file readable by their owner alone; the WAL beside it inherits that."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def _advice(error: sqlite3.DatabaseError) -> str:
+    text = str(error)
+    if "full" in text:
+        return "the disk is full, nothing more could be written; free some space and run again: nothing is lost"
+    if "locked" in text:
+        return "another program has held the database for half a minute; close it and run again"
+    if "readonly" in text or "read-only" in text or "attempt to write" in text:
+        return "the database cannot be written; give the file and its folder to the user who runs Paperboy"
+    if "not a database" in text or "malformed" in text or text.startswith("***") or "missing" in text:
+        return f"the file is damaged or no Paperboy database ({text}); restore a backup, or move it away to start anew"
+    return f"the database failed ({text}); check the disk and run again"

@@ -1,0 +1,140 @@
+"""Papers as fetched, and which of them a list has not seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from paperboy.models import MailingList, Paper
+from paperboy.store.database import Database, instant, iso
+
+
+class Papers:
+    """The papers of all lists together; TeX stays in titles and abstracts."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
+        """Stores a whole fetch of these categories in one transaction; gives how many papers are new here.
+
+        A newer version of a known paper replaces its text.
+        """
+        stamp = iso(at)
+        with self._database.transaction():
+            before = self._count()
+            for paper in papers:
+                self._database.execute(_UPSERT, _row(paper, stamp))
+                for category in {paper.primary_category, *paper.categories}:
+                    self._database.execute(
+                        "insert into paper_categories values (?, ?) on conflict do nothing", [category, paper.arxiv_id]
+                    )
+            for category in categories:
+                self._database.execute("insert or replace into fetches values (?, ?)", [category, stamp])
+            return self._count() - before
+
+    def last_fetch(self, categories: Collection[str]) -> datetime | None:
+        """When the least recent of these categories came whole; None where none ever did.
+
+        A category that was never fetched has nothing to catch up on and does not count.
+        """
+        row = self._database.rows(
+            f"select min(fetched_at) as at from fetches where category in ({_marks(categories)})", [*categories]
+        )[0]
+        return instant(row["at"]) if row["at"] else None
+
+    def fetched_since(self, categories: Collection[str], since: datetime) -> bool:
+        """Whether all of these categories came whole since an instant."""
+        row = self._database.rows(
+            f"select count(*) as n from fetches where category in ({_marks(categories)}) and fetched_at >= ?",
+            [*categories, iso(since)],
+        )[0]
+        return int(row["n"]) == len(categories)
+
+    def unseen(self, mailing_list: MailingList) -> tuple[Paper, ...]:
+        """The stored papers in the list's categories that it has not seen, by arXiv id."""
+        return self._in_categories(
+            mailing_list,
+            "not exists (select 1 from seen where list = ? and arxiv_id = papers.arxiv_id)",
+            mailing_list.name,
+        )
+
+    def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Paper, ...]:
+        """The stored papers in the list's categories that were submitted since then, seen or not, by arXiv id."""
+        return self._in_categories(mailing_list, "published >= ?", iso(since))
+
+    def newest(self, categories: Collection[str]) -> datetime | None:
+        """When the newest stored paper of these categories was submitted."""
+        row = self._database.rows(
+            "select max(published) as at from papers where arxiv_id in "
+            f"(select arxiv_id from paper_categories where category in ({_marks(categories)}))",
+            [*categories],
+        )[0]
+        return instant(row["at"]) if row["at"] else None
+
+    def _in_categories(self, mailing_list: MailingList, condition: str, value: str) -> tuple[Paper, ...]:
+        categories = mailing_list.categories
+        source = (
+            f"arxiv_id in (select arxiv_id from paper_categories where category in ({_marks(categories)}))"
+            if mailing_list.cross_lists
+            else f"primary_category in ({_marks(categories)})"
+        )
+        rows = self._database.rows(
+            f"select * from papers where {source} and {condition} order by arxiv_id",
+            [*categories, value],
+        )
+        return tuple(_paper(row) for row in rows)
+
+    def _count(self) -> int:
+        return int(self._database.rows("select count(*) as n from papers")[0]["n"])
+
+
+_UPSERT = """
+insert into papers values (
+    :arxiv_id, :version, :title, :authors, :abstract, :primary_category, :categories, :published, :updated,
+    :comment, :doi, :fetched_at
+) on conflict (arxiv_id) do update set
+    version = excluded.version, title = excluded.title, authors = excluded.authors, abstract = excluded.abstract,
+    primary_category = excluded.primary_category, categories = excluded.categories, updated = excluded.updated,
+    comment = excluded.comment, doi = excluded.doi
+where excluded.version >= papers.version
+"""
+
+
+def _marks(values: Collection[str]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _row(paper: Paper, stamp: str) -> dict[str, Any]:
+    return {
+        "arxiv_id": paper.arxiv_id,
+        "version": paper.version,
+        "title": paper.title,
+        "authors": json.dumps(paper.authors, ensure_ascii=False),
+        "abstract": paper.abstract,
+        "primary_category": paper.primary_category,
+        "categories": json.dumps(paper.categories),
+        "published": iso(paper.published),
+        "updated": iso(paper.updated),
+        "comment": paper.comment,
+        "doi": paper.doi,
+        "fetched_at": stamp,
+    }
+
+
+def _paper(row: dict[str, Any]) -> Paper:
+    return Paper(
+        arxiv_id=row["arxiv_id"],
+        version=row["version"],
+        title=row["title"],
+        authors=tuple(json.loads(row["authors"])),
+        abstract=row["abstract"],
+        primary_category=row["primary_category"],
+        categories=tuple(json.loads(row["categories"])),
+        published=instant(row["published"]),
+        updated=instant(row["updated"]),
+        comment=row["comment"],
+        doi=row["doi"],
+    )

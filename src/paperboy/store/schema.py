@@ -1,0 +1,143 @@
+"""The database's tables, as migrations: a step is added, never changed."""
+
+from __future__ import annotations
+
+from sqlite_utils import Database, Migrations
+
+migrations = Migrations("paperboy")
+
+
+@migrations()
+def m001_the_first_morning(db: Database) -> None:
+    """Papers, what lists saw of them, scores and spending, days and digests, deliveries."""
+    for statement in _TABLES.split(";\n"):
+        db.execute(statement)  # not as one script: executescript would commit half a migration
+
+
+_TABLES = """
+create table papers (
+    arxiv_id text primary key,
+    version integer not null,
+    title text not null,
+    authors text not null,      -- JSON
+    abstract text not null,
+    primary_category text not null,
+    categories text not null,   -- JSON, in arXiv's order
+    published text not null,
+    updated text not null,
+    comment text not null,
+    doi text not null,
+    fetched_at text not null    -- when it was first seen here
+) strict;
+
+create table paper_categories (
+    category text not null,
+    arxiv_id text not null references papers (arxiv_id) on delete cascade,
+    primary key (category, arxiv_id)
+) strict, without rowid;
+
+create table fetches (
+    category text primary key,
+    fetched_at text not null    -- the last time that all its papers came whole
+) strict, without rowid;
+
+create table started (
+    list text not null,
+    category text not null,
+    at text not null,
+    primary key (list, category)
+) strict, without rowid;
+
+create table scores (
+    list text not null,
+    arxiv_id text not null,
+    criteria text not null,     -- fingerprint of rubric and topics
+    model text not null,
+    relevance integer not null,
+    novelty integer,
+    comment text not null,
+    at text not null,
+    primary key (list, arxiv_id, criteria, model)
+) strict;
+
+create table spending (
+    id integer primary key,
+    list text not null,
+    date text,                  -- the list's day it counts towards; null until that day is frozen
+    model text not null,
+    at text not null,
+    calls integer not null,
+    prompt_tokens integer not null,
+    cached_tokens integer not null,
+    cache_write_tokens integer not null,
+    completion_tokens integer not null,
+    reasoning_tokens integer not null,
+    prompt_usd real,            -- null: the price is unknown
+    completion_usd real
+) strict;
+
+create index spending_open on spending (list) where date is null;
+
+create index spending_at on spending (at);
+
+create table digests (
+    id integer primary key,
+    list text not null,
+    date text not null,
+    subject text not null,
+    sender text not null,       -- of the envelope
+    message blob not null,      -- the mail's shared bytes, compressed by zlib
+    at text not null,
+    unique (list, date)
+) strict;
+
+create table days (
+    list text not null,
+    date text not null,         -- local
+    outcome text not null,
+    reason text not null,       -- for people; empty where the outcome says it all
+    digest_id integer references digests (id),
+    model text not null,
+    considered integer not null,
+    carried_over integer not null,
+    let_go integer not null,
+    author_matches integer not null,
+    selected integer not null,
+    over_cap integer not null,
+    below integer not null,
+    at text not null,
+    primary key (list, date)
+) strict;
+
+create table seen (
+    list text not null,
+    arxiv_id text not null,
+    became text not null,
+    date text not null,         -- the list's day on which it became so
+    primary key (list, arxiv_id)
+) strict, without rowid;
+
+create table deliveries (
+    id integer primary key,
+    digest_id integer not null references digests (id),
+    address text not null,
+    name text not null,
+    state text not null,
+    message_id text not null,
+    token text not null,
+    attempts integer not null default 0,
+    uncertain integer not null default 0,   -- how often the connection was lost after the final dot
+    try_at text,                -- not before; null: at once
+    reply text not null default '',
+    via text not null default '',           -- smtp or outbox, once it is sent
+    at text not null,
+    unique (digest_id, address)
+) strict;
+
+create index deliveries_waiting on deliveries (state) where state in ('pending', 'sending', 'deferred');
+
+create table secrets (
+    name text primary key,
+    value blob not null
+) strict
+"""

@@ -1,0 +1,146 @@
+"""Opening the database: what is refused, in words that a person can act on, and what a transaction promises."""
+
+import sqlite3
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paperboy.errors import StoreError, StoreWriteError
+from paperboy.store import Store
+from paperboy.store.database import Database
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "paperboy.db"
+
+
+@pytest.fixture
+def database(path: Path) -> Iterator[Database]:
+    opened = Database.open(path)
+    yield opened
+    opened.close()
+
+
+def test_a_new_database_is_its_owners_alone(path: Path) -> None:
+    store = Store.open(path)
+    store.secret()
+    for file in path.parent.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    store.close()
+
+
+def test_the_secret_stays_the_same_and_differs_between_homes(path: Path, tmp_path: Path) -> None:
+    first = Store.open(path)
+    secret = first.secret()
+    first.close()
+    again, other = Store.open(path), Store.open(tmp_path / "other.db")
+    assert again.secret() == secret
+    assert len(secret) == 32
+    assert other.secret() != secret
+    again.close()
+    other.close()
+
+
+def test_opening_twice_migrates_once(path: Path) -> None:
+    Store.open(path).close()
+    before = path.read_bytes()
+    Store.open(path).close()
+    assert path.read_bytes() == before
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="this is a folder; PAPERBOY_DATABASE must name a file"):
+        Store.open(tmp_path)
+
+
+def test_a_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
+    """A file where the folder should be: true for root as well."""
+    (tmp_path / "data").write_text("not a folder")
+    with pytest.raises(StoreError, match=r"data/paperboy\.db: the database cannot be opened"):
+        Store.open(tmp_path / "data" / "paperboy.db")
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("Dear diary, " * 100)
+    with pytest.raises(StoreError, match="damaged or no Paperboy database"):
+        Store.open(path)
+    assert path.read_text() == "Dear diary, " * 100
+
+
+def test_a_truncated_database_is_refused_with_the_fix(path: Path) -> None:
+    """SQLite itself would open it and fail in the middle of a morning."""
+    Store.open(path).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StoreError, match="restore a backup"):
+        Store.open(path)
+
+
+def test_a_database_of_a_newer_paperboy_is_refused_and_untouched(path: Path) -> None:
+    Store.open(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('paperboy', 'm999_later', '')"
+        )
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"made by a newer Paperboy \(it has 'm999_later'\); upgrade"):
+        Store.open(path)
+    assert path.read_bytes() == before
+
+
+def test_somebody_elses_database_is_refused(path: Path) -> None:
+    """An SQLite file of another program must not get our tables."""
+    path.parent.mkdir()
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table holiday_photos (name text)")
+    connection.close()
+    with pytest.raises(StoreError, match="belongs to another program"):
+        Store.open(path)
+
+
+def test_a_transaction_is_all_or_nothing(database: Database) -> None:
+    """Also for sqlite-utils' insert_all, which by itself commits every hundred rows."""
+    rows = [{"category": f"cs.{n}", "fetched_at": "2026"} for n in range(250)]
+
+    def break_off() -> None:
+        with database.transaction():
+            database.insert_all("fetches", rows)
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        break_off()
+    assert database.rows("select count(*) as n from fetches") == [{"n": 0}]
+    with database.transaction():
+        database.insert_all("fetches", rows)
+    assert database.rows("select count(*) as n from fetches") == [{"n": 250}]
+
+
+def test_nothing_of_an_open_transaction_is_seen_outside(database: Database, path: Path) -> None:
+    other = Database.open(path)
+    with database.transaction():
+        database.insert_all("fetches", [{"category": "cs.LG", "fetched_at": "2026"}])
+        assert other.rows("select * from fetches") == []
+    assert len(other.rows("select * from fetches")) == 1
+    other.close()
+
+
+def test_a_full_disk_is_told_in_words_and_loses_nothing(database: Database) -> None:
+    """`max_page_count` makes SQLite meet the same error as a full disk does."""
+    pages = database.rows("pragma page_count")[0]["page_count"]
+    database.rows(f"pragma max_page_count = {pages}")
+    rows = [{"category": "x" * 4000 + str(n), "fetched_at": "2026"} for n in range(100)]
+    with pytest.raises(StoreWriteError, match=r"the disk is full.*nothing is lost") as caught, database.transaction():
+        database.insert_all("fetches", rows)
+    assert caught.value.exit_code == 1
+    assert database.rows("select count(*) as n from fetches") == [{"n": 0}]
+
+
+def test_a_bug_in_a_statement_is_no_disk_failure(database: Database) -> None:
+    with pytest.raises(sqlite3.IntegrityError), database.transaction():
+        database.insert_all("fetches", [{"category": None, "fetched_at": "2026"}])

@@ -1,0 +1,105 @@
+"""A list's day is frozen in one transaction: all of it stands, or nothing."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from paperboy.models import (
+    Addressed,
+    Became,
+    Composed,
+    Counts,
+    Day,
+    DeliveryState,
+    Outcome,
+    Subscriber,
+)
+from paperboy.store import Store
+from tests.builders import mailing_list, paper
+
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+TODAY = date(2026, 11, 20)
+COMPOSED = Composed("Foundations · 2 papers", "papers@example.org", b"Subject: x\r\n\r\n" + b"body \r\n" * 1000)
+DAY = Day(
+    "foundations",
+    TODAY,
+    Outcome.DIGEST,
+    reason="",
+    model="luna",
+    counts=Counts(considered=3, selected=1, below=1, carried_over=1),
+    became={"2611.00001": Became.SELECTED, "2611.00002": Became.BELOW},
+    started=("cs.LG",),
+    composed=COMPOSED,
+    addressed=(
+        Addressed(Subscriber("ada@example.org", "Ada"), "<1@example.org>", "token1"),
+        Addressed(Subscriber("grace@example.org"), "<2@example.org>", "token2"),
+    ),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "paperboy.db")
+    yield opened
+    opened.close()
+
+
+def test_a_frozen_day_is_all_there(store: Store) -> None:
+    store.papers.add([paper("2611.00001"), paper("2611.00002"), paper("2611.00003")], ["cs.LG"], NOW)
+    assert store.days.outcome("foundations", TODAY) is None
+    store.days.freeze(DAY, NOW)
+    assert store.days.outcome("foundations", TODAY) is Outcome.DIGEST
+    assert store.days.started("foundations") == {"cs.LG"}
+    assert store.days.composed("foundations", TODAY) == COMPOSED
+    assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
+    waiting = store.deliveries.waiting(NOW)
+    assert [delivery.addressed for delivery in waiting] == list(DAY.addressed)
+    assert store.days.composed_by_id(waiting[0].digest_id) == COMPOSED
+
+
+def test_a_failure_in_the_middle_leaves_nothing(store: Store) -> None:
+    """Two deliveries to one address break a constraint after outcome and digest were written."""
+    twice = replace(DAY, addressed=(DAY.addressed[0], DAY.addressed[0]))
+    with pytest.raises(sqlite3.IntegrityError):
+        store.days.freeze(twice, NOW)
+    assert store.days.outcome("foundations", TODAY) is None
+    assert store.days.composed("foundations", TODAY) is None
+    assert store.days.started("foundations") == frozenset()
+    assert store.deliveries.waiting(NOW) == ()
+
+
+def test_a_list_has_one_digest_a_day(store: Store) -> None:
+    store.days.freeze(DAY, NOW)
+    with pytest.raises(sqlite3.IntegrityError):
+        store.days.freeze(replace(DAY, became={}), NOW)
+    assert len(store.deliveries.waiting(NOW)) == 2
+
+
+def test_a_day_without_a_mail_has_no_digest(store: Store) -> None:
+    store.days.freeze(Day("foundations", TODAY, Outcome.QUIET, reason="weekend"), NOW)
+    assert store.days.composed("foundations", TODAY) is None
+    (summary,) = store.days.newest(["foundations"])
+    assert (summary.outcome, summary.reason, summary.deliveries) == (Outcome.QUIET, "weekend", {})
+
+
+def test_the_newest_days_come_with_counts_and_deliveries(store: Store) -> None:
+    store.days.freeze(replace(DAY, date=date(2026, 11, 19), became={}), NOW)
+    store.days.freeze(DAY, NOW)
+    delivery = store.deliveries.waiting(NOW)[0]
+    store.deliveries.reserve(delivery, NOW)
+    store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
+    newest, older = store.days.newest(["foundations", "unheard-of"], most=5)
+    assert newest.date == date(2026, 11, 20)
+    assert newest.counts == DAY.counts
+    assert newest.model == "luna"
+    assert newest.deliveries == {DeliveryState.PENDING: 2}
+    assert older.deliveries == {DeliveryState.SENT: 1, DeliveryState.PENDING: 1}
+
+
+def test_an_unknown_digest_is_a_bug(store: Store) -> None:
+    with pytest.raises(KeyError):
+        store.days.composed_by_id(7)

@@ -1,0 +1,97 @@
+"""The ledger: each move is made once, by one, and says so."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Outcome, Subscriber
+from paperboy.store import Store
+
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "paperboy.db")
+    opened.days.freeze(
+        Day(
+            "foundations",
+            date(2026, 11, 20),
+            Outcome.DIGEST,
+            composed=Composed("s", "papers@example.org", b"m"),
+            addressed=tuple(
+                Addressed(Subscriber(f"{name}@example.org"), f"<{name}@example.org>", name) for name in ("ada", "grace")
+            ),
+        ),
+        NOW,
+    )
+    yield opened
+    opened.close()
+
+
+def first(store: Store) -> Delivery:
+    return store.deliveries.waiting(NOW)[0]
+
+
+def test_a_reservation_is_made_once(store: Store) -> None:
+    delivery = first(store)
+    assert store.deliveries.reserve(delivery, NOW)
+    assert not store.deliveries.reserve(delivery, NOW)
+    assert first(store).state is DeliveryState.SENDING
+    assert first(store).attempts == 1
+
+
+def test_what_a_crash_left_in_sending_waits_and_keeps_its_message_id(store: Store) -> None:
+    delivery = first(store)
+    store.deliveries.reserve(delivery, NOW)
+    left = first(store)
+    assert left.addressed == delivery.addressed
+    assert store.deliveries.reserve(left, NOW)
+    assert first(store).attempts == 2
+
+
+def test_only_a_reserved_delivery_can_be_settled(store: Store) -> None:
+    assert not store.deliveries.settle(first(store), DeliveryState.SENT, "250", NOW)
+    assert store.deliveries.unfinished() == 2
+
+
+def test_a_sent_delivery_never_waits_again(store: Store) -> None:
+    delivery = first(store)
+    store.deliveries.reserve(delivery, NOW)
+    assert store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
+    assert not store.deliveries.reserve(delivery, NOW)
+    assert [left.addressed.token for left in store.deliveries.waiting(NOW)] == ["grace"]
+    assert store.deliveries.unfinished() == 1
+
+
+def test_a_deferred_delivery_waits_for_its_hour(store: Store) -> None:
+    delivery, later = first(store), NOW + timedelta(minutes=5)
+    store.deliveries.reserve(delivery, NOW)
+    store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=later, uncertain=True)
+    assert [left.addressed.token for left in store.deliveries.waiting(NOW)] == ["grace"]
+    back = store.deliveries.waiting(later)[0]
+    assert (back.state, back.uncertain) == (DeliveryState.DEFERRED, 1)
+    assert store.deliveries.unfinished() == 2
+
+
+def test_the_next_try_is_the_earliest_of_all(store: Store) -> None:
+    one, other = store.deliveries.waiting(NOW)
+    for delivery, minutes in ((one, 10), (other, 5)):
+        store.deliveries.reserve(delivery, NOW)
+        store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=minutes))
+    assert store.deliveries.next_try() == NOW + timedelta(minutes=5)
+
+
+@pytest.mark.parametrize("state", [DeliveryState.FAILED, DeliveryState.AMBIGUOUS])
+def test_an_end_is_an_end(store: Store, state: DeliveryState) -> None:
+    delivery = first(store)
+    store.deliveries.reserve(delivery, NOW)
+    store.deliveries.settle(delivery, state, "550", NOW)
+    assert len(store.deliveries.waiting(NOW + timedelta(days=9))) == 1
+
+
+def test_a_suppressed_delivery_is_out(store: Store) -> None:
+    assert store.deliveries.suppress(first(store), "no longer on the list", NOW)
+    assert store.deliveries.unfinished() == 1

@@ -1,0 +1,87 @@
+"""Stored papers, and which of them a list has not seen."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from paperboy.models import Became, Day, Outcome
+from paperboy.store import Store
+from tests.builders import mailing_list, paper
+
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "paperboy.db")
+    yield opened
+    opened.close()
+
+
+def test_a_paper_comes_back_as_it_was(store: Store) -> None:
+    odd = paper(
+        "astro-ph/0601001",
+        title=r"On $\alpha$ “quotes” and 'apostrophes'",
+        authors=("Zoë Ångström", 'O\'Brien, "Bob"'),
+        comment="12 pages",
+        doi="10.1/x",
+        version=3,
+    )
+    assert store.papers.add([odd], ["cs.LG"], NOW) == 1
+    assert store.papers.unseen(mailing_list()) == (odd,)
+
+
+def test_a_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) -> None:
+    store.papers.add([paper(version=2, title="Second")], ["cs.LG"], NOW)
+    assert store.papers.add([paper(version=3, title="Third")], ["cs.LG"], NOW) == 0
+    assert store.papers.add([paper(version=1, title="First")], ["cs.LG"], NOW) == 0
+    assert [entry.title for entry in store.papers.unseen(mailing_list())] == ["Third"]
+
+
+def test_each_list_sees_its_own_categories_and_its_own_memory(store: Store) -> None:
+    learning, physics = paper("2611.00001"), paper("2611.00002", primary_category="hep-th", categories=("hep-th",))
+    store.papers.add([learning, physics], ["cs.LG", "hep-th"], NOW)
+    other = mailing_list(name="strings", categories=("hep-th", "cs.LG"))
+    store.days.freeze(
+        Day("foundations", date(2026, 11, 20), Outcome.DIGEST, became={"2611.00001": Became.SELECTED}), NOW
+    )
+    assert store.papers.unseen(mailing_list()) == ()
+    assert store.papers.unseen(other) == (learning, physics)
+
+
+def test_cross_lists_are_found_unless_the_list_does_not_want_them(store: Store) -> None:
+    crossed = paper(primary_category="cs.CV", categories=("cs.CV", "cs.LG"))
+    store.papers.add([crossed], ["cs.LG"], NOW)
+    assert store.papers.unseen(mailing_list()) == (crossed,)
+    assert store.papers.unseen(mailing_list(cross_lists=False)) == ()
+    assert store.papers.unseen(mailing_list(cross_lists=False, categories=("cs.CV",))) == (crossed,)
+
+
+def test_recent_papers_are_there_seen_or_not(store: Store) -> None:
+    new, old = (
+        paper("2611.00001", published=NOW - timedelta(days=2)),
+        paper("2611.00002", published=NOW - timedelta(40)),
+    )
+    store.papers.add([new, old], ["cs.LG"], NOW)
+    store.days.freeze(Day("foundations", date(2026, 11, 20), Outcome.NOTE, became={"2611.00001": Became.BELOW}), NOW)
+    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == (new,)
+
+
+def test_the_last_fetch_is_that_of_the_least_recent_category(store: Store) -> None:
+    """So that the window covers all of them; one that was never fetched has nothing to catch up on."""
+    assert store.papers.last_fetch(["cs.LG"]) is None
+    store.papers.add([paper()], ["cs.LG", "stat.ML"], NOW - timedelta(days=3))
+    store.papers.add([paper()], ["cs.LG"], NOW)
+    assert store.papers.last_fetch(["cs.LG"]) == NOW
+    assert store.papers.last_fetch(["cs.LG", "stat.ML", "hep-th"]) == NOW - timedelta(days=3)
+
+
+def test_the_newest_submission_is_that_of_the_asked_categories(store: Store) -> None:
+    assert store.papers.newest(["cs.LG"]) is None
+    store.papers.add(
+        [paper("2611.00001", published=NOW), paper("2611.00002", published=NOW - timedelta(1))], ["cs.LG"], NOW
+    )
+    assert store.papers.newest(["cs.LG", "hep-th"]) == NOW
+    assert store.papers.newest(["hep-th"]) is None
