@@ -1,0 +1,39 @@
+"""arXiv's category taxonomy as data.
+
+After <https://arxiv.org/category_taxonomy>. Aliases such as `cs.NA` for `math.NA` are categories of their own here:
+papers carry both.
+"""
+
+from __future__ import annotations
+
+_IN_ARCHIVES = {
+    "astro-ph": "CO EP GA HE IM SR",
+    "cond-mat": "dis-nn mes-hall mtrl-sci other quant-gas soft stat-mech str-el supr-con",
+    "cs": "AI AR CC CE CG CL CR CV CY DB DC DL DM DS ET FL GL GR GT HC IR IT LG LO MA MM MS NA NE NI OH OS PF PL RO SC"
+    " SD SE SI SY",
+    "econ": "EM GN TH",
+    "eess": "AS IV SP SY",
+    "math": "AC AG AP AT CA CO CT CV DG DS FA GM GN GR GT HO IT KT LO MG MP NA NT OA OC PR QA RA RT SG SP ST",
+    "nlin": "AO CD CG PS SI",
+    "physics": "acc-ph ao-ph app-ph atm-clus atom-ph bio-ph chem-ph class-ph comp-ph data-an ed-ph flu-dyn gen-ph"
+    " geo-ph hist-ph ins-det med-ph optics plasm-ph pop-ph soc-ph space-ph",
+    "q-bio": "BM CB GN MN NC OT PE QM SC TO",
+    "q-fin": "CP EC GN MF PM PR RM ST TR",
+    "stat": "AP CO ME ML OT TH",
+}
+_UNDIVIDED = "gr-qc hep-ex hep-lat hep-ph hep-th math-ph nucl-ex nucl-th quant-ph"
+
+# Archives that were categories once. Papers of those years still carry them; new ones do not.
+_LEGACY = (
+    "acc-phys adap-org alg-geom ao-sci astro-ph atom-ph bayes-an chao-dyn chem-ph cmp-lg comp-gas cond-mat dg-ga"
+    " funct-an mtrl-th nlin patt-sol plasm-ph q-alg q-bio solv-int supr-con"
+)
+
+CATEGORIES = frozenset(
+    [f"{archive}.{subject}" for archive, subjects in _IN_ARCHIVES.items() for subject in subjects.split()]
+    + _UNDIVIDED.split()
+    + _LEGACY.split()
+)
+
+# Archives that are no categories themselves: no paper is in plain "cs".
+ARCHIVES_ONLY = frozenset(_IN_ARCHIVES) - CATEGORIES

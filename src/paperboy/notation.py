@@ -1,0 +1,198 @@
+"""How people write values in Paperboy's files (addresses, times of day, timezones, numbers, URLs), and what a misspelt
+word was meant to be.
+
+Each reader takes text and raises `ValueError` with one sentence for the person who wrote it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import time
+from email.utils import quote, unquote
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, available_timezones
+
+from email_validator import EmailNotValidError, validate_email
+
+# Domains that lead nowhere on the internet, but to a mail server on this machine or in this house.
+_AT_HOME = frozenset({"localhost", "local", "test"})
+_STAND_IN = ".example"
+
+_NAME_AND_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<address>[^<>]*)>")
+_SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
+_HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+
+DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """An address, and a name if given; `str()` is the form of a mail header, before any encoding."""
+
+    address: str  # ASCII: an international domain is in its xn-- form
+    name: str = ""
+
+    def __str__(self) -> str:
+        if not self.name:
+            return self.address
+        name = f'"{quote(self.name)}"' if _SPECIALS.search(self.name) else self.name
+        return f"{name} <{self.address}>"
+
+
+def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """`", did you mean 'x'?"` for the choice that is nearest to the word, whatever the case; else nothing."""
+    by_folded = {choice.casefold(): choice for choice in choices}
+    nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=cutoff)
+    return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
+
+
+def one_line(text: str) -> str:
+    """The text without space around it; refused if it is empty or holds control characters or line ends."""
+    text = text.strip()
+    if not text:
+        raise ValueError("there is nothing in it")
+    for character in text:
+        if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}:
+            raise ValueError(f"it holds a control character (U+{ord(character):04X}); write one line of plain text")
+    return text
+
+
+def mailbox(text: str) -> Mailbox:
+    """`ada@example.org` or `Ada Lovelace <ada@example.org>`; no question is put to the DNS.
+
+    Domains for use at home (`localhost`, `*.local`, `*.test`) are taken, so that a local mail server can be tried.
+    """
+    text = one_line(text)
+    match = _NAME_AND_ADDRESS.fullmatch(text)
+    if match is None:
+        return Mailbox(_address(text))
+    name = unquote(match["name"]).strip()
+    if "<" in name or ">" in name:
+        raise ValueError(f"{text!r} has more than one address; write each on a line of its own")
+    return Mailbox(_address(match["address"].strip()), name)
+
+
+def _address(text: str) -> str:
+    if text.count("@") > 1:
+        raise ValueError(f"{text!r} is not one address: it has more than one @")
+    at_home = text.rpartition("@")[2].rpartition(".")[2].lower() in _AT_HOME
+    try:
+        valid = validate_email(text + _STAND_IN if at_home else text, check_deliverability=False, allow_smtputf8=False)
+    except EmailNotValidError as error:
+        raise ValueError(f"{text!r} is not an address: {error}") from None
+    address = valid.ascii_email or valid.normalized
+    return address.removesuffix(_STAND_IN) if at_home else address
+
+
+def time_of_day(text: str) -> time:
+    """`07:00` or `7:00`, on a 24-hour clock."""
+    match = _HOURS_AND_MINUTES.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a time of day; write hours and minutes, as 07:00 or 18:30")
+    return time(int(match[1]), int(match[2]))
+
+
+def _by_prominence(zone: str) -> tuple[bool, str]:
+    """Names such as `UTC` after those such as `Etc/UTC`, so that they win."""
+    return "/" not in zone, zone
+
+
+def timezone(text: str) -> ZoneInfo:
+    """A name of the IANA database, as `Europe/Berlin`."""
+    name = text.strip()
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):  # no such zone; not a name at all; the name of a folder
+        zones = available_timezones()
+        cities = {zone.rpartition("/")[2].casefold(): zone for zone in sorted(zones, key=_by_prominence)}
+        meant = cities.get(name.casefold().replace(" ", "_"))
+        hint = f", did you mean {meant!r}?" if meant else did_you_mean(name, zones)
+        raise ValueError(f"unknown timezone {text!r}{hint or '; write it as Europe/Berlin'}") from None
+
+
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """A reader of whole numbers in plain digits; both ends belong to the range."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text.strip()) or not _is_within(int(text), least, most):
+            raise ValueError(f"must be a whole number {_range(least, most)}")
+        return int(text)
+
+    return read
+
+
+def number(least: float, most: float | None = None) -> Callable[[str], float]:
+    """A reader of decimal numbers; both ends belong to the range."""
+
+    def read(text: str) -> float:
+        if not DECIMAL.fullmatch(text.strip()) or not _is_within(float(text), least, most):
+            raise ValueError(f"must be a number {_range(least, most)}, with a point if it has decimals")
+        return float(text)
+
+    return read
+
+
+def _is_within(value: float, least: float, most: float | None) -> bool:
+    return least <= value and (most is None or value <= most)
+
+
+def _range(least: float, most: float | None) -> str:
+    return f"of at least {least}" if most is None else f"from {least} to {most}"
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A reader of one word out of several, whatever its case; it gives the word as it stands in `choices`."""
+
+    def read(text: str) -> str:
+        word = text.strip().casefold()
+        for choice in choices:
+            if choice.casefold() == word:
+                return choice
+        raise ValueError(f"must be one of {', '.join(choices)}{did_you_mean(word, choices)}")
+
+    return read
+
+
+def host(text: str) -> str:
+    """The name or IP address of a server, without a port; empty text stays empty."""
+    name = text and one_line(text)
+    if re.search(r"[\s/@]", name) or (":" in name and not _is_ip(name)):
+        raise ValueError("must be the name of a server alone, as smtp.example.org; the port is a setting of its own")
+    return name
+
+
+def url(text: str) -> str:
+    """An http or https URL without a slash at its end; empty text stays empty."""
+    address = text and one_line(text).rstrip("/")
+    if not address:
+        return ""
+    try:
+        parts = urlsplit(address)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, half an IPv6 address
+        is_whole = False
+    if not is_whole or re.search(r"\s", address):
+        raise ValueError("must be a whole URL, as https://llm.example.org/v1")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ValueError("must have no user, password, ? or # in it")
+    return address
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host's name or IP address can only mean this machine."""
+    if _is_ip(name):
+        return ip_address(name).is_loopback
+    return name == "localhost" or name.endswith(".localhost")
+
+
+def _is_ip(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

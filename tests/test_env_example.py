@@ -1,0 +1,33 @@
+"""`.env.example` says what the code does: every setting, its default, and nothing else."""
+
+import itertools
+import shutil
+from pathlib import Path
+
+from paperboy.settings import SETTINGS, load
+
+EXAMPLE = Path(__file__).parents[1] / ".env.example"
+
+
+def assignments() -> dict[str, str]:
+    lines = EXAMPLE.read_text("utf-8").splitlines()
+    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
+    assert len(pairs) == len({name for name, _, _ in pairs}), "a setting stands twice"
+    return {name: value for name, _, value in pairs}
+
+
+def test_names_and_defaults_are_those_of_the_code_and_no_others():
+    assert assignments() == dict(SETTINGS)
+
+
+def test_each_setting_has_a_comment_above_it():
+    lines = EXAMPLE.read_text("utf-8").splitlines()
+    for above, line in itertools.pairwise(lines):
+        if line and not line.startswith("#"):
+            assert above.startswith("# "), line
+
+
+def test_copied_unchanged_it_gives_the_defaults(tmp_path):
+    without_any = load(tmp_path, {})
+    shutil.copy(EXAMPLE, tmp_path / ".env")
+    assert load(tmp_path, {}) == without_any

@@ -1,0 +1,416 @@
+"""`subscribers.yaml` becomes mailing lists; whatever is wrong in it is told with its line and column."""
+
+import time as clock
+from datetime import time
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from paperboy.errors import ConfigError
+from paperboy.mailing_lists import load
+from paperboy.models import EVERY_DAY, MailingList, Subscriber
+
+CHECKOUT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "prompts" / "topics").mkdir(parents=True)
+    (tmp_path / "packaged" / "topics").mkdir(parents=True)
+    (tmp_path / "prompts" / "topics" / "physics.md").write_text("Everything that moves.\n", "utf-8")
+    return tmp_path
+
+
+def read(home: Path, text: str | bytes) -> tuple[MailingList, ...]:
+    path = home / "subscribers.yaml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return load_from(path)
+
+
+def load_from(path: Path) -> tuple[MailingList, ...]:
+    folders = [path.parent / "prompts", path.parent / "packaged"]
+    return load(path, prompts=folders, send_at=time(6, 15), timezone=ZoneInfo("Asia/Tokyo"))
+
+
+def problems(home: Path, text: str | bytes) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read(home, text)
+    assert caught.value.exit_code == 78
+    return [str(problem).removeprefix("subscribers.yaml:") for problem in caught.value.problems]
+
+
+def one(home: Path, *lines: str) -> MailingList:
+    (only,) = read(home, a_list(*lines))
+    return only
+
+
+def a_list(*lines: str) -> str:
+    """A sound list on lines 1 to 4, and the given lines from line 5."""
+    head = ["lists:", "  - name: physics", "    categories: [hep-th, gr-qc]", "    topics: Strings"]
+    return "\n".join([*head, *(f"    {line}" for line in lines), ""])
+
+
+def test_the_smallest_list_has_the_defaults(home):
+    assert one(home) == MailingList(
+        name="physics",
+        title="physics",
+        categories=("hep-th", "gr-qc"),
+        topics="Strings",
+        timezone=ZoneInfo("Asia/Tokyo"),
+        send_at=time(6, 15),
+        weekdays=EVERY_DAY,
+        authors=(),
+        min_relevance=7,
+        min_novelty=6,
+        max_papers=50,
+        cross_lists=True,
+        send_empty=True,
+        subscribers=(),
+    )
+
+
+def test_every_key_is_read(home):
+    text = """\
+lists:
+  - name: physics-2
+    title: "Physics: the rest"
+    categories: [astro-ph, cond-mat.soft, astro-ph]
+    topics: topics/physics.md
+    authors: [Émilie du Châtelet]
+    min_relevance: 10
+    min_novelty: 1
+    max_papers: 5
+    send_at: 0:05
+    timezone: Europe/Berlin
+    weekdays: [Sun, mon]
+    cross_lists: false
+    send_empty: false
+    subscribers:
+      - ada@example.org
+      - Grace Hopper <Grace@Example.org>
+      - '"Curie, M." <root@localhost>'
+      - a@mail.test
+      - b@bücher.example
+"""
+    assert read(home, text) == (
+        MailingList(
+            name="physics-2",
+            title="Physics: the rest",
+            categories=("astro-ph", "cond-mat.soft"),
+            topics="Everything that moves.",
+            timezone=ZoneInfo("Europe/Berlin"),
+            send_at=time(0, 5),
+            weekdays=frozenset({6, 0}),
+            authors=("Émilie du Châtelet",),
+            min_relevance=10,
+            min_novelty=1,
+            max_papers=5,
+            cross_lists=False,
+            send_empty=False,
+            subscribers=(
+                Subscriber("ada@example.org"),
+                Subscriber("Grace@example.org", "Grace Hopper"),
+                Subscriber("root@localhost", "Curie, M."),
+                Subscriber("a@mail.test"),
+                Subscriber("b@xn--bcher-kva.example"),
+            ),
+        ),
+    )
+
+
+def test_a_key_with_nothing_behind_it_is_as_good_as_absent(home):
+    assert one(home, "title:", "authors:", "subscribers:", "#  - ada@example.org", "send_at: ~") == one(home)
+
+
+def test_topics_may_be_several_lines(home):
+    text = "lists:\n- name: a\n  categories: [hep-th]\n  topics: |\n    Strings,\n    see prompts.md\n"
+    assert read(home, text)[0].topics == "Strings,\nsee prompts.md"
+
+
+def test_anchors_aliases_and_merges_are_understood(home):
+    lists = read(
+        home,
+        """\
+lists:
+  - &first
+    name: a
+    categories: &both [hep-th, gr-qc]
+    topics: Strings
+    max_papers: 3
+  - <<: *first
+    name: b
+    categories: *both
+""",
+    )
+    assert [(x.name, x.categories, x.max_papers) for x in lists] == [
+        ("a", ("hep-th", "gr-qc"), 3),
+        ("b", ("hep-th", "gr-qc"), 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["topcs: x"], ["5:5: unknown key 'topcs', did you mean 'topics'?"]),
+        (["colour: red"], ["5:5: unknown key 'colour'"]),
+        (["name: other"], ["5:5: 'name' stands here a second time, first in line 2; remove one"]),
+        (["title: 5"], ["5:12: title must be text; put it in quotes"]),
+        (["title: ''"], ["5:12: title: there is nothing in it"]),
+        ([r'title: "a\nb"'], ["5:12: title: it holds a control character (U+000A); write one line of plain text"]),
+        ([r'title: "\ud800"'], [
+            "5:12: the text holds a control character; remove it",
+            "5:12: title: it holds a control character (U+D800); write one line of plain text",
+        ]),
+        (["authors: Yann LeCun"], ["5:14: authors must be a list, as [one, two]"]),
+        (["authors: [Yann LeCun, 7]"], ["5:27: each of authors must be text; put it in quotes"]),
+        (["min_relevance: 0"], ["5:20: min_relevance must be at least 1"]),
+        (["min_novelty: 11"], ["5:18: min_novelty must be at most 10"]),
+        (["min_novelty: 6.5"], ["5:18: min_novelty must be a whole number"]),
+        (["min_novelty: true"], ["5:18: min_novelty must be a whole number"]),
+        (["min_novelty: '6'"], ["5:18: min_novelty must be a whole number"]),
+        (["max_papers: 0"], ["5:17: max_papers must be at least 1"]),
+        (["max_papers: 99999999999999999999"], ["5:17: max_papers must be at most 10000"]),
+        (["send_at: 700"], ["5:14: send_at must be a time of day, as 07:00"]),
+        (["send_at: 7am"], ["5:14: '7am' is not a time of day; write hours and minutes, as 07:00 or 18:30"]),
+        (["send_at: 24:00"], ["5:14: '24:00' is not a time of day; write hours and minutes, as 07:00 or 18:30"]),
+        (["timezone: europe/berlin"], ["5:15: unknown timezone 'europe/berlin', did you mean 'Europe/Berlin'?"]),
+        (["timezone: 2"], ["5:15: unknown timezone '2'; write it as Europe/Berlin"]),
+        (["weekdays: [mon, tues]"], ["5:21: unknown weekday 'tues', did you mean 'tue'?"]),
+        (["weekdays: [x]"], ["5:16: unknown weekday 'x'; write mon, tue, wed, thu, fri, sat, sun"]),
+        (["weekdays: [1]"], ["5:16: unknown weekday 1; write mon, tue, wed, thu, fri, sat, sun"]),
+        (["weekdays: []"], ["5:15: weekdays must not be empty"]),
+        (["weekdays: mon"], ["5:15: weekdays must be a list, as [one, two]"]),
+        (["cross_lists: yes"], ["5:18: cross_lists must be true or false"]),
+        (["send_empty: 0"], ["5:17: send_empty must be true or false"]),
+        (["subscribers: ada@example.org"], ["5:18: subscribers must be a list, as [one, two]"]),
+        (["subscribers:", "  - ada: ada@example.org"], ["6:9: each of subscribers must be text; put it in quotes"]),
+        (["subscribers:", "  -"], ["6:8: each of subscribers must be text; put it in quotes"]),
+        (["subscribers: [ada]"], ["5:19: 'ada' is not an address: An email address must have an @-sign."]),
+        (["subscribers: ['a@b@example.org']"], ["5:19: 'a@b@example.org' is not one address: it has more than one @"]),
+        (["subscribers:", "  - A <a@example.org> <b@example.org>"], [
+            "6:9: 'A <a@example.org> <b@example.org>' has more than one address; write each on a line of its own"
+        ]),
+        (["subscribers:", r'  - "Ada\r\nBcc: x <a@example.org>"'], [
+            "6:9: it holds a control character (U+000D); write one line of plain text"
+        ]),
+        (["subscribers:", "  - ada@example.org", "  - Ada <ADA@Example.ORG>"], [
+            "7:9: ADA@example.org is on this list already, in line 6"
+        ]),
+        (["subscribers: !!python/name:os.system x"], [
+            "5:18: subscribers must be a list, as [one, two]",
+            "5:18: the tag 'python/name:os.system' means nothing here; remove it",
+        ]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_list_is_told_where_it_stands(home, lines, expected):
+    assert problems(home, a_list(*lines)) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("name: Big Ideas!", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'"),
+        ("name: -a", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'a'"),
+        ("name: ../x", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'x'"),
+        ("name: 5", "2:11: name must be text; put it in quotes"),
+        ("name:", "2:5: 'name' is empty"),
+        ("title: x", "2:5: this list needs 'name'"),
+    ],
+)
+def test_a_name_that_cannot_be_one(home, head, expected):
+    assert problems(home, f"lists:\n  - {head}\n    categories: [hep-th]\n    topics: Strings\n") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("categories", "expected"),
+    [
+        ("[cs.LG, CS.lg]", "3:25: unknown category 'CS.lg', did you mean 'cs.LG'?"),
+        ("[astro-ph.GAL]", "3:18: unknown category 'astro-ph.GAL', did you mean 'astro-ph.GA'?"),
+        ("[physics]", "3:18: 'physics' is a whole archive; name its categories, as physics.acc-ph"),
+        ("[1]", "3:18: each of categories must be text; put it in quotes"),
+        ("[]", "3:17: categories must not be empty"),
+        ("cs.LG", "3:17: categories must be a list, as [one, two]"),
+        ("", "3:5: 'categories' is empty"),
+    ],
+)
+def test_bad_categories(home, categories, expected):
+    text = f"lists:\n  - name: a\n    categories: {categories}\n    topics: Strings\n"
+    assert problems(home, text) == [expected]
+
+
+def with_topics(topics: str) -> str:
+    return f"lists:\n  - name: a\n    categories: [hep-th]\n    topics: {topics}\n"
+
+
+def test_topics_files_are_looked_for_folder_by_folder(home):
+    (home / "packaged" / "topics" / "physics.md").write_text("packaged", "utf-8")
+    (home / "packaged" / "topics" / "mathematics.md").write_text("packaged", "utf-8")
+    assert read(home, with_topics("topics/physics.md"))[0].topics == "Everything that moves."
+    assert read(home, with_topics("topics/mathematics.md"))[0].topics == "packaged"
+
+
+@pytest.mark.parametrize(
+    ("topics", "expected"),
+    [
+        ("", "4:5: 'topics' is empty"),
+        ("'  '", "4:13: 'topics' is empty; say what the list wants to read"),
+        ("[a]", "4:13: topics must be text; put it in quotes"),
+        (
+            "topics/none.md",
+            "4:13: there is no 'topics/none.md' in HOME/prompts; create it, or write here what the list wants to read",
+        ),
+        ("../secret.md", "4:13: '../secret.md' is not inside the folder prompts; write it as topics/physics.md"),
+        ("/etc/secret.md", "4:13: '/etc/secret.md' is not inside the folder prompts; write it as topics/physics.md"),
+        ("out.md", "4:13: HOME/prompts/out.md is a link that leads out of HOME/prompts; put the text itself there"),
+        ("out/secret.md", ("4:13: HOME/prompts/out/secret.md is a link that leads out of HOME/prompts; "
+                          "put the text itself there")),
+        (
+            "self.md",
+            "4:13: HOME/prompts/self.md cannot be read: it is a link to itself; it must be a file with the topics",
+        ),
+        ("empty.md", "4:13: HOME/prompts/empty.md is empty; write there what the list wants to read"),
+        ("folder.md", "4:13: HOME/prompts/folder.md cannot be read: Is a directory; it must be a file with the topics"),
+        ("latin.md", "4:13: HOME/prompts/latin.md is not UTF-8 text; save it as UTF-8"),
+        (f"{'x' * 300}.md", (f"4:13: HOME/prompts/{'x' * 300}.md cannot be read: "
+                            "File name too long; it must be a file with the topics")),
+    ],
+)  # fmt: skip
+def test_bad_topics(home, topics, expected):
+    prompts = home / "prompts"
+    (home / "outside").mkdir()
+    (home / "outside" / "secret.md").write_text("secret", "utf-8")
+    (home / "secret.md").write_text("secret", "utf-8")
+    (prompts / "out.md").symlink_to(home / "secret.md")
+    (prompts / "out").symlink_to(home / "outside")
+    (prompts / "self.md").symlink_to("self.md")
+    (prompts / "empty.md").write_text(" \n")
+    (prompts / "folder.md").mkdir()
+    (prompts / "latin.md").write_bytes(b"caf\xe9")
+    assert problems(home, with_topics(topics)) == [expected.replace("HOME", str(home))]
+
+
+def test_a_link_inside_the_folder_is_followed(home):
+    (home / "prompts" / "same.md").symlink_to("topics/physics.md")
+    assert read(home, with_topics("same.md"))[0].topics == "Everything that moves."
+
+
+def test_everything_is_told_at_once_and_in_the_order_of_lines(home):
+    text = """\
+lists:
+  - name: a
+    categories: [cs.XY, hep-th]
+    topcs: Strings
+    min_relevance: 12
+    subscribers: [nobody, a@example.org, A@example.org]
+  - name: a
+    categories: [hep-th]
+    topics: nowhere.md
+  - just text
+  -
+list: []
+"""
+    found = problems(home, text)
+    places = [problem.partition(": ")[0] for problem in found]
+    assert places == ["3:18", "4:5", "5:20", "6:19", "6:42", "7:11", "9:13", "10:5", "11:4", "12:1"]
+    assert "7:11: there is a list 'a' already, in line 2" in found
+    assert "10:5: a list must have keys, as 'name: physics'" in found
+    assert "12:1: unknown key 'list', did you mean 'lists'?" in found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "1:1: the file is empty; one line is enough to begin: lists: ["),
+        ("# only a comment\n", "1:1: the file is empty; one line is enough to begin: lists: ["),
+        ("\n- a\n", "2:1: 'lists' must be on top: lists: ["),
+        ("text", "1:1: 'lists' must be on top: lists: ["),
+        ("lists:", "1:1: 'lists' is empty"),
+        ("lists: []", "1:8: lists must not be empty"),
+        ("lists: {}", "1:8: lists must be a list, as [one, two]"),
+        ("{}", "1:1: this file needs 'lists'"),
+        ("list: []", "1:1: unknown key 'list', did you mean 'lists'?"),
+    ],
+)
+def test_a_file_without_lists(home, text, expected):
+    (problem,) = problems(home, text)
+    assert problem.startswith(expected)
+
+
+def test_the_smallest_file_that_messages_propose_works(home):
+    (problem,) = problems(home, "")
+    assert read(home, problem[problem.index("lists: [") :])[0].subscribers == (Subscriber("you@example.org"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lists:\n\t- name: a\n", "2:1: a tab; YAML is indented with spaces"),
+        ("lists:\n  - name: @a\n", "2:11: text that begins with @ needs quotes around it"),
+        (
+            "lists:\n  - name: a: b\n",
+            "2:12: no colon can stand here; mend the indentation, or put quotes around the text",
+        ),
+        ("lists: - a\n", "1:8: a list cannot begin here; put its first - on a line of its own"),
+        ("lists:\n  - name: 'a\n    title: b\n", "2:11: these quotes are never closed"),
+        ("lists: [a,\nb: c\n", "1:8: this bracket is never closed, or a comma is missing behind it"),
+        (
+            "lists:\n  - name: a\n   title: b\n",
+            "3:4: the indentation does not fit the lines above, or quotes end too early",
+        ),
+        ("lists:\n  - *nobody\n", "2:5: the alias 'nobody' has no anchor above it"),
+        ("lists: []\n---\nlists: []\n", "2:1: a second document begins here; remove the line ---"),
+        ("lists:\n  - a\x01b\n", "2:6: a character that YAML forbids (U+0001); remove it"),
+        (b"lists:\n  - \xc3\xa9\xe9\n", "2:6: this is not UTF-8 text; save the file as UTF-8"),
+        ("lists: &a [*a]\n", "1:8: an alias leads back to itself, or this is nested too deeply"),
+        ("lists:\n  - &a {<<: *a}\n", "2:5: an alias leads back to itself, or this is nested too deeply"),
+        ("lists:\n  - {<<: 5}\n", "2:10: << needs the alias of keys and values"),
+        ("lists:\n  - ? [a]\n    : b\n", "2:7: a key must be plain text"),
+        ("[" * 20_000, "1:21: nested too deeply"),
+    ],
+)
+def test_what_is_no_yaml_is_told_in_plain_words(home, text, expected):
+    assert expected in problems(home, text)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{<<: [", "]}")])
+def test_aliases_that_multiply_do_not_hang(home, opening, closing):
+    levels = ["a0: &a0 {x: 1}"]
+    levels += [f"a{n}: &a{n} {opening}{', '.join([f'*a{n - 1}'] * 9)}{closing}" for n in range(1, 12)]
+    began = clock.monotonic()
+    (problem,) = problems(home, "\n".join(levels))
+    assert "aliases multiply this file to over 300,000 values" in problem
+    assert clock.monotonic() - began < 20
+
+
+def test_a_missing_file_says_how_to_make_one(home):
+    with pytest.raises(ConfigError, match=r"^subscribers.yaml: there is no such file in .*; create it, one line"):
+        load_from(home / "subscribers.yaml")
+
+
+def test_a_file_that_is_a_folder(home):
+    (home / "subscribers.yaml").mkdir()
+    with pytest.raises(ConfigError, match=r"^subscribers.yaml: is a folder; put a file in its place$"):
+        load_from(home / "subscribers.yaml")
+
+
+def test_a_file_that_cannot_be_reached(home):
+    (home / "file").touch()
+    with pytest.raises(
+        ConfigError, match=r"^subscribers.yaml: cannot be read: Not a directory; it must be a file that"
+    ):
+        load_from(home / "file" / "subscribers.yaml")
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(home):
+    text = a_list("title: x").replace("\n", "\r\n").encode("utf-8-sig")
+    assert read(home, text)[0].title == "x"
+
+
+def test_the_shipped_file_loads():
+    lists = load(
+        CHECKOUT / "subscribers.yaml", prompts=[CHECKOUT / "prompts"], send_at=time(7), timezone=ZoneInfo("UTC")
+    )
+    assert [x.name for x in lists] == ["foundations", "galaxies"]
+    assert lists[0].authors == ("Yoshua Bengio", "Yann LeCun")
+    assert all(s.address.endswith("@example.org") for x in lists for s in x.subscribers)

@@ -1,0 +1,326 @@
+"""`.env`, the environment and credentials become settings; what is wrong is told with its place and without secrets."""
+
+import os
+import pickle
+from datetime import time
+from decimal import Decimal
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from pydantic import SecretStr
+
+from paperboy.errors import ConfigError
+from paperboy.notation import Mailbox
+from paperboy.settings import SETTINGS, load
+
+MAIL = "MAIL_FROM=papers@example.org\n"
+
+
+def write(home: Path, text: str) -> None:
+    (home / ".env").write_text(text, "utf-8")
+
+
+def problems(home: Path, text: str = "", environ: dict[str, str] | None = None) -> list[str]:
+    if text:
+        write(home, text)
+    with pytest.raises(ConfigError) as caught:
+        load(home, environ or {})
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_without_env_file_the_defaults_hold(tmp_path):
+    settings = load(tmp_path, {})
+    assert settings.openai_model == "gpt-6-luna"
+    assert settings.send_at == time(7, 0)
+    assert settings.timezone == ZoneInfo("UTC")
+    assert settings.mail_from is None
+    assert settings.llm_price_input is None
+    assert settings.paperboy_database == tmp_path / "data" / "paperboy.db"
+    assert settings.paperboy_outbox == tmp_path / "outbox"
+    assert settings.uses_outbox
+    assert not settings.has_llm
+
+
+def test_each_setting_is_an_attribute(tmp_path):
+    settings = load(tmp_path, {})
+    assert all(hasattr(settings, name.lower()) for name in SETTINGS)
+
+
+def test_values_are_read_with_their_types(tmp_path):
+    write(
+        tmp_path,
+        """\
+OPENAI_BASE_URL=http://localhost:11434/v1/
+LLM_PRICE_INPUT=0.25
+LLM_PRICE_OUTPUT=2
+SMTP_HOST=smtp.example.org
+SMTP_PORT=465
+SMTP_SECURITY=TLS
+MAIL_FROM=Paperboy <papers@example.org>
+ALERT_TO='root@localhost'
+SEND_AT=6:30
+export TIMEZONE="Europe/Berlin"  # where we live
+PAPERBOY_DATABASE=/var/lib/paperboy.db
+log_file=somebody else's
+LOG_LEVEL=debug
+""",
+    )
+    settings = load(tmp_path, {})
+    assert settings.openai_base_url == "http://localhost:11434/v1"
+    assert (settings.llm_price_input, settings.llm_price_output) == (Decimal("0.25"), Decimal(2))
+    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("smtp.example.org", 465, "tls")
+    assert settings.mail_from == Mailbox("papers@example.org", "Paperboy")
+    assert settings.alert_to == Mailbox("root@localhost")
+    assert settings.send_at == time(6, 30)
+    assert settings.timezone == ZoneInfo("Europe/Berlin")
+    assert settings.paperboy_database == Path("/var/lib/paperboy.db")
+    assert settings.log_level == "DEBUG"
+    assert settings.has_llm
+    assert not settings.uses_outbox
+
+
+def test_environment_wins_over_env_file_which_wins_over_credentials(tmp_path):
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    for name in ("OPENAI_API_KEY", "OPENAI_MODEL", "LOG_LEVEL"):
+        (credentials / name).write_text("ERROR\n")
+    write(tmp_path, "OPENAI_API_KEY=\nOPENAI_MODEL=from-file\nLOG_LEVEL=DEBUG\n")
+    settings = load(tmp_path, {"LOG_LEVEL": "WARNING", "CREDENTIALS_DIRECTORY": str(credentials)})
+    assert settings.log_level == "WARNING"
+    assert settings.openai_model == "from-file"
+    assert settings.openai_api_key == SecretStr("ERROR"), "an empty line in .env leaves room for a credential"
+
+
+def test_an_empty_variable_of_the_environment_is_the_default(tmp_path):
+    """So that one run can do without what `.env` sets."""
+    write(tmp_path, "OPENAI_API_KEY=sk-1\nLOG_LEVEL=DEBUG\n")
+    settings = load(tmp_path, {"OPENAI_API_KEY": "", "LOG_LEVEL": " "})
+    assert not settings.has_llm
+    assert settings.log_level == "INFO"
+
+
+def test_passwords_are_taken_literally(tmp_path):
+    """No `${…}` is filled in, and quotes keep # and spaces."""
+    write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_PASSWORD='pa${HOME} #w=rd '\n")
+    assert load(tmp_path, {"HOME": "/root"}).smtp_password.get_secret_value() == "pa${HOME} #w=rd "
+
+
+def test_no_secret_is_in_the_repr(tmp_path):
+    write(tmp_path, MAIL + "OPENAI_API_KEY=sk-12345\nSMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2\n")
+    settings = load(tmp_path, {})
+    assert "sk-12345" not in repr(settings) + str(settings)
+    assert "hunter2" not in repr(settings) + str(settings)
+    assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301  # our own bytes
+
+
+def test_everything_is_told_at_once_and_in_order(tmp_path):
+    write(tmp_path, "\n# comment\n\nSMTP_PORT=70000\nSMTP_PASWORD=x\nSMTP_HOST=smtp.example.org\n")
+    assert problems(tmp_path, environ={"KEEP_DAYS": "30"}) == [
+        ".env:4: SMTP_PORT: must be a whole number from 1 to 65535",
+        ".env:5: unknown setting 'SMTP_PASWORD', did you mean 'SMTP_PASSWORD'?",
+        ".env:6: SMTP_HOST: mail needs a sender; set MAIL_FROM too, as Paperboy <papers@example.org>",
+        "environment: KEEP_DAYS: must be a whole number of at least 31",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("OPENAI_API_KEY=sk 1", "OPENAI_API_KEY: a key has no spaces in it"),
+        ("OPENAI_API_KEY=ключ", "OPENAI_API_KEY: only printable ASCII characters can be sent to a server"),
+        ("OPENAI_BASE_URL=localhost:11434", "OPENAI_BASE_URL: must be a whole URL, as https://llm.example.org/v1"),
+        ("OPENAI_BASE_URL=http://x:port/v1", "OPENAI_BASE_URL: must be a whole URL, as https://llm.example.org/v1"),
+        ("OPENAI_BASE_URL=https://me:pw@x.org/v1", "OPENAI_BASE_URL: must have no user, password, ? or # in it"),
+        (
+            "OPENAI_BASE_URL=https://x.org/v1/chat/completions",
+            "OPENAI_BASE_URL: must end before /chat/completions, which is added to it",
+        ),
+        ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
+        ("LLM_CONCURRENCY=1_0", "LLM_CONCURRENCY: must be a whole number from 1 to 100"),
+        (
+            "LLM_TIMEOUT_SECONDS=nan",
+            "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",
+        ),
+        ("LLM_BUDGET_USD=-1", "LLM_BUDGET_USD: must be a number of at least 0, with a point if it has decimals"),
+        ("LLM_PRICE_INPUT=-1", "LLM_PRICE_INPUT: must be USD per million tokens, as 0.25"),
+        (
+            "LLM_PRICE_CACHE_WRITE=1",
+            "LLM_PRICE_CACHE_WRITE: a price needs LLM_PRICE_INPUT and LLM_PRICE_OUTPUT beside it",
+        ),
+        (
+            "SMTP_HOST=smtp.example.org:587",
+            "SMTP_HOST: must be the name of a server alone, as smtp.example.org; the port is a setting of its own",
+        ),
+        ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),
+        ("SMTP_SECURITY=startls", "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?"),
+        ("SMTP_USERNAME=ada", "SMTP_USERNAME: a user needs a password; set SMTP_PASSWORD too"),
+        ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: a password needs a user; set SMTP_USERNAME too"),
+        ("MAIL_FROM=Paperboy", "MAIL_FROM: 'Paperboy' is not an address: An email address must have an @-sign."),
+        ("ALERT_TO=a@b@example.org", "ALERT_TO: 'a@b@example.org' is not one address: it has more than one @"),
+        (
+            "ARXIV_DELAY_SECONDS=2.9",
+            "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more",
+        ),
+        ("ARXIV_LOOKBACK_DAYS=31", "ARXIV_LOOKBACK_DAYS: must be a whole number from 1 to 30"),
+        ("SEND_AT=24:00", "SEND_AT: '24:00' is not a time of day; write hours and minutes, as 07:00 or 18:30"),
+        ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone 'Berlin', did you mean 'Europe/Berlin'?"),
+        ("TIMEZONE=../passwd", "TIMEZONE: unknown timezone '../passwd'; write it as Europe/Berlin"),
+        (
+            "PAPERBOY_DATABASE=~/paperboy.db",
+            "PAPERBOY_DATABASE: ~ is not understood here; write the whole path, or one inside the home",
+        ),
+        (
+            "LOG_LEVEL=verbose",
+            "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL",
+        ),
+        ('OPENAI_MODEL="a\\tb"', "OPENAI_MODEL: it holds a control character (U+0009); write one line of plain text"),
+    ],
+)
+def test_a_bad_value_is_told_with_line_and_fix(tmp_path, line, message):
+    assert problems(tmp_path, f"# first\n\n{line}\n") == [f".env:3: {message}"]
+
+
+def test_a_password_never_goes_in_the_clear(tmp_path):
+    text = MAIL + "SMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2\nSMTP_SECURITY=none\n"
+    assert problems(tmp_path, text) == [
+        (
+            ".env:4: SMTP_SECURITY: a password is never sent in the clear; use starttls or tls, "
+            "or leave out SMTP_USERNAME and SMTP_PASSWORD"
+        )
+    ]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "llm.localhost"])
+def test_a_key_may_go_over_http_on_this_machine(tmp_path, host):
+    write(tmp_path, f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL=http://{host}/v1\n")
+    assert load(tmp_path, {}).has_llm
+
+
+@pytest.mark.parametrize("host", ["llm.example.org", "192.0.2.1", "localhost.example.org", "127.0.0.1.example.org"])
+def test_a_key_does_not_go_over_http_to_another(tmp_path, host):
+    assert problems(tmp_path, f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL=http://{host}/v1\n") == [
+        (
+            ".env:2: OPENAI_BASE_URL: a key is not sent over plain http to another machine; use https, "
+            "or leave OPENAI_API_KEY empty"
+        )
+    ]
+
+
+@pytest.mark.parametrize("host", ["export.arxiv.org", "ARXIV.org", "arxiv.org.", "rss.arxiv.org:443"])
+def test_arxiv_is_never_asked_faster_than_it_asks_for(tmp_path, host):
+    assert len(problems(tmp_path, f"ARXIV_API_URL=https://{host}/api/query\nARXIV_DELAY_SECONDS=0\n")) == 1
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "notarxiv.org"])
+def test_other_servers_may_be_asked_at_once(tmp_path, host):
+    write(tmp_path, f"ARXIV_API_URL=http://{host}/api/query\nARXIV_DELAY_SECONDS=0\n")
+    assert load(tmp_path, {}).arxiv_delay_seconds == 0
+
+
+def test_a_broken_value_is_not_blamed_twice(tmp_path):
+    """A sender that is wrong is not also missing."""
+    assert len(problems(tmp_path, "SMTP_HOST=smtp.example.org\nMAIL_FROM=nobody\n")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("SMTP_PASSWORD: hunter2\n", 1),
+        ("SMTP_PASSWORD:hunter2\n", 1),
+        ("SMTP_PASSWORD:hun=ter2\n", 1),
+        ("SMTP_PASSWORD hunter2=\n", 1),
+        ("LOG_LEVEL=INFO\n\n\nhunter2\n", 4),
+        ("LOG_LEVEL=INFO\r\n\r\nSMTP_PASSWORD='hunter2\r\n", 3),
+        ("SMTP_PASSWORD='hunter2' x\n", 1),
+        ("=hunter2\n", 1),
+    ],
+)
+def test_a_line_that_is_no_setting_is_told_and_never_shown(tmp_path, text, line):
+    (tmp_path / ".env").write_bytes(text.encode())
+    assert problems(tmp_path) == [
+        f".env:{line}: this line is not NAME=value; mend it, close its quotes, or begin it with #"
+    ]
+
+
+def test_a_quote_left_open_does_not_swallow_other_settings(tmp_path):
+    found = problems(tmp_path, "SEND_AT='07:00\nSMTP_PASSWORD='hunter2'\nKEEP_DAYS='400'\n")
+    assert found
+    assert "hunter2" not in "".join(found)
+
+
+@pytest.mark.parametrize("quote", ["", "'"])
+def test_two_settings_in_one_value_are_told_and_never_shown(tmp_path, quote):
+    found = problems(tmp_path, f"TIMEZONE={quote}UTC SMTP_PASSWORD=hunter2{quote}\n")
+    assert found == [".env:1: TIMEZONE: another setting stands in its value; give each a line of its own"]
+
+
+def test_a_value_over_several_lines_is_told(tmp_path):
+    assert problems(tmp_path, "\nTIMEZONE='UTC\nhunter2'\n") == [
+        ".env:2: TIMEZONE: the value runs over several lines; is a quote left open?"
+    ]
+
+
+def test_a_name_without_value_is_told(tmp_path):
+    assert problems(tmp_path, "SMTP_HOST\n")[0].startswith(".env:1: this line is not NAME=value")
+
+
+def test_settings_of_other_programs_are_left_alone(tmp_path):
+    write(tmp_path, "TZ=UTC\nPAPERBOY_HOME=/srv\nPGPASSWORD=x\nOPENAI_ORG_ID=y\n")
+    assert load(tmp_path, {"SMTP_PASSWD": "x"}) == load(tmp_path, {})
+
+
+def test_the_last_of_two_lines_holds(tmp_path):
+    write(tmp_path, "LOG_LEVEL=nonsense\nLOG_LEVEL=DEBUG\n")
+    assert load(tmp_path, {}).log_level == "DEBUG"
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path):
+    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfLOG_LEVEL=DEBUG\n")
+    assert load(tmp_path, {}).log_level == "DEBUG"
+
+
+def test_env_that_is_a_folder(tmp_path):
+    (tmp_path / ".env").mkdir()
+    assert problems(tmp_path) == [".env: is a folder; put a file in its place, as .env.example"]
+
+
+def test_env_that_is_not_utf8(tmp_path):
+    (tmp_path / ".env").write_bytes(b"SMTP_PASSWORD=hunter\xff2\n")
+    assert problems(tmp_path) == [".env: cannot be read: it is not UTF-8 text; save it as UTF-8"]
+
+
+def test_env_that_is_a_dead_link(tmp_path):
+    (tmp_path / ".env").symlink_to(tmp_path / "nowhere")
+    assert problems(tmp_path) == [".env: is a link to a file that does not exist; mend or remove it"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_env_that_may_not_be_read(tmp_path):
+    write(tmp_path, "LOG_LEVEL=DEBUG\n")
+    (tmp_path / ".env").chmod(0)
+    assert problems(tmp_path) == [
+        ".env: cannot be read: Permission denied; it must be a file that Paperboy's user may read"
+    ]
+
+
+def test_env_behind_a_file(tmp_path):
+    """The home itself is no folder."""
+    (tmp_path / "home").touch()
+    assert problems(tmp_path / "home") == [
+        ".env: cannot be read: Not a directory; it must be a file that Paperboy's user may read"
+    ]
+
+
+def test_broken_credentials_are_told_without_their_text(tmp_path):
+    (tmp_path / "SMTP_PASSWORD").write_bytes(b"hunter\xff2")
+    (tmp_path / "LOG_LEVEL").mkdir()
+    (tmp_path / "KEEP_DAYS").write_text("1\n")
+    assert problems(tmp_path, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)}) == [
+        "credentials: SMTP_PASSWORD: the file cannot be read: it is not UTF-8 text; save it as UTF-8",
+        (
+            "credentials: LOG_LEVEL: the file cannot be read: "
+            "Is a directory; it must be a file that Paperboy's user may read"
+        ),
+        "credentials: KEEP_DAYS: must be a whole number of at least 31",
+    ]
