@@ -1,0 +1,275 @@
+"""An arXiv API on loopback: `/api/query` in arXiv's Atom, over papers that a test can change, with faults on order
+(`arxiv_faults.py`).
+
+    with ArxivServer(papers) as server:
+        server.faults += [rate_limited(retry_after=60), html_page]   # one per request, in this order; then all is well
+        ArxivFeed(server.url, ...).fetch(...)
+        assert len(server.requests) == 3
+
+By hand, with a day of papers dated into the newest announcement:
+
+    python -m tests.servers.arxiv_api --port 8001 --papers day.jsonl --date-into-newest [--fault html --fault 429]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+from xml.sax.saxutils import escape, quoteattr
+
+from paperboy.announcements import Batch, newest_batch
+from paperboy.models import Paper
+from tests.servers.arxiv_faults import BY_NAME, Answer, Fault, refused
+
+LARGEST_PAGE = 2_000
+LARGEST_RESULT = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, as it came."""
+
+    at: float  # time.monotonic()
+    query: dict[str, str]
+    user_agent: str
+    concurrent: int  # requests being served at that moment, this one included
+
+
+@dataclass
+class ArxivServer:
+    """Serves `papers` from a thread while its `with` block lasts. `papers` and `faults` may be changed at any time."""
+
+    papers: list[Paper] = field(default_factory=list)
+    port: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._serving = 0
+        self._closing = threading.Event()
+        self._http = _Listener(("127.0.0.1", self.port), _Handler)
+        self._http.arxiv = self
+        self.port = self._http.server_port
+        self.url = f"http://127.0.0.1:{self.port}/api/query"
+
+    def __enter__(self) -> ArxivServer:
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()  # nobody who is kept waiting keeps us
+        self._http.shutdown()
+        self._http.server_close()
+
+    def answer(self, target: str, user_agent: str) -> Answer:
+        """Record the request, find the papers, apply the next fault."""
+        parts = urlsplit(target)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        with self._lock:
+            self._serving += 1
+            self.requests.append(Request(time.monotonic(), query, user_agent, self._serving))
+            fault = self.faults.pop(0) if self.faults else None
+        right = _respond(self.papers, query) if parts.path == "/api/query" else Answer(b"not found", 404)
+        answer = fault(right) if fault else right
+        self._closing.wait(answer.delay)
+        return answer
+
+    def served(self) -> None:
+        """One request less."""
+        with self._lock:
+            self._serving -= 1
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    arxiv: ArxivServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each body waits 40 ms for the client to acknowledge the head
+    server: _Listener
+
+    def do_GET(self) -> None:  # http.server's name
+        answer = self.server.arxiv.answer(self.path, self.headers.get("User-Agent", ""))
+        self.server.arxiv.served()
+        self.close_connection = answer.dropped or answer.declared is not None
+        if answer.dropped:
+            return
+        try:
+            self.send_response_only(answer.status)
+            if "Date" not in dict(answer.headers):
+                self.send_header("Date", self.date_time_string())
+            for name, value in answer.headers:
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body) if answer.declared is None else answer.declared))
+            self.end_headers()
+            self.wfile.write(answer.body)
+        except ConnectionError:
+            self.close_connection = True  # the client had waited long enough
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # http.server's name
+        pass
+
+
+def _respond(papers: Sequence[Paper], query: dict[str, str]) -> Answer:
+    try:
+        start, count = int(query.get("start") or 0), int(query.get("max_results") or 10)
+        if count > LARGEST_PAGE or start < 0 or count < 0:
+            raise ValueError(f"max_results must be between 0 and {LARGEST_PAGE}")
+        if start + count > LARGEST_RESULT + LARGEST_PAGE or start >= LARGEST_RESULT:
+            raise ValueError(f"start must be less than {LARGEST_RESULT}")
+        found = _sorted(_found(papers, query), query)
+    except ValueError as error:
+        return refused(str(error))(Answer(b""))
+    return Answer(_feed(found[start : start + count], len(found), start, count).encode())
+
+
+_TERM = r"cat:[a-zA-Z.-]+"
+_SEARCH = re.compile(
+    rf"\(?(?P<categories>{_TERM}(?: OR {_TERM})*)\)?"
+    r"(?: AND submittedDate:\[(?P<since>\d{12}) TO (?P<until>\d{12})\])?"
+)
+
+
+def _found(papers: Iterable[Paper], query: dict[str, str]) -> list[Paper]:
+    """The papers that match `search_query` and `id_list`. Raises `ValueError` in arXiv's words for a bad one."""
+    search, ids = query.get("search_query", ""), [i for i in query.get("id_list", "").split(",") if i]
+    bad = next((i for i in ids if not re.fullmatch(r"(\d{4}\.\d{4,5}|[a-z.A-Z-]+/\d{7})(v\d+)?", i)), None)
+    if bad:
+        raise ValueError(f"incorrect id format for {bad}")
+    found = [paper for paper in papers if not ids or {paper.arxiv_id, f"{paper.arxiv_id}v{paper.version}"} & set(ids)]
+    if not search:
+        return found if ids else []
+    match = _SEARCH.fullmatch(search)
+    if match is None:
+        raise ValueError(f"malformed query: {search}")
+    wanted = set(re.findall(r"cat:(\S+?)(?=[\s)]|$)", match["categories"]))
+    found = [paper for paper in found if wanted & set(paper.categories)]
+    if match["since"] is None:
+        return found
+    since, until = (_minute(match[end]) for end in ("since", "until"))
+    return [paper for paper in found if since <= paper.published <= until]
+
+
+def _minute(digits: str) -> datetime:
+    return datetime.strptime(digits, "%Y%m%d%H%M").replace(tzinfo=UTC)
+
+
+def _sorted(papers: list[Paper], query: dict[str, str]) -> list[Paper]:
+    ascending = query.get("sortOrder") == "ascending"
+    if query.get("sortBy") == "submittedDate":
+        return sorted(papers, key=lambda paper: (paper.published, paper.arxiv_id), reverse=not ascending)
+    if query.get("sortBy") == "lastUpdatedDate":
+        return sorted(papers, key=lambda paper: (paper.updated, paper.arxiv_id), reverse=not ascending)
+    return papers
+
+
+def _feed(papers: Iterable[Paper], total: int, start: int, count: int) -> str:
+    entries = "".join(_entry(paper) for paper in papers)
+    return f"""<?xml version='1.0' encoding='UTF-8'?>
+<feed xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/" xmlns:arxiv="http://arxiv.org/schemas/atom" \
+xmlns="http://www.w3.org/2005/Atom">
+  <id>https://arxiv.org/api/loopback</id>
+  <title>arXiv Query</title>
+  <updated>2026-11-20T00:00:00Z</updated>
+  <opensearch:itemsPerPage>{count}</opensearch:itemsPerPage>
+  <opensearch:totalResults>{total}</opensearch:totalResults>
+  <opensearch:startIndex>{start}</opensearch:startIndex>
+{entries}</feed>
+"""
+
+
+def _entry(paper: Paper) -> str:
+    categories = "".join(
+        f'    <category term={quoteattr(category)} scheme="http://arxiv.org/schemas/atom"/>\n'
+        for category in paper.categories
+    )
+    authors = "".join(f"    <author>\n      <name>{escape(name)}</name>\n    </author>\n" for name in paper.authors)
+    comment = f"    <arxiv:comment>{escape(paper.comment)}</arxiv:comment>\n" if paper.comment else ""
+    doi = f"    <arxiv:doi>{escape(paper.doi)}</arxiv:doi>\n" if paper.doi else ""
+    name = f"{paper.arxiv_id}v{paper.version}"
+    return f"""  <entry>
+    <id>http://arxiv.org/abs/{name}</id>
+    <title>{escape(paper.title)}</title>
+    <updated>{_stamp(paper.updated)}</updated>
+    <link href="https://arxiv.org/abs/{name}" rel="alternate" type="text/html"/>
+    <link href="https://arxiv.org/pdf/{name}" rel="related" type="application/pdf" title="pdf"/>
+    <summary>{escape(paper.abstract)}</summary>
+{categories}    <published>{_stamp(paper.published)}</published>
+{comment}    <arxiv:primary_category term={quoteattr(paper.primary_category)}/>
+{authors}{doi}  </entry>
+"""
+
+
+def _stamp(instant: datetime) -> str:
+    return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def papers_from_day(path: Path, published: Batch) -> list[Paper]:
+    """The papers of a day's jsonl, submitted at even distances inside the window of that batch."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    step = (published.submitted_until - published.submitted_from) / (len(rows) + 1)
+    start = published.submitted_from.replace(microsecond=0)
+    instants = [start + timedelta(seconds=int((n * step).total_seconds())) for n in range(1, len(rows) + 1)]
+    return [_paper(row, instant) for row, instant in zip(rows, instants, strict=True)]
+
+
+def _paper(row: dict[str, object], published: datetime) -> Paper:
+    return Paper(
+        arxiv_id=str(row["arxiv_id"]),
+        version=1,
+        title=str(row["title"]),
+        authors=tuple(row["authors"]),  # type: ignore[arg-type]
+        abstract=str(row["abstract"]),
+        primary_category=str(row["primary_category"]),
+        categories=tuple(row["categories"]),  # type: ignore[arg-type]
+        published=published,
+        updated=published,
+    )
+
+
+def _dated(path: Path) -> list[Paper]:
+    """The papers of a jsonl that gives each its own `published`, in ISO 8601 with its zone."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [_paper(row, datetime.fromisoformat(row["published"])) for row in rows]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m tests.servers.arxiv_api", description="An arXiv API on loopback.")
+    parser.add_argument("--port", type=int, default=8001)
+    parser.add_argument("--papers", type=Path, action="append", required=True, metavar="FILE.jsonl")
+    parser.add_argument("--date-into-newest", action="store_true", help="give all papers dates in the newest batch")
+    parser.add_argument("--fault", action="append", default=[], choices=BY_NAME, help="for one request; repeatable")
+    chosen = parser.parse_args(arguments)
+    batch = newest_batch(datetime.now(UTC))
+    try:
+        days = [papers_from_day(path, batch) if chosen.date_into_newest else _dated(path) for path in chosen.papers]
+    except KeyError as error:
+        parser.error(f"a paper has no {error}; without --date-into-newest each needs its own `published`")
+    papers = [paper for day in days for paper in day]
+    with ArxivServer(papers, port=chosen.port, faults=[BY_NAME[name] for name in chosen.fault]) as server:
+        print(f"ARXIV_API_URL={server.url}\nARXIV_DELAY_SECONDS=0", flush=True)
+        print(f"serving {len(papers)} papers; Ctrl-C ends", file=sys.stderr)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,142 @@
+"""What can be wrong with an answer of arXiv's API: each fault turns the right answer into a wrong one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from xml.sax.saxutils import escape
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes over the wire, and how."""
+
+    body: bytes
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/atom+xml; charset=utf-8"),)
+    declared: int | None = None  # Content-Length, where it is not the truth
+    dropped: bool = False  # the connection is closed without an answer
+    delay: float = 0.0  # seconds of silence before the answer
+
+
+Fault = Callable[[Answer], Answer]
+"""Turns the right answer into a wrong one."""
+
+
+def fine(answer: Answer) -> Answer:
+    """No fault: lets one request pass."""
+    return answer
+
+
+def plain(status: int, body: str, *headers: tuple[str, str]) -> Fault:
+    """That status and text, instead of a feed."""
+    return lambda _: Answer(body.encode(), status, (("Content-Type", "text/plain"), *headers))
+
+
+def rate_limited(retry_after: int | str | None = None) -> Fault:
+    """HTTP 429 as arXiv words it; usually it does not say for how long."""
+    return plain(429, "Rate exceeded.", *_retry_after(retry_after))
+
+
+def unavailable(retry_after: int | str | None = None) -> Fault:
+    return plain(503, "first byte timeout", *_retry_after(retry_after))
+
+
+def _retry_after(value: int | str | None) -> list[tuple[str, str]]:
+    return [] if value is None else [("Retry-After", str(value))]
+
+
+def refused(reason: str, status: int = 400) -> Fault:
+    """arXiv's error feed: one entry that is no paper."""
+    place = "https://arxiv.org/api/errors#" + re.sub(r"\W+", "_", reason)
+    entry = (
+        f"  <entry>\n    <id>{place}</id>\n    <title>Error</title>\n    <updated>2026-11-20T00:00:00Z</updated>\n"
+        f"    <summary>{escape(reason)}</summary>\n    <author><name>arXiv api core</name></author>\n  </entry>\n"
+    )
+    head = (
+        '<feed xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/" xmlns="http://www.w3.org/2005/Atom">\n'
+        "  <title>arXiv Search Results</title>\n  <opensearch:totalResults>1</opensearch:totalResults>\n"
+    )
+    return lambda answer: replace(answer, status=status, body=f"{head}{entry}</feed>\n".encode())
+
+
+def hang(seconds: float) -> Fault:
+    """Silence for that long, or until the server closes, and then the right answer."""
+    return lambda answer: replace(answer, delay=seconds)
+
+
+def claimed_total(total: int) -> Fault:
+    """The right entries under a wrong totalResults."""
+    return edited(r"(<opensearch:totalResults>)\d+", rf"\g<1>{total}")
+
+
+def first_entries(count: int) -> Fault:
+    """A page with fewer entries than were asked for."""
+
+    def cut(answer: Answer) -> Answer:
+        head, *entries = re.split(r"(?=  <entry>)", answer.body.decode().replace("</feed>\n", ""))
+        return replace(answer, body="".join([head, *entries[:count], "</feed>\n"]).encode())
+
+    return cut
+
+
+def edited(pattern: str, replacement: str, *, count: int = 1) -> Fault:
+    """The right answer with a pattern replaced in its text, once or `count` times (0: everywhere)."""
+    return lambda answer: replace(
+        answer, body=re.sub(pattern, replacement, answer.body.decode(), count=count, flags=re.DOTALL).encode()
+    )
+
+
+def html_page(answer: Answer) -> Answer:
+    body = b"<!DOCTYPE html><html><head><title>arXiv is down for maintenance</title></head><body><br></body></html>"
+    return replace(answer, body=body, headers=(("Content-Type", "text/html"),))
+
+
+def empty_page(answer: Answer) -> Answer:
+    """No entry, with the total still in the head."""
+    return first_entries(0)(answer)
+
+
+def nothing(answer: Answer) -> Answer:
+    """No entry, and totalResults 0: looks like a day without papers."""
+    return claimed_total(0)(empty_page(answer))
+
+
+def no_body(answer: Answer) -> Answer:
+    return replace(answer, body=b"")
+
+
+def truncated(answer: Answer) -> Answer:
+    """Half the XML, under a Content-Length that fits it."""
+    return replace(answer, body=answer.body[: len(answer.body) // 2])
+
+
+def short_body(answer: Answer) -> Answer:
+    """Half of what Content-Length announces."""
+    return replace(answer, body=answer.body[: len(answer.body) // 2], declared=len(answer.body))
+
+
+def dropped(answer: Answer) -> Answer:
+    return replace(answer, dropped=True)
+
+
+bad_date = edited(r"<published>[^<]*", "<published>yesterday")  # in the page's first entry, like the next two
+no_id = edited(r"(<entry>\s*)<id>[^<]*</id>", r"\g<1>")
+no_title = edited(r"(<entry>.*?)<title>[^<]*</title>", r"\g<1>")
+all_bad_dates = edited(r"<published>[^<]*", "<published>yesterday", count=0)
+
+BY_NAME = {
+    "429": rate_limited(),
+    "503": unavailable(),
+    "400": refused("malformed query"),
+    "html": html_page,
+    "empty": empty_page,
+    "nothing": nothing,
+    "no-body": no_body,
+    "truncated": truncated,
+    "short": short_body,
+    "dropped": dropped,
+    "hang": hang(300),
+    "bad-date": bad_date,
+}

@@ -1,0 +1,548 @@
+"""The feed against a server on loopback: every way in which arXiv fails, what it costs, and what comes of it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import arxiv
+import pytest
+import requests
+
+from paperboy import __version__
+from paperboy.announcements import newest_batch
+from paperboy.arxiv_feed import ArxivFeed
+from paperboy.errors import FeedError
+from paperboy.models import Paper
+from tests.builders import paper
+from tests.servers import arxiv_faults as faults
+from tests.servers.arxiv_api import ArxivServer, papers_from_day
+
+NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
+SINCE = NOW - timedelta(days=7)
+SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+
+def some_papers(count: int) -> list[Paper]:
+    """Submitted ten minutes apart, ending a day before NOW."""
+    return [
+        paper(f"2611.{n:05}", published=NOW - timedelta(days=1, minutes=10 * (count - n))) for n in range(1, count + 1)
+    ]
+
+
+@pytest.fixture
+def server() -> Iterator[ArxivServer]:
+    with ArxivServer(some_papers(30)) as running:
+        yield running
+
+
+@dataclass
+class Asked:
+    """A feed, and the waits that it asked for. Its timeout is short for the sake of the one test that waits it out."""
+
+    url: str
+    page_size: int = 100
+    tries: int = 5
+    delay: float = 3.0
+    waits: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.feed = ArxivFeed(
+            self.url,
+            delay_seconds=self.delay,
+            contact="ada@example.org",
+            page_size=self.page_size,
+            tries=self.tries,
+            timeout=(2, 0.2),
+            wait=self.waits.append,
+        )
+
+    def fetch(self, *categories: str) -> list[Paper]:
+        return self.feed.fetch(categories or ("cs.LG",), SINCE, NOW)
+
+
+# a good day
+
+
+def test_one_query_for_the_union_of_the_categories_exactly_as_arxiv_wants_it(server: ArxivServer) -> None:
+    asked = Asked(server.url, page_size=5_000)
+    server.papers[0] = replace(server.papers[0], categories=("math.OC",))
+    server.papers[1] = replace(server.papers[1], categories=("math.ST",))
+    found = asked.feed.fetch(["cs.LG", "math.OC"], SINCE + timedelta(seconds=30), NOW + timedelta(seconds=1))
+    assert [paper.arxiv_id for paper in found] == [p.arxiv_id for p in server.papers if p.categories != ("math.ST",)]
+    (request,) = server.requests
+    assert request.query == {
+        "search_query": "(cat:cs.LG OR cat:math.OC) AND submittedDate:[202611130700 TO 202611200701]",
+        "id_list": "",
+        "sortBy": "submittedDate",
+        "sortOrder": "ascending",
+        "start": "0",
+        "max_results": "2000",
+    }
+    assert request.user_agent == f"paperboy/{__version__} (arXiv e-mail digests; ada@example.org)"
+    assert asked.waits == []
+
+
+def test_a_paper_comes_back_as_it_went_in(server: ArxivServer) -> None:
+    """Through Atom: TeX kept in title and abstract, names in Unicode, the version apart from the id."""
+    sent = paper(
+        "2611.00099",
+        version=3,
+        title=r"$\alpha$-divergence & CO$_2$ < 50\%",
+        authors=(r"F\'elix K{\i}c{\i}man", "Ada Lovelace", ":"),
+        abstract="  First line\nwraps, with $x < y$.\n  A second paragraph\nwraps too.\n",
+        categories=("cs.LG", "stat.ML", "68T05", "I.2.6; I.2.7"),
+        published=NOW - timedelta(days=2),
+        updated=NOW - timedelta(days=1),
+        comment="12 pages,\n 3 figures",
+        doi="10.1000/example",
+    )
+    server.papers[:] = [sent]
+    (found,) = Asked(server.url).fetch()
+    assert found == replace(
+        sent,
+        authors=("Félix Kıcıman", "Ada Lovelace"),
+        abstract="First line wraps, with $x < y$.\nA second paragraph wraps too.",
+        categories=("cs.LG", "stat.ML"),
+        comment="12 pages, 3 figures",
+    )
+
+
+def test_old_ids_keep_their_archive(server: ArxivServer) -> None:
+    server.papers[:] = [replace(server.papers[0], arxiv_id="astro-ph/0601001", version=2)]
+    assert [(p.arxiv_id, p.version) for p in Asked(server.url).fetch()] == [("astro-ph/0601001", 2)]
+
+
+def test_pages_follow_each_other_three_seconds_apart_one_at_a_time(server: ArxivServer) -> None:
+    asked, progress = Asked(server.url, page_size=10), list[tuple[int, int]]()
+    found = asked.feed.fetch(["cs.LG"], SINCE, NOW, lambda done, total: progress.append((done, total)))
+    assert found == server.papers
+    assert [request.query["start"] for request in server.requests] == ["0", "10", "20"]
+    assert asked.waits == [3.0, 3.0]
+    assert progress == [(10, 30), (20, 30), (30, 30)]
+    assert {request.concurrent for request in server.requests} == {1}
+    asked.feed.probe()
+    assert asked.waits == [3.0, 3.0, 3.0], "the rule holds between two calls as well"
+
+
+def test_arxiv_itself_is_never_asked_faster_than_every_three_seconds(server: ArxivServer) -> None:
+    """Through a proxy that is our server: the address is arXiv's, and a delay of 0 counts as 3."""
+    asked = Asked("http://export.arxiv.org/api/query", page_size=10, delay=0)
+    asked.feed._session.proxies = {"http": f"http://127.0.0.1:{server.port}"}
+    assert asked.fetch() == server.papers
+    assert asked.waits == [3.0, 3.0]
+    here = Asked(server.url, page_size=10, delay=0)
+    assert here.fetch() == server.papers
+    assert here.waits == []
+
+
+def test_a_short_page_is_followed_from_where_it_ends(server: ArxivServer) -> None:
+    server.faults += [faults.first_entries(4)]
+    asked = Asked(server.url, page_size=20)
+    assert asked.fetch() == server.papers
+    assert [request.query["start"] for request in server.requests] == ["0", "4", "24"]
+
+
+# faults that pass
+
+
+PASSING = {
+    "429": (faults.rate_limited(), 30.0),
+    "429 with Retry-After": (faults.rate_limited(45), 45.0),
+    "429 with a small Retry-After": (faults.rate_limited(1), 30.0),
+    "429 with a huge Retry-After": (faults.rate_limited(86_400), 600.0),
+    "429 with nonsense": (faults.rate_limited("soon"), 30.0),
+    "503": (faults.unavailable(), 30.0),
+    "503 with Retry-After": (faults.unavailable(120), 120.0),
+    "500": (faults.plain(500, "oops"), 6.0),
+    "HTML page": (faults.html_page, 6.0),
+    "empty first page with a total": (faults.empty_page, 6.0),
+    "nothing at all": (faults.nothing, 6.0),
+    "0-byte body": (faults.no_body, 6.0),
+    "truncated XML": (faults.truncated, 6.0),
+    "body short of its Content-Length": (faults.short_body, 6.0),
+    "dropped connection": (faults.dropped, 6.0),
+    "hang": (faults.hang(20), 6.0),
+    "all dates bad": (faults.all_bad_dates, 6.0),
+    "one date bad": (faults.bad_date, 6.0),
+    "no id": (faults.no_id, 6.0),
+    "no title": (faults.no_title, 6.0),
+    "no category": (faults.edited(r"<category[^>]*>", "", count=2), 6.0),
+    "no totalResults": (faults.edited(r"<opensearch:totalResults>\d+</opensearch:totalResults>", ""), 6.0),
+    "error entry under 200": (faults.refused("internal error", status=200), 6.0),
+}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_fault_is_asked_for_again_and_costs_one_wait(server: ArxivServer, name: str) -> None:
+    fault, wait = PASSING[name]
+    server.faults += [fault]
+    asked = Asked(server.url)
+    assert asked.fetch() == server.papers
+    assert len(server.requests) == 2
+    assert asked.waits == [wait]
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_fault_on_a_later_page_costs_only_that_page_again(server: ArxivServer, name: str) -> None:
+    fault, wait = PASSING[name]
+    server.faults += [faults.fine, fault]
+    asked = Asked(server.url, page_size=15)
+    assert asked.fetch() == server.papers
+    assert [request.query["start"] for request in server.requests] == ["0", "15", "15"]
+    assert asked.waits == [3.0, wait]
+
+
+def test_retry_after_may_be_a_date_and_counts_from_the_servers_clock(server: ArxivServer) -> None:
+    def limited(answer: faults.Answer) -> faults.Answer:
+        today = faults.rate_limited("Fri, 20 Nov 2026 07:01:30 GMT")(answer)
+        return replace(today, headers=(*today.headers, ("Date", "Fri, 20 Nov 2026 07:00:00 GMT")))
+
+    server.faults += [limited]
+    asked = Asked(server.url)
+    assert asked.fetch() == server.papers
+    assert asked.waits == [90.0]
+
+
+# faults that stay
+
+
+LASTING = {
+    "429": (faults.rate_limited(), r"answered HTTP 429 \(Rate exceeded\.\)", [30, 60, 120, 240]),
+    "503": (faults.unavailable(), r"answered HTTP 503 \(first byte timeout\)", [30, 60, 120, 240]),
+    "HTML page": (faults.html_page, r"something else than a list of papers \(arXiv is down", [6, 12, 24, 48]),
+    "empty first page": (faults.empty_page, "empty page of 30 papers", [6, 12, 24, 48]),
+    "nothing at all": (faults.nothing, "no paper at all, .* check the categories", [6, 12, 24, 48]),
+    "0-byte body": (faults.no_body, "nothing in it", [6, 12, 24, 48]),
+    "truncated XML": (faults.truncated, "breaks off", [6, 12, 24, 48]),
+    "short body": (faults.short_body, r"broke off its answer \(IncompleteRead", [6, 12, 24, 48]),
+    "dropped connection": (faults.dropped, r"could not be reached \(Remote end closed", [6, 12, 24, 48]),
+    "hang": (faults.hang(20), r"did not answer within 0\.2 s", [6, 12, 24, 48]),
+    "all dates bad": (faults.all_bad_dates, "2611.00001 with a date that is none.* 27 more, of 30", [6, 12, 24, 48]),
+}
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_a_fault_that_stays_is_an_error_and_never_an_empty_list(server: ArxivServer, name: str) -> None:
+    fault, says, waits = LASTING[name]
+    server.faults += [fault] * 5
+    asked = Asked(server.url)
+    with pytest.raises(FeedError, match=rf"(?i)^127\.0\.0\.1 .*{says}.*") as caught:
+        asked.fetch()
+    assert "at the last of 5 tries" in str(caught.value)
+    assert "The next run asks for the same days again" in str(caught.value)
+    assert len(server.requests) == 5
+    assert asked.waits == waits
+    assert asked.fetch() == server.papers, "and the feed is as good as new"
+
+
+def test_an_empty_later_page_that_stays_loses_the_whole_list(server: ArxivServer) -> None:
+    """Half a list is no list: it would be taken for the day."""
+    server.faults += [faults.fine, *[faults.empty_page] * 5]
+    with pytest.raises(FeedError, match="empty page of 30 papers"):
+        Asked(server.url, page_size=15).fetch()
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (faults.refused("incorrect id format for abc"), r"HTTP 400 \(incorrect id format for abc\); asking again"),
+        (faults.plain(403, "<h1>Forbidden</h1>"), r"HTTP 403 \(Forbidden\); .* let it rest"),
+        (faults.plain(404, ""), r"HTTP 404; .* Check ARXIV_API_URL"),
+    ],
+)
+def test_a_refusal_is_not_asked_again(server: ArxivServer, fault: faults.Fault, says: str) -> None:
+    server.faults += [fault]
+    asked = Asked(server.url)
+    with pytest.raises(FeedError, match=says):
+        asked.fetch()
+    assert (len(server.requests), asked.waits) == (1, [])
+
+
+def test_a_query_that_arxiv_cannot_read_is_reported_in_its_words(server: ArxivServer) -> None:
+    with pytest.raises(FeedError, match=r"malformed query: .*Check the categories in subscribers\.yaml\."):
+        Asked(server.url).fetch("cs.LG)")
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://127.0.0.1/api", "http://"])
+def test_an_address_that_is_none_is_told_at_once(url: str) -> None:
+    asked = Asked(url)
+    with pytest.raises(FeedError, match="ARXIV_API_URL is not a web address"):
+        asked.fetch()
+    assert asked.waits == []
+
+
+def test_nobody_there() -> None:
+    with socket.socket() as taken:  # bound, not listening: refuses
+        taken.bind(("127.0.0.1", 0))
+        asked = Asked(f"http://user:secret@127.0.0.1:{taken.getsockname()[1]}/api/query", tries=2)
+        with pytest.raises(FeedError, match=r"could not be reached \(.*refused\).*Check the network") as caught:
+            asked.fetch()
+    assert "secret" not in str(caught.value)
+    assert asked.waits == [6.0]
+
+
+# entries that cannot be read
+
+
+def test_an_entry_that_stays_unreadable_is_named_and_costs_no_other(
+    server: ArxivServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.faults += [faults.bad_date] * 5
+    asked = Asked(server.url)
+    assert asked.fetch() == server.papers[1:]
+    assert len(server.requests) == 5, "it is asked for again before it is left out"
+    assert "Left out: 2611.00001 with a date that is none" in caplog.text
+
+
+def test_a_page_without_its_unreadable_entry_survives_a_worse_last_try(server: ArxivServer) -> None:
+    server.faults += [faults.no_id, *[faults.rate_limited()] * 4]
+    assert Asked(server.url).fetch() == server.papers[1:]
+
+
+def test_the_only_entry_unreadable_is_an_error(server: ArxivServer) -> None:
+    server.papers[1:] = []
+    server.faults += [faults.no_title] * 5
+    with pytest.raises(FeedError, match=r"sent 2611\.00001 without a title, of 1 on the page"):
+        Asked(server.url).fetch()
+
+
+def test_nonprintable_and_long_answers_do_not_flood_the_message(server: ArxivServer) -> None:
+    server.faults += [faults.plain(404, "\x1b[31m" + "x" * 5_000)]
+    with pytest.raises(FeedError) as caught:
+        Asked(server.url).fetch()
+    assert len(str(caught.value)) < 300
+    assert str(caught.value).isprintable()
+
+
+def test_a_paper_that_quotes_an_error_is_no_error(server: ArxivServer) -> None:
+    server.papers[0] = replace(server.papers[0], title="On https://arxiv.org/api/errors <summary>no</summary>")
+    assert Asked(server.url).fetch() == server.papers
+
+
+# the whole list
+
+
+def test_fewer_different_papers_than_counted_are_read_again(server: ArxivServer) -> None:
+    """Page two repeats page one: arXiv's index moved under us."""
+
+    def first_page_again(answer: faults.Answer) -> faults.Answer:
+        return replace(answer, body=re.sub(rb"2611\.000(1[6-9]|2\d|30)", b"2611.00001", answer.body))
+
+    server.faults += [faults.fine, first_page_again]
+    asked = Asked(server.url, page_size=15)
+    assert asked.fetch() == server.papers
+    assert [request.query["start"] for request in server.requests] == ["0", "15", "0", "15"]
+    assert asked.waits == [3.0, 6.0, 3.0]
+
+
+def test_a_list_that_never_becomes_whole_is_an_error(server: ArxivServer) -> None:
+    server.papers.append(server.papers[0])
+    with pytest.raises(FeedError, match="counts 31 papers and lists only 30 different ones"):
+        Asked(server.url, tries=2).fetch()
+    assert len(server.requests) == 2
+
+
+def test_a_total_that_shrinks_between_pages_ends_nothing_early(server: ArxivServer) -> None:
+    server.faults += [faults.fine, faults.claimed_total(20)]
+    assert Asked(server.url, page_size=10).fetch() == server.papers
+
+
+def test_a_window_that_cannot_be_paged_is_split(server: ArxivServer) -> None:
+    """At a minute that both halves hold, so that no second is lost between them."""
+    server.papers[0] = replace(server.papers[0], published=SINCE + timedelta(days=3.5))
+    server.papers[1] = replace(server.papers[1], published=SINCE + timedelta(days=1))
+    server.faults += [faults.claimed_total(45_000)]
+    progress = list[tuple[int, int]]()
+    asked = Asked(server.url)
+    found = asked.feed.fetch(["cs.LG"], SINCE, NOW, lambda done, total: progress.append((done, total)))
+    assert sorted(p.arxiv_id for p in found) == sorted(p.arxiv_id for p in server.papers)
+    windows = [request.query["search_query"].split("submittedDate:")[1] for request in server.requests]
+    assert windows == [
+        "[202611130700 TO 202611200700]",
+        "[202611130700 TO 202611161900]",
+        "[202611161900 TO 202611200700]",
+    ]
+    assert asked.waits == [3.0, 3.0]
+    assert progress[0] == (0, 45_000)
+
+
+def test_a_total_that_no_split_brings_down_ends(server: ArxivServer) -> None:
+    server.papers[:] = [replace(p, published=SINCE) for p in server.papers]
+    server.faults += [faults.claimed_total(45_000)] * 99
+    with pytest.raises(FeedError, match="45000 papers within one minute"):
+        Asked(server.url).fetch()
+    assert len(server.requests) < 20
+
+
+def test_papers_that_come_between_two_pages_are_not_lost(server: ArxivServer) -> None:
+    """A held paper enters on page one while page two is asked for: page two repeats a paper, the count tells."""
+    late = replace(server.papers[0], arxiv_id="2611.09999")
+
+    def arrives(answer: faults.Answer) -> faults.Answer:
+        server.papers.append(late)
+        return answer
+
+    server.faults += [arrives]
+    assert late in Asked(server.url, page_size=15).fetch()
+
+
+@pytest.mark.parametrize(
+    ("categories", "since", "until"),
+    [([], SINCE, NOW), (["cs.LG"], NOW, SINCE), (["cs.LG"], SINCE.replace(tzinfo=None), NOW)],
+)
+def test_senseless_windows_are_refused(categories: list[str], since: datetime, until: datetime) -> None:
+    with pytest.raises(ValueError, match="fetch needs"):
+        Asked("http://127.0.0.1:1").feed.fetch(categories, since, until)
+
+
+# probing
+
+
+def test_a_probe_is_one_small_request(server: ArxivServer) -> None:
+    assert Asked(server.url).feed.probe("stat.ML") == 30
+    (request,) = server.requests
+    assert (request.query["search_query"], request.query["max_results"]) == ("cat:stat.ML", "1")
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (faults.rate_limited(), r"HTTP 429 \(Rate exceeded\.\)\. A morning would ask up to 5 times"),
+        (faults.html_page, "something else than a list of papers"),
+        (faults.plain(404, ""), r"HTTP 404\. Check ARXIV_API_URL\."),
+        (faults.nothing, "no paper at all"),
+    ],
+)
+def test_a_probe_does_not_ask_again(server: ArxivServer, fault: faults.Fault, says: str) -> None:
+    server.faults += [fault]
+    asked = Asked(server.url)
+    with pytest.raises(FeedError, match=says):
+        asked.feed.probe()
+    assert (len(server.requests), asked.waits) == (1, [])
+
+
+# the package, and what arXiv really sent
+
+
+def test_the_package_still_takes_its_address_from_query_url_format(server: ArxivServer) -> None:
+    client = arxiv.Client(delay_seconds=0, num_retries=0)
+    assert client.query_url_format == "https://export.arxiv.org/api/query?{}"
+    client.query_url_format = server.url + "?{}"
+    assert len(list(client.results(arxiv.Search("cat:cs.LG", max_results=3)))) == 3
+    assert len(server.requests) == 1
+
+
+def test_the_package_still_asks_through_its_session(server: ArxivServer) -> None:
+    """With `get`, and its own name in the call's headers, which ours has to replace."""
+    client = arxiv.Client(delay_seconds=0, num_retries=0)
+    assert type(client._session) is requests.Session
+    seen = []
+
+    class Session(requests.Session):
+        def request(self, method: str, url: str, **options: object) -> requests.Response:  # type: ignore[override]
+            address, query = url.split("?")
+            seen.append((method, address, options["headers"]))
+            return super().request(method, server.url, params=query)
+
+    client._session = Session()
+    assert len(list(client.results(arxiv.Search("cat:cs.LG", max_results=3)))) == 3
+    assert seen == [("GET", "https://export.arxiv.org/api/query", {"user-agent": f"arxiv.py/{arxiv.__version__}"})]
+
+
+@pytest.mark.parametrize("contact", ["", "Ada\r\nX-Evil: 1 <ädä@example.org>"])
+def test_a_contact_cannot_break_the_header(server: ArxivServer, contact: str) -> None:
+    ArxivFeed(server.url, contact=contact).probe()
+    said = f"paperboy/{__version__} (arXiv e-mail digests{'; AdaX-Evil: 1 <d@example.org>' if contact else ''})"
+    assert server.requests[0].user_agent == said
+
+
+class _File(BaseHTTPRequestHandler):
+    """Sends the server's `body` once to everyone."""
+
+    def do_GET(self) -> None:
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.end_headers()
+        self.wfile.write(self.server.body)  # type: ignore[attr-defined]
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # http.server's name
+        pass
+
+
+def captured(name: str, status: int = 200, *, total: int | None = None) -> list[Paper]:
+    """What the feed makes of a captured answer; `total` where the capture is the first page of a longer result."""
+    path = SHARED / "raw" / name
+    if not path.exists():
+        pytest.skip("the captured answers of arXiv are not beside this checkout")
+    body = path.read_bytes()
+    if total is not None:
+        body = re.sub(rb"(totalResults>)\d+", rb"\g<1>%d" % total, body)
+    with HTTPServer(("127.0.0.1", 0), _File) as http:
+        http.body, http.status = body, status  # type: ignore[attr-defined]
+        Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        try:
+            return Asked(f"http://127.0.0.1:{http.server_port}/api/query").fetch()
+        finally:
+            http.shutdown()
+
+
+@pytest.mark.parametrize("count", [10, 100])
+def test_captured_search_is_read_whole(count: int) -> None:
+    papers = captured(f"api_atom_search_{count}.xml", total=count)
+    assert len({paper.arxiv_id for paper in papers}) == count
+    for found in papers:
+        assert re.fullmatch(r"\d{4}\.\d{4,5}|[a-z-]+/\d{7}", found.arxiv_id)
+        assert found.version >= 1
+        assert found.title
+        assert found.authors
+        assert found.abstract
+        assert found.primary_category in found.categories
+        assert found.published <= found.updated
+        assert found.published.tzinfo is UTC
+        assert not any("\n " in text or text != text.strip() for text in (found.title, found.abstract, found.comment))
+
+
+def test_captured_fields_arrive() -> None:
+    found = {paper.arxiv_id: paper for paper in captured("api_atom_search_10.xml", total=10)}["2202.12139"]
+    assert found.version == 1
+    assert found.authors == ("Mohit Kumar Ahuja", "Arnaud Gotlieb", "Helge Spieker")
+    assert (found.primary_category, found.categories) == ("cs.SE", ("cs.SE", "cs.LG"))
+    assert found.published == datetime(2022, 2, 24, 15, 5, 19, tzinfo=UTC)
+    assert found.doi == "10.1109/ICSTW55395.2022.00035"
+    assert found.comment.startswith("Artificial Intelligence in Software Testing 2022")
+
+
+def test_captured_old_id() -> None:
+    (found,) = captured("api_atom_old_style_id.xml")
+    assert (found.arxiv_id, found.version, found.categories) == ("astro-ph/0601001", 1, ("astro-ph",))
+
+
+def test_captured_empty_result_and_refusal_and_rss() -> None:
+    with pytest.raises(FeedError, match="no paper at all"):
+        captured("api_atom_empty_result.xml")
+    with pytest.raises(FeedError, match=r"HTTP 400 \(incorrect id format for abc\)"):
+        captured("api_error_400_incorrect_id.xml", 400)
+    with pytest.raises(FeedError, match=r"HTTP 429 \(Rate exceeded\.\)"):
+        captured("error_429_body.txt", 429)
+    with pytest.raises(FeedError, match="breaks off"):
+        captured("rss_atom_csAI_2025-08-20_truncated.xml")
+
+
+def test_a_real_day_comes_through_whole(caplog: pytest.LogCaptureFixture) -> None:
+    day = SHARED / "days" / "2025-02-18.jsonl"
+    if not day.exists():
+        pytest.skip("the real days are not beside this checkout")
+    caplog.set_level(logging.WARNING)
+    papers = papers_from_day(day, newest_batch(NOW))
+    with ArxivServer(papers) as server:
+        found = Asked(server.url, page_size=200).fetch("cs.LG", "cs.AI")
+    assert {paper.arxiv_id for paper in found} == {paper.arxiv_id for paper in papers}
+    assert {paper.arxiv_id: paper.title for paper in found} == {paper.arxiv_id: paper.title for paper in papers}
+    assert caplog.text == ""
