@@ -1,0 +1,151 @@
+"""Stand-ins with real state for the ports of floor 3, for tests that are about a morning and not about servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from paperboy.errors import FeedError, MailServerError, ScoringError
+from paperboy.models import (
+    Addressed,
+    Composed,
+    Cost,
+    DeliveryState,
+    Digest,
+    Envelope,
+    MailingList,
+    Model,
+    Paper,
+    Receipt,
+    Score,
+    Scored,
+    Spending,
+    Subscriber,
+    Usage,
+)
+
+
+@dataclass
+class Clock:
+    """Stands still until it is moved."""
+
+    now: datetime
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
+class FakeFeed:
+    """Gives the papers of the window, as arXiv would, and remembers what it was asked."""
+
+    papers: list[Paper] = field(default_factory=list)
+    broken: str = ""
+    asked: list[tuple[tuple[str, ...], datetime, datetime]] = field(default_factory=list)
+
+    def fetch(
+        self,
+        categories: Sequence[str],
+        since: datetime,
+        until: datetime,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Paper]:
+        self.asked.append((tuple(categories), since, until))
+        if self.broken:
+            raise FeedError(self.broken)
+        return [
+            paper
+            for paper in self.papers
+            if since <= paper.published <= until and not set(categories).isdisjoint(paper.categories)
+        ]
+
+
+@dataclass
+class FakeScorer:
+    """Knows scores by arXiv id, one request per paper; a paper that it does not know gets 3 and 3."""
+
+    known: Mapping[str, Score] = field(default_factory=dict)
+    refuses: Collection[str] = ()
+    dies_after: int | None = None
+    recent_days: int = 0
+    model: Model = Model("luna", is_llm=True)
+    asked: list[str] = field(default_factory=list)
+    compared: list[int] = field(default_factory=list)
+    budgets: list[float | None] = field(default_factory=list)
+
+    def criteria(self, mailing_list: MailingList) -> str:
+        return mailing_list.topics
+
+    def score(
+        self,
+        mailing_list: MailingList,
+        papers: Sequence[Paper],
+        recent: Sequence[Paper],
+        budget: float | None = None,
+    ) -> Generator[Scored, None, None]:
+        self.compared.append(len(recent))
+        self.budgets.append(budget)
+        for number, paper in enumerate(papers):
+            if self.dies_after is not None and number >= self.dies_after:
+                raise ScoringError("the LLM at nowhere does not answer")
+            self.asked.append(paper.arxiv_id)
+            spending = Spending(Usage(1, 100, completion_tokens=10), Cost(0.001, 0.0005))
+            if paper.arxiv_id in self.refuses:
+                yield Scored(unscored={paper.arxiv_id: "refused"}, spending=spending)
+            else:
+                score = self.known.get(paper.arxiv_id, Score(3, 3))
+                yield Scored({paper.arxiv_id: score}, spending=spending)
+
+
+@dataclass
+class FakeComposer:
+    """A mail's bytes are a line that says what is in it."""
+
+    made: list[Digest] = field(default_factory=list)
+    broken: Exception | None = None
+
+    def digest(self, digest: Digest, now: datetime) -> Composed:
+        if self.broken:
+            raise self.broken
+        self.made.append(digest)
+        ids = " ".join(entry.paper.arxiv_id for entry in digest.entries)
+        return Composed(f"digest {digest.date}", "papers@example.org", ids.encode())
+
+    def note(self, digest: Digest, now: datetime) -> Composed:
+        self.made.append(digest)
+        return Composed(f"note {digest.date}", "papers@example.org", b"")
+
+    def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
+        return Addressed(subscriber, f"<{day}.{list_name}.{subscriber.address}>", "token")
+
+
+class NoProgress:
+    """Shows nothing."""
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        yield lambda _done, _total: None
+
+
+@dataclass
+class FakeTransport:
+    """Answers SENT, or what `replies` has for the recipient; `down` refuses everybody from the nth message on."""
+
+    replies: dict[str, list[DeliveryState]] = field(default_factory=dict)
+    down: int | None = None
+    sent: list[Envelope] = field(default_factory=list)
+    closed: int = 0
+    via: str = "smtp"
+
+    def send(self, envelope: Envelope) -> Receipt:
+        if self.down is not None and len(self.sent) >= self.down:
+            raise MailServerError("mail.example.org:587 refuses the login; check SMTP_PASSWORD")
+        self.sent.append(envelope)
+        scripted = self.replies.get(envelope.recipient)
+        state = scripted.pop(0) if scripted else DeliveryState.SENT
+        return Receipt(state, f"says {state}")
+
+    def close(self) -> None:
+        self.closed += 1

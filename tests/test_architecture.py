@@ -1,0 +1,92 @@
+"""The house: which room may import which, and how large a room may grow."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
+
+FLOORS = {
+    0: {"models", "errors", "categories"},
+    1: {"curate", "announcements", "due", "notation", "tex", "yaml_document"},
+    2: {"settings", "mailing_lists", "arxiv_feed", "scoring", "mail", "store", "sample"},
+    3: {"draft", "morning", "delivery"},
+    4: {"daemon", "systemd"},
+    5: {"cli"},
+    6: {"__main__"},
+}
+FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
+ADJOINING = {("morning", "draft")}  # the draft is the first half of a morning
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """The rooms that a file imports anywhere in it, `from paperboy import x` among them."""
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute here"
+            if node.module == "paperboy":
+                rooms |= {alias.name for alias in node.names}
+            elif node.module and node.module.startswith("paperboy."):
+                rooms.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("paperboy.")}
+    return {room for room in rooms if not room.startswith("__version")}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_room_imports_from_lower_floors_only(path: Path) -> None:
+    """Rooms of one floor do not import each other either: on floor 2 never, elsewhere only adjoining ones."""
+    room = room_of(path)
+    if room == "__init__":
+        assert not imported_rooms(path)
+        return
+    for other in imported_rooms(path) - {room}:
+        allowed = FLOOR_OF[other] < FLOOR_OF[room] or (room, other) in ADJOINING or FLOOR_OF[room] in {0, 1}
+        assert allowed, f"{room} (floor {FLOOR_OF[room]}) imports {other} (floor {FLOOR_OF[other]})"
+        assert FLOOR_OF[other] <= FLOOR_OF[room]
+
+
+def test_floor_three_knows_floor_two_only_by_its_own_protocols() -> None:
+    for path in FILES:
+        if FLOOR_OF.get(room_of(path)) == 3:
+            assert not {room for room in imported_rooms(path) if FLOOR_OF[room] == 2}, path
+
+
+def test_every_room_has_its_floor() -> None:
+    assert {room_of(path) for path in FILES} - {"__init__"} <= set(FLOOR_OF)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_rooms_stay_small(path: Path) -> None:
+    """About 300 lines a file, and 40 a function."""
+    text = path.read_text("utf-8")
+    assert text.count("\n") <= 340, f"{path.name}: move a wall"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or 0) - node.lineno + 1
+            assert lines <= 50, f"{path.name}: {node.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_the_composition_root_and_the_daemon_ask_the_clock_or_the_environment(path: Path) -> None:
+    if room_of(path) in {"cli", "daemon", "__main__"}:
+        return
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            spelled = f"{node.value.id}.{node.attr}"
+            assert spelled not in {
+                "datetime.now",
+                "datetime.utcnow",
+                "date.today",
+                "time.time",
+                "os.environ",
+                "os.getenv",
+            }, f"{path.name}:{node.lineno}: {spelled}"

@@ -1,0 +1,328 @@
+"""A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from paperboy import morning
+from paperboy.errors import RenderError, StoreWriteError
+from paperboy.models import Day, MailingList, Outcome, Paper, Score, Subscriber
+from paperboy.store import Store
+from tests.builders import mailing_list, paper
+from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
+
+FRIDAY = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)  # the batch of Thursday evening is there since 05:15 UTC
+THURSDAYS = datetime(2026, 11, 19, 12, tzinfo=UTC)  # in that batch
+EARLIER = datetime(2026, 11, 16, 12, tzinfo=UTC)
+UTC_ZONE = ZoneInfo("UTC")
+
+
+@dataclass
+class World:
+    store: Store
+    clock: Clock = field(default_factory=lambda: Clock(FRIDAY))
+    feed: FakeFeed = field(default_factory=FakeFeed)
+    scorer: FakeScorer = field(default_factory=FakeScorer)
+    composer: FakeComposer = field(default_factory=FakeComposer)
+    budget: float | None = None
+
+    def run(self, *lists: MailingList, patience: timedelta | None = None) -> morning.Report:
+        return morning.run(self.parts(), lists, {entry.name for entry in lists}, patience)
+
+    def parts(self) -> morning.Parts:
+        return morning.Parts(
+            feed=self.feed,
+            scorer=self.scorer,
+            composer=self.composer,
+            papers=self.store.papers,
+            scores=self.store.scores,
+            days=self.store.days,
+            progress=NoProgress(),
+            clock=self.clock,
+            budget=self.budget,
+        )
+
+    def digests(self) -> list[list[str]]:
+        return [[entry.paper.arxiv_id for entry in digest.entries] for digest in self.composer.made]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with Store.open(tmp_path / "paperboy.db") as store:
+        yield World(store)
+
+
+def foundations(**changes: object) -> MailingList:
+    return mailing_list(timezone=UTC_ZONE, **changes)
+
+
+def new(number: int, **changes: object) -> Paper:
+    return paper(f"2611.{number:05}", **{"published": THURSDAYS, **changes})
+
+
+def good(*papers: Paper) -> dict[str, Score]:
+    return {entry.arxiv_id: Score(9, 8, "good") for entry in papers}
+
+
+def test_a_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
+    one, other = new(1), new(2)
+    world.feed.papers, world.scorer.known = [one, other], good(one)
+    report = world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
+    assert [(entry.list_name, entry.outcome) for entry in report.lists] == [("foundations", Outcome.DIGEST)]
+    assert world.digests() == [["2611.00001"]]
+    assert len(world.store.deliveries.waiting(FRIDAY)) == 2
+    assert report.lists[0].spending.usage.calls == 2
+    assert world.composer.made[0].spending == report.lists[0].spending
+
+
+def test_a_second_run_the_same_day_asks_nobody_and_sends_nothing_again(world: World) -> None:
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    report = world.run(foundations())
+    assert report.lists[0].earlier
+    assert len(world.feed.asked) == 1
+    assert world.scorer.asked == ["2611.00001"]
+
+
+def test_the_next_morning_brings_only_what_is_new(world: World) -> None:
+    first, second = new(1), new(2, published=THURSDAYS + timedelta(days=1))
+    world.feed.papers, world.scorer.known = [first], good(first, second)
+    world.run(foundations())
+    world.clock.now += timedelta(days=3)  # Monday
+    world.feed.papers = [first, second]
+    world.run(foundations())
+    assert world.digests() == [["2611.00001"], ["2611.00002"]]
+
+
+def test_a_paper_that_surfaces_late_is_picked_up_on_that_day(world: World) -> None:
+    """Moderation holds papers for days: their submission is old when they are announced."""
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    held, fresh = new(3, published=EARLIER), new(4, published=THURSDAYS + timedelta(days=1))
+    world.clock.now += timedelta(days=3)
+    world.feed.papers += [held, fresh]
+    world.scorer.known = good(held)
+    world.run(foundations())
+    assert world.digests()[-1] == ["2611.00003"]
+
+
+def test_a_new_list_starts_with_the_newest_batch(world: World) -> None:
+    world.feed.papers = [new(1), new(2, published=EARLIER)]
+    report = world.run(foundations())
+    assert report.lists[0].counts.considered == 1
+    assert world.scorer.asked == ["2611.00001"]
+
+
+def test_a_new_category_starts_with_the_newest_batch_too(world: World) -> None:
+    world.feed.papers = [new(1, categories=("cs.LG",)), new(2, categories=("math.PR",), published=EARLIER)]
+    world.run(foundations(categories=("cs.LG",)))
+    world.clock.now += timedelta(days=3)
+    world.feed.papers.append(new(3, categories=("math.PR",), published=THURSDAYS + timedelta(days=1)))
+    world.run(foundations(categories=("cs.LG", "math.PR")))
+    assert world.scorer.asked == ["2611.00001", "2611.00003"]
+
+
+def test_one_fetch_serves_all_lists_and_leaves_out_those_without_subscribers(world: World) -> None:
+    world.feed.papers = [new(1)]
+    empty = foundations(name="nobody", categories=("hep-th",), subscribers=())
+    report = world.run(foundations(), foundations(name="other", categories=("stat.ML",)), empty)
+    assert [asked[0] for asked in world.feed.asked] == [("cs.LG", "stat.ML")]
+    assert [entry.list_name for entry in report.lists] == ["foundations", "other"]
+
+
+def test_an_outage_widens_the_window(world: World) -> None:
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    world.clock.now += timedelta(days=12)
+    world.run(foundations())
+    _, since, until = world.feed.asked[-1]
+    assert until - since == timedelta(days=16)
+
+
+def test_no_paper_passed_is_a_note_and_not_silence(world: World) -> None:
+    world.feed.papers = [new(1)]
+    report = world.run(foundations())
+    assert report.lists[0].outcome is Outcome.NOTE
+    assert len(world.store.deliveries.waiting(FRIDAY)) == 1
+
+
+def test_a_list_may_do_without_the_note(world: World) -> None:
+    world.feed.papers = [new(1)]
+    report = world.run(foundations(send_empty=False))
+    assert report.lists[0].outcome is Outcome.NOTE
+    assert world.store.deliveries.waiting(FRIDAY) == ()
+
+
+def test_a_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    world.clock.now += timedelta(days=1)  # Saturday
+    report = world.run(foundations())
+    assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
+    assert len(world.store.deliveries.waiting(world.clock.now)) == 1
+
+
+def test_papers_that_a_list_has_not_seen_are_sent_on_a_quiet_day_too(world: World) -> None:
+    world.clock.now += timedelta(days=1)  # Saturday
+    world.feed.papers, world.scorer.known = [new(1)], good(new(1))
+    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
+
+
+def test_a_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    world.clock.now += timedelta(days=3)
+    report = world.run(foundations())
+    assert report.due == ("foundations",)
+    assert "was due at 05:15 UTC and is not there yet" in report.lists[0].problem
+    assert world.store.days.outcome("foundations", date(2026, 11, 23)) is None
+
+
+def test_an_unreachable_arxiv_leaves_the_list_due_and_loses_nothing(world: World) -> None:
+    world.feed.broken = "arXiv does not answer"
+    report = world.run(foundations())
+    assert (report.due, report.lists[0].problem) == (("foundations",), "arXiv does not answer")
+    world.feed.broken, world.feed.papers = "", [new(1)]
+    assert world.run(foundations()).due == ()
+
+
+def test_a_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
+    """Scored 0 of N is not the same as none passed."""
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
+    world.scorer.dies_after = 0
+    report = world.run(foundations())
+    assert report.due == ("foundations",)
+    assert report.lists[0].problem == "the LLM at nowhere does not answer"
+    assert world.store.deliveries.waiting(FRIDAY) == ()
+    world.scorer.dies_after = None
+    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
+    assert world.digests() == [["2611.00001", "2611.00002"]]
+
+
+def test_what_could_not_be_scored_is_carried_over_and_comes_back(world: World) -> None:
+    papers = [new(1), new(2)]
+    world.feed.papers, world.scorer.known, world.scorer.refuses = papers, good(*papers), {"2611.00002"}
+    report = world.run(foundations())
+    assert (report.lists[0].counts.selected, report.lists[0].counts.carried_over) == (1, 1)
+    assert [entry.arxiv_id for entry in world.composer.made[0].carried_over] == ["2611.00002"]
+    world.scorer.refuses = ()
+    world.clock.now += timedelta(days=1)
+    world.run(foundations())
+    assert world.digests() == [["2611.00001"], ["2611.00002"]]
+
+
+def test_scores_are_paid_for_once(world: World) -> None:
+    """A morning that broke off after scoring is taken up with the scores that it had, and counts what they cost."""
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
+    world.composer.broken = RenderError("emails/digest.mjml.j2:3: broken")
+    report = world.run(foundations())
+    assert report.lists[0].problem == "emails/digest.mjml.j2:3: broken"
+    world.composer.broken = None
+    report = world.run(foundations())
+    assert world.scorer.asked == ["2611.00001", "2611.00002"]
+    assert report.lists[0].spending.usage.calls == 2
+
+
+def test_one_lists_failure_stops_no_other(world: World) -> None:
+    world.feed.papers, world.scorer.known = [new(1)], good(new(1))
+    world.composer.broken = ZeroDivisionError("oops")
+    noted = foundations(name="strict", min_relevance=10)
+    report = world.run(foundations(), noted)
+    assert report.due == ("foundations",)
+    assert "this is a bug in Paperboy: ZeroDivisionError('oops')" in report.lists[0].problem
+    assert report.lists[1].outcome is Outcome.NOTE
+
+
+def test_a_full_disk_ends_the_morning(world: World) -> None:
+    """No other list could be frozen either, and the command says what to do."""
+
+    class FullDays:
+        def __init__(self, store: Store) -> None:
+            self._days = store.days
+
+        def outcome(self, list_name: str, day: date) -> Outcome | None:
+            return self._days.outcome(list_name, day)
+
+        def started(self, list_name: str) -> frozenset[str]:
+            return self._days.started(list_name)
+
+        def freeze(self, day: Day, at: datetime) -> None:
+            raise StoreWriteError("the disk is full")
+
+    world.feed.papers = [new(1)]
+    with pytest.raises(StoreWriteError):
+        morning.run(replace(world.parts(), days=FullDays(world.store)), [foundations()], {"foundations"})
+
+
+def test_followed_authors_are_in_whatever_their_score(world: World) -> None:
+    theirs = new(1, authors=("Yoshua Bengio",))
+    world.feed.papers = [theirs, new(2)]
+    report = world.run(foundations())
+    assert report.lists[0].counts.author_matches == 1
+    assert world.digests() == [["2611.00001"]]
+
+
+def test_a_scorer_that_compares_gets_the_papers_of_its_days(world: World) -> None:
+    world.scorer.recent_days = 30
+    world.feed.papers = [new(1), new(2, published=EARLIER)]
+    world.run(foundations())
+    assert world.scorer.compared == [2]
+
+
+def test_a_scorer_is_told_what_the_day_has_left(world: World) -> None:
+    """Over all lists and restarts: two papers cost 0.003 of it."""
+    world.budget = 0.01
+    world.feed.papers = [new(1), new(2)]
+    world.run(foundations(), foundations(name="other"))
+    assert world.scorer.budgets == [pytest.approx(0.01), pytest.approx(0.007)]
+
+
+class TestScheduled:
+    """The daemon's mornings wait for a late arXiv and a dead LLM, and give up after a while."""
+
+    patience = timedelta(hours=6)
+
+    def test_a_list_that_does_not_send_today_is_skipped_after_the_fetch(self, world: World) -> None:
+        world.feed.papers = [new(1)]
+        report = world.run(foundations(weekdays=frozenset({0})), patience=self.patience)
+        assert report.lists[0].outcome is Outcome.SKIPPED
+        assert len(world.feed.asked) == 1
+        assert len(world.store.papers.unseen(foundations())) == 1
+
+    def test_what_waited_comes_with_the_next_of_its_days(self, world: World) -> None:
+        world.feed.papers, world.scorer.known = [new(1)], good(new(1))
+        mondays = foundations(weekdays=frozenset({0}))
+        world.run(mondays, patience=self.patience)
+        world.clock.now += timedelta(days=3, hours=7)
+        world.run(mondays, patience=self.patience)
+        assert world.digests() == [["2611.00001"]]
+
+    def test_a_late_arxiv_is_waited_for_even_if_older_papers_are_there(self, world: World) -> None:
+        world.feed.papers = [new(1, published=EARLIER)]
+        report = world.run(foundations(), patience=self.patience)
+        assert report.due == ("foundations",)
+        assert world.scorer.asked == []
+
+    def test_when_patience_ends_what_is_there_is_sent(self, world: World) -> None:
+        world.feed.papers, world.scorer.known = [new(1, published=EARLIER)], good(new(1))
+        world.clock.now += timedelta(hours=7)
+        assert world.run(foundations(), patience=self.patience).lists[0].outcome is Outcome.DIGEST
+
+    def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(self, world: World) -> None:
+        world.feed.broken = "arXiv does not answer"
+        world.clock.now += timedelta(hours=7)
+        report = world.run(foundations(), patience=self.patience)
+        assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.GAVE_UP, "arXiv does not answer")
+        (day,) = world.store.days.newest(["foundations"])
+        assert day.reason == "arXiv does not answer"
+
+    def test_a_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
+        world.feed.papers, world.scorer.dies_after = [new(1)], 0
+        world.clock.now += timedelta(hours=7)
+        report = world.run(foundations(), patience=self.patience)
+        assert report.lists[0].outcome is Outcome.GAVE_UP
+        assert len(world.store.papers.unseen(foundations())) == 1
