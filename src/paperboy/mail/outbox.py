@@ -1,0 +1,92 @@
+"""Where mail goes while no mail server is set up: a Maildir, and each list's newest mail as files to look at."""
+
+from __future__ import annotations
+
+import contextlib
+import email
+import email.policy
+import hashlib
+import mailbox
+import os
+import re
+from pathlib import Path
+
+from paperboy.errors import MailServerError
+from paperboy.models import DeliveryState, Envelope, Receipt
+
+_LIST_NAME = re.compile(r"[a-z0-9-]+")
+
+
+class Outbox:
+    """A folder that is its owner's alone: `Maildir/`, and `LIST.eml`, `LIST.html`, `LIST.txt`. Made when the first
+    mail comes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._maildir: mailbox.Maildir | None = None
+        self._shown: dict[str, bytes] = {}  # by list: the digest of the bodies that the files show
+
+    @property
+    def via(self) -> str:
+        """How mail leaves."""
+        return "outbox"
+
+    def send(self, envelope: Envelope) -> Receipt:
+        """Puts the message into the Maildir. MailServerError where the folder cannot be written; ValueError for a
+        list's name that would lead out of it.
+        """
+        if not _LIST_NAME.fullmatch(envelope.list_name):
+            raise ValueError(f"not the name of a list: {envelope.list_name!r}")
+        try:
+            self._opened().add(envelope.message.replace(b"\r\n", b"\n"))  # a Maildir has local line ends
+            self._show(envelope)
+        except OSError as error:
+            raise MailServerError(
+                f"cannot write to the outbox {self._folder}: {error.strerror or error}. Make room and let this user "
+                "write there, or set PAPERBOY_OUTBOX to another folder."
+            ) from error
+        return Receipt(DeliveryState.SENT, f"in {self._folder / 'Maildir'}")
+
+    def close(self) -> None:
+        """Nothing stays open."""
+        self._maildir = None
+
+    def _opened(self) -> mailbox.Maildir:
+        if self._maildir is None:
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._maildir = mailbox.Maildir(str(self._folder / "Maildir"), create=True)  # its folders are 0700, too
+        return self._maildir
+
+    def _show(self, envelope: Envelope) -> None:
+        """Shows the newest digest beside the Maildir, once per digest and not once per recipient."""
+        body = hashlib.sha256(envelope.message.partition(b"\r\n\r\n")[2]).digest()
+        if self._shown.get(envelope.list_name) != body:
+            show(self._folder, envelope.list_name, envelope.message)
+            self._shown[envelope.list_name] = body
+
+
+def show(folder: Path, name: str, message: bytes) -> Path:
+    """Writes `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and gives the page's path. OSError where it cannot."""
+    _write(folder, name + ".eml", message)
+    parsed = email.message_from_bytes(message, policy=email.policy.default)
+    for subtype, ending in (("plain", ".txt"), ("html", ".html")):
+        part = parsed.get_body((subtype,))
+        if part is not None:
+            _write(folder, name + ending, part.get_content().encode())
+    return folder / (name + ".html")
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    """The whole file or none of it, readable by its owner alone."""
+    draft = folder / f".{name}.{os.getpid()}.tmp"
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        draft.replace(folder / name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise

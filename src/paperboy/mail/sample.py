@@ -1,0 +1,74 @@
+"""Small invented digests that touch every branch of the templates, so that these can be checked before a morning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from zoneinfo import ZoneInfo
+
+from paperboy.models import Cost, Counts, Digest, Entry, MailingList, Model, Paper, Score, Spending, Usage
+
+
+def sample_digests() -> tuple[Digest, ...]:
+    """Scored by an LLM, with a price and without; by the embedded scorer; and mornings on which no paper passed."""
+    full = _full()
+    bare = replace(
+        full,
+        mailing_list=replace(full.mailing_list, authors=()),
+        entries=(Entry(1, replace(full.entries[0].paper, authors=(), abstract=""), Score(7, None)),),
+        over_cap=(),
+        let_go=(),
+        carried_over=(),
+        counts=Counts(considered=1, selected=1),
+        model=Model("embedded", is_llm=False),
+        spending=Spending(),
+    )
+    unpriced = replace(full, spending=Spending(Usage(prompt_tokens=900, completion_tokens=100), cost=None))
+    note = replace(bare, entries=(), counts=Counts(considered=4, below=4))
+    return (
+        full,
+        unpriced,
+        bare,
+        note,
+        replace(full, entries=(), counts=replace(full.counts, considered=4, author_matches=0, selected=0)),
+    )
+
+
+def _full() -> Digest:
+    papers = tuple(_paper(number) for number in range(1, 6))
+    match = Entry(1, papers[0], Score(4, 5), matched_author="Ada Lovelace")
+    chosen = Entry(2, papers[1], Score(9, 8, "It says so & more."))
+    return Digest(
+        mailing_list=MailingList(
+            name="sample",
+            title="A sample",
+            categories=("cs.LG", "stat.ML"),
+            topics="Samples of all kinds.\nNothing else.",
+            timezone=ZoneInfo("UTC"),
+            authors=("Ada Lovelace",),
+            max_papers=1,
+        ),
+        date=date(2026, 1, 5),
+        entries=(match, chosen),
+        counts=Counts(considered=6, carried_over=1, let_go=1, author_matches=1, selected=1, over_cap=1, below=1),
+        model=Model("sample-model", is_llm=True),
+        spending=Spending(Usage(prompt_tokens=1_000, completion_tokens=200), Cost(0.012, 0.003)),
+        over_cap=(Entry(3, papers[2], Score(8, 7)),),
+        let_go=(papers[3],),
+        carried_over=(papers[4],),
+    )
+
+
+def _paper(number: int) -> Paper:
+    submitted = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    return Paper(
+        arxiv_id=f"2601.0000{number}",
+        version=1,
+        title=f"Sample {number}: where $a < b$ & more",
+        authors=("Ada Lovelace", "Grace Hopper"),
+        abstract="One sentence stands here. Another one follows it.",
+        primary_category="cs.LG",
+        categories=("cs.LG",),
+        published=submitted,
+        updated=submitted,
+    )

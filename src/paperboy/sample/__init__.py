@@ -1,0 +1,48 @@
+"""The bundled sample: invented papers and two lists for `paperboy demo`, so that it needs no network and no home.
+
+Titles, abstracts, names and findings are made up. `papers.jsonl` holds a paper per line; instead of dates it says by
+`hours_before` how long before the end of a batch's submission window the paper was submitted (0.2 to 23).
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from paperboy.models import Paper
+
+LISTS = importlib.resources.files(__package__) / "subscribers.yaml"
+"""The sample's lists, in the schema of any `subscribers.yaml`; a `Traversable`, so `read_text()` or `as_file()` it."""
+
+_PAPERS = importlib.resources.files(__package__) / "papers.jsonl"
+
+
+def papers(window_from: datetime, window_until: datetime) -> tuple[Paper, ...]:
+    """All papers in the order of their ids, submitted from `window_from` (inclusive) to `window_until` (exclusive).
+
+    Both instants are aware; the papers' are in UTC. A paper too old for a short window gets the window's start.
+    """
+    start, until = window_from.astimezone(UTC), window_until.astimezone(UTC)
+    lines = _PAPERS.read_text(encoding="utf-8").splitlines()
+    return tuple(_dated(json.loads(line), start, until) for line in lines)
+
+
+def _dated(row: Mapping[str, Any], start: datetime, until: datetime) -> Paper:
+    published = max(start, until - timedelta(hours=row["hours_before"]))
+    replaced = published + (until - published) / 2  # a second version follows within the same window
+    return Paper(
+        arxiv_id=row["arxiv_id"],
+        version=row["version"],
+        title=row["title"],
+        authors=tuple(row["authors"]),
+        abstract=row["abstract"],
+        primary_category=row["primary_category"],
+        categories=tuple(row["categories"]),
+        published=published,
+        updated=replaced if row["version"] > 1 else published,
+        comment=row["comment"],
+        doi=row["doi"],
+    )

@@ -1,0 +1,90 @@
+"""Mail in a folder."""
+
+from __future__ import annotations
+
+import mailbox
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from paperboy.errors import MailServerError
+from paperboy.mail.mime import address, freeze
+from paperboy.mail.outbox import Outbox
+from paperboy.models import DeliveryState, Envelope, Rendered, Subscriber
+from tests.builders import mailing_list
+
+
+def envelope(to: str = "ada@example.org", text: str = "Grüße.\n", list_name: str = "foundations") -> Envelope:
+    shared = freeze(
+        Rendered("Papers", f"<p>{text}</p>", text),
+        sender="papers@example.org",
+        reply_to="",
+        mailing_list=mailing_list(),
+        date=datetime(2026, 11, 20, 6, 30, tzinfo=UTC),
+    )
+    message = address(shared, to=Subscriber(to), message_id="<1@example.org>", list_unsubscribe=None)
+    return Envelope("papers@example.org", to, message, list_name)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_every_message_is_in_the_maildir(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "deep" / "outbox")
+    receipts = [outbox.send(envelope("ada@example.org")), outbox.send(envelope("bob@example.org"))]
+    outbox.close()
+    assert [receipt.state for receipt in receipts] == [DeliveryState.SENT, DeliveryState.SENT]
+    maildir = mailbox.Maildir(str(tmp_path / "deep" / "outbox" / "Maildir"), create=False)
+    assert sorted(message["To"] for message in maildir) == ["ada@example.org", "bob@example.org"]
+    files = list((tmp_path / "deep" / "outbox" / "Maildir" / "new").iterdir())
+    assert not any(b"\r" in file.read_bytes() for file in files)
+
+
+def test_the_newest_digest_lies_beside_it_as_files(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.send(envelope(text="Yesterday's.\n"))
+    outbox.send(envelope(text="Grüße.\n"))
+    outbox.send(envelope(text="Another list's.\n", list_name="other"))
+    assert (tmp_path / "foundations.txt").read_text("utf-8") == "Grüße.\n"
+    assert (tmp_path / "foundations.html").read_text("utf-8").startswith("<p>Grüße.")
+    assert (tmp_path / "foundations.eml").read_bytes() == envelope().message
+    assert (tmp_path / "other.txt").read_text("utf-8") == "Another list's.\n"
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_it_is_its_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "outbox"
+    Outbox(folder).send(envelope())
+    assert mode(folder) == 0o700
+    assert [mode(folder / "Maildir" / part) for part in ("", "cur", "new", "tmp")] == [0o700] * 4
+    assert [mode(file) for file in folder.glob("foundations.*")] == [0o600] * 3
+
+
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    Outbox(tmp_path).send(envelope())
+    assert mode(tmp_path) == 0o755
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/b", "", ".", "a\0", "UPPER"])
+def test_no_list_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="not the name of a list"):
+        Outbox(tmp_path / "outbox").send(envelope(list_name=name))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_its_place_is_told_with_the_fix(tmp_path: Path) -> None:
+    (tmp_path / "outbox").write_text("a file")
+    with pytest.raises(MailServerError, match=r"cannot write to the outbox .*/outbox.*PAPERBOY_OUTBOX"):
+        Outbox(tmp_path / "outbox").send(envelope())
+
+
+def test_a_file_that_cannot_be_replaced_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """The mail itself is in the Maildir by then; the next send tries the files again."""
+    (tmp_path / "foundations.eml").mkdir()
+    with pytest.raises(MailServerError, match="cannot write to the outbox"):
+        Outbox(tmp_path).send(envelope())
+    assert not list(tmp_path.glob(".*"))

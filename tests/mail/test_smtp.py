@@ -1,0 +1,226 @@
+"""What each answer of a mail server, and each silence, means for a message."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from paperboy.errors import MailServerError
+from paperboy.mail.smtp import SmtpTransport
+from paperboy.models import DeliveryState, Envelope
+from tests.servers.smtp import Fault, SmtpServer, certificates
+
+SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliveryState.FAILED
+AMBIGUOUS, PENDING = DeliveryState.AMBIGUOUS, DeliveryState.PENDING
+
+
+def envelope(recipient: str = "ada@example.org", message: bytes = b"Subject: papers\r\n\r\nHello.\r\n") -> Envelope:
+    return Envelope("papers@example.org", recipient, message, "foundations")
+
+
+def transport(server: SmtpServer, **changes: Any) -> SmtpTransport:
+    settings = {"host": "localhost", "security": server.security, "username": "", "password": "", "timeout": 5.0}
+    return SmtpTransport(**{**settings, "port": server.port, "local_hostname": "localhost", **changes})
+
+
+@pytest.fixture
+def server() -> Iterator[SmtpServer]:
+    with SmtpServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    return certificates()
+
+
+def test_messages_share_a_connection_and_arrive_as_they_were(server: SmtpServer) -> None:
+    message = b"Subject: dots\r\n\r\n.\r\n..\r\nlast line\r\n"
+    sender = transport(server)
+    receipts = [sender.send(envelope("ada@example.org", message)), sender.send(envelope("bob@example.org", message))]
+    sender.close()
+    assert [receipt.state for receipt in receipts] == [SENT, SENT]
+    assert receipts[0].reply == "250 2.0.0 taken as 1"
+    assert [(m.sender, m.recipient, m.connection) for m in server.messages] == [
+        ("papers@example.org", "ada@example.org", 1),
+        ("papers@example.org", "bob@example.org", 1),
+    ]
+    assert {m.content for m in server.messages} == {message}
+
+
+FAULTS = [
+    (Fault("MAIL", "450 4.3.2 later"), DEFERRED),
+    (Fault("MAIL", "421 4.7.0 too many"), DEFERRED),
+    (Fault("MAIL"), PENDING),
+    (Fault("RCPT", "450 4.2.1 mailbox busy"), DEFERRED),
+    (Fault("RCPT", "550 5.1.1 no such user"), FAILED),
+    (Fault("RCPT", "421 4.3.2 closing"), DEFERRED),
+    (Fault("RCPT"), PENDING),
+    (Fault("DATA", "451 4.3.0 later"), DEFERRED),
+    (Fault("DATA", "554 5.7.1 not from you"), FAILED),
+    (Fault("DATA"), PENDING),
+    (Fault("dot", "450 4.3.0 full"), DEFERRED),
+    (Fault("dot", "554 5.6.0 not liked"), FAILED),
+    (Fault("dot", "421 4.3.2 closing"), DEFERRED),
+    (Fault("dot"), AMBIGUOUS),
+    (Fault("dot", keeps=True), AMBIGUOUS),
+    (Fault("dot", "what?"), AMBIGUOUS),
+]
+
+
+@pytest.mark.parametrize(("fault", "state"), FAULTS, ids=lambda value: getattr(value, "at", None))
+def test_each_fault_has_its_state_and_spoils_nothing_for_the_next(
+    server: SmtpServer, fault: Fault, state: DeliveryState
+) -> None:
+    server.faults.append(Fault(fault.at, fault.reply, times=1, keeps=fault.keeps))
+    sender = transport(server)
+    receipt = sender.send(envelope("bob@example.org"))
+    after = sender.send(envelope("ada@example.org"))
+    sender.close()
+    assert receipt.state is state
+    assert fault.reply in receipt.reply or fault.reply == "what?"
+    assert after.state is SENT
+    assert [m.recipient for m in server.messages] == [*(["bob@example.org"] if fault.keeps else []), "ada@example.org"]
+
+
+def test_a_connection_lost_in_the_midst_of_a_message_leaves_it_pending(server: SmtpServer) -> None:
+    """The body is larger than the buffers between us, so that the loss is met before the dot."""
+    server.faults.append(Fault("body", times=1))
+    sender = transport(server)
+    receipt = sender.send(envelope(message=b"Subject: long\r\n\r\n" + b"All work and no play.\r\n" * 1_000_000))
+    sender.close()
+    assert receipt.state is PENDING
+    assert server.messages == []
+
+
+def test_silence_after_the_dot_is_ambiguous(server: SmtpServer) -> None:
+    server.faults.append(Fault("dot", "250 at last", delay=30, times=1))
+    sender = transport(server, dot_timeout=0.05)
+    assert sender.send(envelope()).state is AMBIGUOUS
+    sender.close()
+
+
+@pytest.mark.parametrize("reply", ["", "421 4.7.0 too many messages in this connection"])
+def test_a_server_that_ends_a_used_connection_gets_a_new_one_at_once(server: SmtpServer, reply: str) -> None:
+    sender = transport(server)
+    assert sender.send(envelope()).state is SENT
+    server.faults.append(Fault("MAIL", reply, times=1))
+    assert sender.send(envelope("bob@example.org")).state is SENT
+    sender.close()
+    assert [(m.recipient, m.connection) for m in server.messages] == [("ada@example.org", 1), ("bob@example.org", 2)]
+
+
+def test_a_failing_quit_undoes_nothing(server: SmtpServer) -> None:
+    server.faults.append(Fault("QUIT"))
+    sender = transport(server)
+    assert sender.send(envelope()).state is SENT
+    sender.close()
+    sender.close()
+    assert len(server.messages) == 1
+
+
+def test_a_refused_sender_stops_everything(server: SmtpServer) -> None:
+    server.faults.append(Fault("MAIL", "550 5.7.1 not your address"))
+    sender = transport(server)
+    with pytest.raises(MailServerError, match=r"localhost:\d+ refuses the sender papers@.*5.7.1.*MAIL_FROM"):
+        sender.send(envelope())
+    sender.close()
+
+
+def test_an_international_domain_is_sent_in_ascii(server: SmtpServer) -> None:
+    sender = transport(server)
+    assert sender.send(envelope("ada@bücher.example.org")).state is SENT
+    sender.close()
+    assert server.messages[0].recipient == "ada@xn--bcher-kva.example.org"
+
+
+@pytest.mark.parametrize(("smtputf8", "state"), [(True, SENT), (False, FAILED)])
+def test_an_international_local_part_needs_a_server_that_takes_it(smtputf8: bool, state: DeliveryState) -> None:
+    with SmtpServer(smtputf8=smtputf8) as server:
+        sender = transport(server)
+        assert sender.send(envelope("jürgen@example.org")).state is state
+        assert sender.send(envelope()).state is SENT
+        sender.close()
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_tls_is_verified_and_carries_the_login(security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    with SmtpServer(security=security, ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
+        sender = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
+        assert sender.send(envelope()).state is SENT
+        assert sender._connection is not None
+        sock = sender._connection.sock
+        assert sock is not None
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), "each TLS message would wait 40 ms"
+        sender.close()
+        assert [(m.tls, m.login) for m in server.messages] == [(True, "paperboy")]
+        assert (
+            "logged in as paperboy"
+            in transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1]).probe()
+        )
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_a_certificate_of_nobody_we_trust_is_refused(
+    security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    with SmtpServer(security=security, ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
+        with pytest.raises(MailServerError, match=r"certificate of mail server localhost:\d+ is not to be trusted"):
+            transport(server, username="paperboy", password="s3cret").probe()
+        with pytest.raises(MailServerError, match="certificate"):
+            transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe()
+
+
+def test_a_refused_login_names_the_settings_and_not_the_password(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext],
+) -> None:
+    with SmtpServer(security="starttls", ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
+        server.faults.append(Fault("AUTH", "535 5.7.8 gue55ed is wrong"))
+        sender = transport(server, username="paperboy", password="gue55ed", ssl_context=contexts[1])
+        with pytest.raises(MailServerError, match=r"refuses the login of paperboy.*SMTP_PASSWORD") as raised:
+            sender.send(envelope())
+    assert "gue55ed" not in str(raised.value)
+    assert "gue55ed" not in repr(sender)
+
+
+def test_a_password_never_goes_over_an_open_line(server: SmtpServer) -> None:
+    """Neither where the operator asked for no encryption, nor where the server offers none."""
+    with pytest.raises(MailServerError, match="never sent in the clear"):
+        transport(server, username="paperboy", password="s3cret").send(envelope())
+    with pytest.raises(MailServerError, match="does not offer STARTTLS"):
+        transport(server, security="starttls", username="paperboy", password="s3cret").send(envelope())
+    assert server.passwords_in_the_clear == 0
+    assert server.messages == []
+
+
+def test_tls_at_a_port_without_it_says_what_to_set(server: SmtpServer) -> None:
+    with pytest.raises(MailServerError, match=r"no TLS with mail server localhost:\d+.*SMTP_SECURITY"):
+        transport(server, security="tls").probe()
+
+
+def test_a_login_that_is_not_offered_is_told(server: SmtpServer) -> None:
+    with pytest.raises(MailServerError, match="login"):
+        transport(server, username="paperboy").probe()
+
+
+def test_a_server_that_takes_no_connection_is_told(server: SmtpServer) -> None:
+    server.faults.append(Fault("connect", "554 5.7.1 go away"))
+    with pytest.raises(MailServerError, match=r"localhost:\d+ takes no connection: 554"):
+        transport(server).probe()
+
+
+def test_a_server_that_is_not_there_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    sender = SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="", timeout=5)
+    with pytest.raises(MailServerError, match=rf"cannot reach mail server 127.0.0.1:{port}.*SMTP_HOST"):
+        sender.send(envelope())
+
+
+def test_the_probe_says_how_it_went_and_sends_nothing(server: SmtpServer) -> None:
+    assert transport(server).probe() == f"mail server localhost:{server.port}, no encryption, no login"
+    assert server.messages == []

@@ -1,0 +1,59 @@
+"""The mail server that the other tests trust."""
+
+from __future__ import annotations
+
+import smtplib
+
+import pytest
+
+from tests.servers.smtp import Fault, SmtpServer, certificates
+
+
+def _send(server: SmtpServer, recipient: str = "ada@example.org") -> None:
+    with smtplib.SMTP(server.host, server.port, timeout=5) as client:
+        client.sendmail("papers@example.org", [recipient], b"Subject: hello\r\n\r\n.one\r\n")
+
+
+def test_it_remembers_what_it_took() -> None:
+    with SmtpServer() as server:
+        _send(server)
+        _send(server, "bob@example.org")
+    assert [(m.sender, m.recipient, m.connection) for m in server.messages] == [
+        ("papers@example.org", "ada@example.org", 1),
+        ("papers@example.org", "bob@example.org", 2),
+    ]
+    assert server.messages[0].content == b"Subject: hello\r\n\r\n.one\r\n"
+    assert server.messages[0].peer[0] == "127.0.0.1"
+
+
+def test_a_fault_meets_its_address_alone_and_only_so_often() -> None:
+    with SmtpServer(faults=[Fault("RCPT", "450 4.2.1 busy", address="bob@example.org", times=1)]) as server:
+        _send(server)
+        with pytest.raises(smtplib.SMTPRecipientsRefused):
+            _send(server, "bob@example.org")
+        _send(server, "bob@example.org")
+    assert [m.recipient for m in server.messages] == ["ada@example.org", "bob@example.org"]
+
+
+@pytest.mark.parametrize(("keeps", "taken"), [(False, 0), (True, 1)])
+def test_a_connection_dropped_after_the_dot_leaves_the_message_taken_or_not(keeps: bool, taken: int) -> None:
+    with SmtpServer(faults=[Fault("dot", keeps=keeps)]) as server:
+        with pytest.raises(smtplib.SMTPServerDisconnected):
+            _send(server)
+        assert len(server.messages) == taken
+
+
+def test_it_wants_the_login_that_it_was_given() -> None:
+    context, trusting = certificates()
+    with (
+        SmtpServer(security="starttls", ssl_context=context, username="paperboy", password="secret") as server,
+        smtplib.SMTP("localhost", server.port, timeout=5) as client,
+    ):
+        client.starttls(context=trusting)
+        with pytest.raises(smtplib.SMTPSenderRefused, match="530"):
+            client.sendmail("papers@example.org", ["ada@example.org"], b"Subject: no\r\n\r\n")
+        with pytest.raises(smtplib.SMTPAuthenticationError):
+            client.login("paperboy", "guessed")
+        client.login("paperboy", "secret")
+        client.sendmail("papers@example.org", ["ada@example.org"], b"Subject: yes\r\n\r\n")
+    assert [(m.login, m.tls) for m in server.messages] == [("paperboy", True)]
