@@ -1,0 +1,122 @@
+"""What TeX's macros, superscripts and subscripts are in Unicode."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+
+from pylatexenc.latex2text import get_default_latex_context_db
+
+_RAISED = str.maketrans(
+    "0123456789+-−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWβγδφχ∘′∗*⊤",
+    "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᵠᵡ°′**ᵀ",
+)
+_LOWERED = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+SCRIPTS = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_LOWERED.values()}
+_ALONE = "⊙⊕☉⋆★∗*†‡⊥∥″•∙"  # read as well on the line: M⊙
+
+
+def raised(sign: str, text: str, *, before_word: bool = False) -> str:
+    """A superscript (`^`) or subscript (`_`) in Unicode if every character has one, else legible on the line."""
+    table = _RAISED if sign == "^" else _LOWERED
+    tight = text.replace(" ", "")
+    if all(ord(character) in table for character in tight):
+        return tight.translate(table)
+    if len(tight) == 1 and tight in _ALONE:
+        return tight
+    is_word = re.fullmatch(r"[\w.⊙⊕∞]+|\S", text) and not before_word
+    return sign + (text if is_word else f"({text})")
+
+
+def _fraction(above: str, below: str) -> str:
+    return f"{enclosed(above)}/{enclosed(below)}"
+
+
+def enclosed(text: str) -> str:
+    return text if re.fullmatch(r"[\w.′]*\W?", text) else f"({text})"
+
+
+def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
+    """A writer of single letters and digits in one of Unicode's mathematical alphabets; words stay plain."""
+
+    def write(text: str) -> str:
+        kind = unicodedata.name(text, "") if len(text) == 1 else ""
+        kind = re.sub(r"^(LATIN|GREEK) (SMALL|CAPITAL) LETTER ", r"\2 ", kind)
+        for alphabet in alphabets:
+            try:
+                return unicodedata.lookup(f"{alphabet} {kind}")
+            except KeyError:
+                continue
+        return text
+
+    return write
+
+
+# Macros
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+DECLARATIONS = _names(
+    "rm bf it em sc tt sf sl cal normalfont bfseries itshape ttfamily scshape slshape sffamily rmfamily mdseries"
+    " upshape tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge textstyle displaystyle"
+    " scriptstyle noindent limits nolimits left right middle"
+    " big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr"
+)
+LETTERS = _names("i j o O l L ss ae AE oe OE aa dh DH th TH")  # TeX's space after one belongs to it
+
+ACCENTS = {
+    "'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307",
+    "c": "\u0327", "k": "\u0328", "H": "\u030b", "r": "\u030a", "u": "\u0306", "v": "\u030c", "d": "\u0323",
+    "b": "\u0331", "t": "\u0361", "hat": "\u0302", "widehat": "\u0302", "tilde": "\u0303", "widetilde": "\u0303",
+    "bar": "\u0304", "overline": "\u0304", "dot": "\u0307", "ddot": "\u0308", "vec": "\u20d7", "check": "\u030c",
+    "breve": "\u0306", "acute": "\u0301", "grave": "\u0300", "mathring": "\u030a",
+}  # fmt: skip
+BARE_ACCENTS = {"\u0303": "~", "\u0302": "^"}  # \~{} and \^{} are how TeX writes the characters themselves
+
+PROSE_COMMANDS = _names(
+    "text textit textbf texttt textsc textsl textrm textsf textup textmd textnormal emph mbox hbox url href"
+)
+COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, and what they come to
+    **dict.fromkeys(PROSE_COMMANDS, (1, str)),
+    **dict.fromkeys(["mathrm", "mathit", "mathsf", "mathtt", "ensuremath", "operatorname", "underline"], (1, str)),
+    **dict.fromkeys(["frac", "tfrac", "dfrac", "nicefrac", "sfrac"], (2, _fraction)),
+    **dict.fromkeys(["cite", "citep", "citet", "citealt"], (1, "[{}]".format)),
+    **dict.fromkeys(["mathcal", "mathscr"], (1, _in_alphabet("MATHEMATICAL SCRIPT", "SCRIPT"))),
+    **dict.fromkeys(["mathbf", "boldsymbol", "bm", "pmb"], (1, _in_alphabet("MATHEMATICAL BOLD"))),
+    "mathbb": (1, _in_alphabet("MATHEMATICAL DOUBLE-STRUCK", "DOUBLE-STRUCK")),
+    "mathfrak": (1, _in_alphabet("MATHEMATICAL FRAKTUR", "BLACK-LETTER")),
+    "sqrt": (1, lambda text: f"√{enclosed(text)}"),
+    "textsuperscript": (1, lambda text: raised("^", text)),
+    "textsubscript": (1, lambda text: raised("_", text)),
+    "href": (2, lambda address, text: text if text == address else f"{text} ({address})"),
+    "footnote": (1, " ({})".format),
+    "texorpdfstring": (2, lambda shown, _: shown),
+    "textcolor": (2, lambda _, text: text),
+    "ion": (2, lambda element, stage: f"{element} {stage.upper()}"),
+    "not": (1, lambda text: unicodedata.normalize("NFC", text[:1] + "\u0338" + text[1:])),
+}
+
+_OUR_SYMBOLS = {
+    "lt": "<", "gt": ">", "lq": "‘", "rq": "’", "prime": "′", "degr": "°", "arcdeg": "°", "degree": "°", "deg": "°",
+    "arcsec": "″", "arcmin": "′", "micron": "μm", "lsim": "≲", "gsim": "≳", "thicksim": "∼", "varpropto": "∝",
+    "textless": "<", "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "det": "det", "mid": "|", "lvert": "|",
+    "rvert": "|", "textasciitilde": "~", "quad": " ", "qquad": " ", "newline": " ",
+    "backslash": "\\", "%": "%", "$": "$", "#": "#",
+    "&": "&", "_": "_", "{": "{", "}": "}", "|": "‖", " ": " ", "\n": "\n", ",": " ", ";": " ", ":": " ", ">": " ",
+    "!": "", "/": "", "-": "", "@": "", "\\": " ",
+}  # fmt: skip
+
+
+@cache
+def symbols() -> dict[str, str]:
+    """The macros without an argument, without their backslash."""
+    specs = get_default_latex_context_db().iter_macro_specs()
+    theirs = {spec.macroname: spec.simplify_repl for spec in specs if isinstance(spec.simplify_repl, str)}
+    taken = {*COMMANDS, *ACCENTS, *DECLARATIONS, "today"}
+    plain = {name for name, text in theirs.items() if text and not re.search(r"%\(?\w|[<>]", text)}
+    return {name: theirs[name] for name in plain - taken} | _OUR_SYMBOLS

@@ -1,0 +1,152 @@
+"""The embedded scorer: which words count, and what a place among the recent papers is worth."""
+
+from collections import Counter
+
+import pytest
+
+from paperboy.models import Paper, Score
+from paperboy.scoring.local import LocalScorer, wanted_and_unwanted
+from tests.benchmarks import embedded
+from tests.builders import mailing_list, paper
+
+TOPICS = """Papers for people who work on small galaxies.
+
+1. Dwarfs
+   - Relevant: star formation in dwarf galaxies, quenching
+     by reionisation.
+   - Irrelevant: planets, massive galaxies.
+"""
+
+
+def on(number: int, title: str) -> Paper:
+    return paper(f"2611.{number:05}", title=title, abstract="Nothing else is said.")
+
+
+def off_topic(number: int) -> list[Paper]:
+    return [on(50_000 + each, f"Sorting networks of width {each}") for each in range(number)]
+
+
+def scores(papers: list[Paper], recent: list[Paper] | None = None, topics: str = TOPICS) -> dict[str, Score]:
+    [scored] = LocalScorer().score(mailing_list(topics=topics), papers, recent or [])
+    assert not scored.unscored
+    assert scored.spending.usage.calls == 0
+    return dict(scored.scores)
+
+
+def test_labels_say_what_is_wanted() -> None:
+    """An item goes on over its lines; what is wanted once is unwanted nowhere; no pair reaches over a clause's end."""
+    wanted, unwanted = wanted_and_unwanted(TOPICS)
+    assert Counter(wanted) == Counter(
+        ["star", "formation", "dwarf", "galaxies", "star formation", "dwarf galaxies", "quenching", "reionisation"]
+    )
+    assert unwanted == ["planets", "massive", "massive galaxies"]
+
+
+def test_free_prose_is_wanted_whole() -> None:
+    wanted, unwanted = wanted_and_unwanted("I would like to read about tensor networks, and\nrelevant spin glasses.")
+    assert set(wanted) == {"tensor", "networks", "tensor networks", "spin", "glasses", "spin glasses", "read"}
+    assert unwanted == []
+
+
+@pytest.mark.parametrize("heading", ["Relevant:", "## Relevant", "**Relevant:**"])
+def test_a_label_on_its_own_line_holds_for_the_items_below(heading: str) -> None:
+    wanted, unwanted = wanted_and_unwanted(f"{heading}\n\n- spin glasses\n- tensors\n\nNot relevant:\n- hardware\n")
+    assert wanted == ["spin", "glasses", "spin glasses", "tensors"]
+    assert unwanted == ["hardware"]
+
+
+def test_shared_words_rank_and_unwanted_words_push_down() -> None:
+    papers = [
+        on(1, "Quenching of dwarf galaxies and their star formation"),
+        on(2, "Star formation in massive galaxies with planets"),
+        on(3, "A formation of geese"),
+    ]
+    found = scores(papers, off_topic(37))
+    assert [found[each.arxiv_id].relevance for each in papers] == [9, 7, 8]
+    assert all(score.novelty is None for score in found.values())
+
+
+def test_forms_of_a_word_are_one_word() -> None:
+    assert scores([on(1, "A dwarf galaxy that quenches")], off_topic(20))["2611.00001"].relevance >= 7
+
+
+def test_the_top_tenth_of_the_recent_papers_gets_seven_and_up() -> None:
+    """Of 200 papers that all match, 20 pass, graded; without a match it is 1."""
+    papers = [on(number, "galaxies " + "and so on " * number) for number in range(200)]
+    counts = Counter(score.relevance for score in scores(papers).values())
+    assert sum(counts[relevance] for relevance in (7, 8, 9, 10)) == 20
+    assert all(counts[relevance] for relevance in range(2, 11))
+    assert scores(off_topic(3), papers)["2611.50000"] == Score(relevance=1, novelty=None, comment="")
+
+
+def test_a_place_is_among_the_recent_papers_not_among_the_day() -> None:
+    """A weak day sends little: its best paper is not in the top tenth of the month."""
+    month = [on(number, "Quenching of dwarf galaxies by reionisation") for number in range(100, 200)]
+    assert scores([on(1, "Galaxies"), on(2, "Sorting")], month)["2611.00001"].relevance < 7
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_best_of_very_few_papers_is_nothing_special(number: int) -> None:
+    """Being first of three says nothing: a new home must not send whatever comes first."""
+    found = scores([on(each, "Quenching of dwarf galaxies") for each in range(number)])
+    assert all(score.relevance < 7 for score in found.values())
+
+
+def test_equal_papers_get_equal_scores_in_any_order() -> None:
+    papers = [on(number, "Quenching of dwarf galaxies") for number in range(30)]
+    found = scores(papers + off_topic(30))
+    assert len({found[each.arxiv_id] for each in papers}) == 1
+    assert found == scores(list(reversed(off_topic(30) + papers)))
+
+
+def test_a_comment_names_the_shared_words_from_relevance_six() -> None:
+    found = scores([on(1, "Quenching in a dwarf galaxy"), on(2, "A formation of geese")], off_topic(8))
+    assert found["2611.00001"] == Score(
+        relevance=8, novelty=None, comment="Shares with the topics: dwarf galaxies, quenching"
+    )
+    assert found["2611.00002"] == Score(relevance=6, novelty=None, comment="Shares with the topics: formation")
+    assert scores(off_topic(10))["2611.50000"].comment == ""
+
+
+@pytest.mark.parametrize("topics", ["", "All papers, please", 'Relevant: " OR ( * ^', "Relevant:", "银河系\u0301 §"])
+def test_topics_without_usable_words_score_everything_one(topics: str) -> None:
+    assert {score.relevance for score in scores(off_topic(5), topics=topics).values()} == {1}
+
+
+def test_topics_are_never_read_as_a_query() -> None:
+    """Words of FTS5's language are words; thousands of them are no error."""
+    assert scores([on(1, "NEAR misses")], off_topic(20), "NEAR(misses, 3) NOT title:^*")["2611.00001"].relevance == 9
+    assert scores(off_topic(3), topics=" ".join(f"word{number}" for number in range(10_000)))
+
+
+def test_a_paper_given_twice_counts_once() -> None:
+    papers = [on(number, "galaxies " + "and so on " * number) for number in range(20)]
+    assert scores(papers, papers) == scores(papers)
+
+
+def test_a_scorer_forgets_the_papers_of_another_list() -> None:
+    scorer, wants = LocalScorer(), mailing_list(topics=TOPICS)
+    first, second = [on(1, "Dwarf galaxies"), *off_topic(30)], [on(2, "Quenching"), *off_topic(12)]
+    for papers in (first, second, second, first):
+        assert list(scorer.score(wants, papers, [])) == list(LocalScorer().score(wants, papers, []))
+
+
+def test_no_papers_no_answer() -> None:
+    assert list(LocalScorer().score(mailing_list(), [], off_topic(3))) == []
+
+
+def test_criteria_change_with_the_topics_alone() -> None:
+    scorer = LocalScorer()
+    criteria = scorer.criteria(mailing_list(topics=TOPICS))
+    assert criteria == LocalScorer().criteria(mailing_list(topics=TOPICS, min_relevance=9, title="Other"))
+    assert criteria != scorer.criteria(mailing_list(topics=TOPICS + "x"))
+    assert int(criteria, 16)
+
+
+@pytest.mark.skipif(not embedded.DATA.is_dir(), reason="the judged days of ../shared/data are not here")
+def test_it_ranks_real_days_as_an_llm_does() -> None:
+    """Every sixth day of the benchmark, `python -m tests.benchmarks.embedded`."""
+    found = embedded.areas(embedded.astro_days(), embedded.topics("near-field-cosmology"), every=6)
+    assert sum(found) / len(found) >= 0.85
+    for day in embedded.foundations_days():
+        assert embedded.areas([day], embedded.topics("foundations")) >= [0.68]

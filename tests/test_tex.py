@@ -1,0 +1,167 @@
+"""TeX turned into text: what readers see, and that nothing is lost on the way."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperboy.tex import Span, math_to_text, name_to_text, spans, to_text
+
+
+@pytest.mark.parametrize(
+    ("tex", "text"),
+    [
+        (r"CO$_2$ and H$\alpha$", "CO₂ and Hα"),
+        (r"$\alpha$-divergence", "α-divergence"),
+        (r"$\Lambda$CDM at $z\sim2$ and $z \sim 2$", "ΛCDM at z∼2 and z ∼ 2"),
+        (r"10$^{11}$ M$_\odot$, $10^{-3}$", "10¹¹ M⊙, 10⁻³"),
+        (r"$\sqrt{s}=13$ TeV, $\sqrt[3]{x+1}$", "√s=13 TeV, ³√(x+1)"),
+        (r"$\mathcal{O}(n^2)$ in $\mathbb{R}^d$", "𝒪(n²) in ℝᵈ"),
+        (r"$\ell_1$, $x^{a,b}$, $T_{\rm eff}$, $T_{\rm eff}x$", "ℓ₁, x^(a,b), T_eff, T_(eff)x"),
+        (r"$O(n\log n)$ and $\sin\theta$", "O(n log n) and sin θ"),
+        (r"$\frac{a+b}{c}$ or $\frac12$", "(a+b)/c or 1/2"),
+        (r"$\hat{x}$, $\tilde\theta$, $\bar{\nu_e}$", "x̂, θ̃, ν̄ₑ"),
+        (r"30$^\circ$ and $5'$, $45\deg$ but $\deg p$", "30° and 5′, 45° but deg p"),
+        (r"$\mathbf{x}^\top\mathbf{W}$", "𝐱ᵀ𝐖"),
+        (r"$3.7\,{\rm km\ s}^{-1}$, $$y < 1$$", "3.7 km s⁻¹, y < 1"),
+        (r"\(x \not\in A\) \[\left\{0,1\right\}^n\]", "x ∉ A {0,1}ⁿ"),
+        (r"J1712$-$2435 for $<$10%", "J1712-2435 for <10%"),
+        (r"10^{-5} without dollars", "10⁻⁵ without dollars"),
+    ],
+)
+def test_formulas_become_unicode(tex: str, text: str) -> None:
+    assert to_text(tex) == text
+
+
+@pytest.mark.parametrize(
+    ("tex", "text"),
+    [
+        (r"\textit{Gaia}, {\em x} and \emph{a $\beta$ b}", "Gaia, x and a β b"),
+        (r"{\sc Code} and H{\sc{i}}, [O\,{\sc iii}], \ion{Fe}{ii}", "Code and Hi, [O iii], Fe II"),
+        (r"50\% of users, R\&D, \$6, a\_b, \#1", "50% of users, R&D, $6, a_b, #1"),
+        (r"\url{https://x.example.org/~a_b--c}", "https://x.example.org/~a_b--c"),
+        (r"\href{https://x.example.org}{code}", "code (https://x.example.org)"),
+        ("Fig.~2, 5~kpc, at z~2 and of ~10", "Fig. 2, 5 kpc, at z~2 and of ~10"),
+        ("1--2, so---or so -- but --flag and -----", "1–2, so—or so – but --flag and -----"),
+        ("``quoted'' and `so', don't; 5'' wide", "“quoted” and ‘so’, don't; 5'' wide"),
+        (r"Schr\"{o}dinger, Erd\H{o}s, L\'{e}vy, \AA ngstr\"om", "Schrödinger, Erdős, Lévy, Å ngström"),
+        ("the ({P}reconditioned) {B}ayes", "the (Preconditioned) Bayes"),
+        (r"\LaTeX{} is", "LaTeX is"),
+    ],
+)
+def test_prose_loses_its_markup(tex: str, text: str) -> None:
+    assert to_text(tex) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$5 and $10",
+        "from $5-$10, or US$7 to A$9 and 10$",
+        "We pay $5 per user and 10$ per group",
+        "50% of users % and so on",
+        "labels {0, 1} and sqrt{x}",
+        "x_1, 10^5, snake_case",
+        "https://x.example.org/~ada/a--b_c",
+        r"C:\temp\new and \d+",
+        "two  spaces\nand a line end ",
+        "ünïcode, “quotes” and 数学",
+        "cost $",
+        "",
+    ],
+)
+def test_what_is_not_tex_stays_as_it_is(text: str) -> None:
+    assert to_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("tex", "text"),
+    [
+        (r"\ours{} beats \method", r"\ours{} beats \method"),
+        (r"\foo{b\"ar}[x] $\baz_{x}$", r"\foo{bär}[x] \bazₓ"),
+        (r"$\widehat{AB}$ and \cite{ada1843}", r"\widehat{AB} and [ada1843]"),
+        (r"an {unclosed $x$ \textit{group", r"an {unclosed x \textit{group"),
+        (r"\frac{1", r"\frac{1"),
+    ],
+)
+def test_what_is_not_known_stays_legible(tex: str, text: str) -> None:
+    assert to_text(tex) == text
+
+
+@pytest.mark.parametrize(
+    ("tex", "name"),
+    [
+        (r"F\'elix", "Félix"),
+        (r"K{\i}c{\i}man", "Kıcıman"),
+        (r"Thadd\"aus {M\"uller}", "Thaddäus Müller"),
+        (r"Gon\c{c}alves", "Gonçalves"),
+        (r"Garc{\'\i}a", "García"),
+        (r"{\L}ukasz S\o rensen", "Łukasz Sørensen"),
+        (r"Nguy\~{\^{e}}n", "Nguyễn"),
+        ("J.~O'Brien", "J. O'Brien"),
+        ("Zoë Ångström", "Zoë Ångström"),
+        ("{Planck Collaboration}", "Planck Collaboration"),
+    ],
+)
+def test_names(tex: str, name: str) -> None:
+    assert name_to_text(tex) == name
+
+
+def test_spans_tell_formulas_from_prose() -> None:
+    """A formula within markup is one of its own, and knows its source."""
+    assert list(spans(r"\emph{the $x^{a,b}$ norm} is \(y\)")) == [
+        Span("the "),
+        Span("x^(a,b)", "$x^{a,b}$"),
+        Span(" norm is "),
+        Span("y", r"\(y\)"),
+    ]
+    assert math_to_text(r"\alpha_1 +\n  2".replace(r"\n", "\n")) == "α₁ + 2"
+
+
+PIECES = st.sampled_from(
+    [
+        *"ab1 {}$^_~`'%-.\n",
+        "\\",
+        "\U000f0000",
+        "\\frac",
+        "\\sqrt[3]",
+        "\\hat",
+        "\\'",
+        "\\text{",
+        "\\left",
+        "\\(",
+        "\\href",
+    ]
+)
+
+
+@given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
+def test_no_input_is_refused(tex: str) -> None:
+    """Spans join to the text whatever comes, and no letter or digit gets lost."""
+    text = to_text(tex)
+    assert text == "".join(span.text for span in spans(tex))
+    assert isinstance(name_to_text(tex), str)
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\\$~`{}-", exclude_categories=["Cs"])))
+def test_plain_text_comes_back_byte_for_byte(text: str) -> None:
+    assert to_text(text) == text
+    assert name_to_text(text) == text
+
+
+@given(st.lists(st.sampled_from(["\\unknown", "{", "}", "word", "7", "$", " ", "^", "_", "\\'", "\\bar"])).map("".join))
+def test_words_and_unknown_macros_are_never_dropped(tex: str) -> None:
+    text = to_text(tex)
+    assert text.count("\\unknown") == tex.count("\\unknown")
+    assert text.count("o") == tex.count("o")
+
+
+@pytest.mark.parametrize(
+    "tex", ["{" * 4000, "\\bar{" * 2000 + "}" * 2000, "\\sqrt[3]" * 3000, "$x^{" * 2000, "\\(" * 3000]
+)
+def test_hostile_nesting_ends_soon(tex: str) -> None:
+    """A reader that starts again at each level would take for ever, and one without a floor would fall through it."""
+    begun = time.perf_counter()
+    to_text(tex)
+    assert time.perf_counter() - begun < 5
