@@ -90,6 +90,10 @@ class _ListAsWritten(BaseModel):
     subscribers: list[str] = []
 
 
+KEYS = tuple(_ListAsWritten.model_fields)
+"""The keys that a list may have."""
+
+
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import time
 from email.utils import quote, unquote
 from ipaddress import ip_address
+from typing import TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -28,6 +29,9 @@ _SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
 _HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+Word = TypeVar("Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +149,10 @@ def _range(least: float, most: float | None) -> str:
     return f"of at least {least}" if most is None else f"from {least} to {most}"
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
+def one_of(*choices: Word) -> Callable[[str], Word]:
     """A reader of one word out of several, whatever its case; it gives the word as it stands in `choices`."""
 
-    def read(text: str) -> str:
+    def read(text: str) -> Word:
         word = text.strip().casefold()
         for choice in choices:
             if choice.casefold() == word:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -100,7 +100,7 @@ class Settings:
     llm_price_output: Decimal | None = _setting(_price)
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
     smtp_port: int = _setting(notation.whole(1, 65535), "587")
-    smtp_security: str = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
+    smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_credential)
     smtp_connections: int = _setting(notation.whole(1, 50), "1")

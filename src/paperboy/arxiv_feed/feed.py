@@ -86,7 +86,8 @@ class ArxivFeed:
             raise ValueError(f"fetch needs a window between two aware instants, not {since} to {until}")
         start = since.astimezone(UTC).replace(second=0, microsecond=0)
         end = (until.astimezone(UTC) + timedelta(seconds=59, microseconds=999_999)).replace(second=0, microsecond=0)
-        papers = self._window(categories, start, end, _Tally(progress))
+        with self._session:  # which closes its connection, and can be used again
+            papers = self._window(categories, start, end, _Tally(progress))
         return sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
 
     def probe(self, category: str = "cs.LG") -> int:
@@ -94,7 +95,8 @@ class ArxivFeed:
         `FeedError`.
         """
         try:
-            return self._ask(f"cat:{category}", 0, page_size=1).total
+            with self._session:
+                return self._ask(f"cat:{category}", 0, page_size=1).total
         except FaultError as fault:
             then = fault.hint or f"A morning would ask up to {self._tries} times, with growing waits."
             raise FeedError(f"{self._host} {fault}. {then}") from fault

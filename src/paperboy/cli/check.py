@@ -1,0 +1,139 @@
+"""`paperboy check`: everything that would fail tomorrow, said today."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from paperboy import mailing_lists, settings
+from paperboy.cli import parts
+from paperboy.cli.home import LISTS_FILE, Home, folders
+from paperboy.cli.main import Surroundings
+from paperboy.errors import ConfigError, PaperboyError, StoreError
+from paperboy.models import MailingList
+from paperboy.settings import Settings
+from paperboy.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the check. `exit_code` 0: all is well."""
+
+    what: str
+    message: str
+    exit_code: int = 0
+
+
+@click.command(name="check", short_help="Everything that would fail tomorrow, said today.")
+@click.option("--offline", is_flag=True, help="Ask no server: neither mail, nor LLM, nor arXiv.")
+@click.pass_obj
+def command(around: Surroundings, *, offline: bool) -> int:
+    """Everything that would fail tomorrow, said today, one line each, with the fix."""
+    code = 0
+    for finding in _findings(around, offline=offline):
+        mark = click.style("fault", fg="red") if finding.exit_code else click.style("ok", fg="green") + "   "
+        click.echo(f"{mark}  {finding.what}: {finding.message}")
+        code = max(code, finding.exit_code)
+    return code
+
+
+def _findings(around: Surroundings, *, offline: bool) -> Iterator[Finding]:
+    found, faults = _settings(around)
+    yield from faults
+    lists, findings = _lists(around.home, found or Settings())
+    yield from findings
+    home = Home(around.home, found or Settings(), lists)
+    yield _tried("emails", lambda: _templates(home))
+    yield _tried("prompts", lambda: _prompts(home))
+    if found is None:
+        yield Finding("the rest", "not looked at: it needs the settings", exit_code=78)
+        return
+    yield _tried("database", lambda: _database(found.paperboy_database))
+    if offline:
+        return
+    yield _tried("mail", lambda: _mail(home))
+    yield _tried("scoring", lambda: _scoring(home))
+    yield _tried("arXiv", lambda: _arxiv(home))
+
+
+def _tried(what: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, look())
+    except PaperboyError as error:
+        return Finding(what, str(error), error.exit_code)
+
+
+def _settings(around: Surroundings) -> tuple[Settings | None, list[Finding]]:
+    if not around.home.is_dir():
+        return None, [Finding("home", f"{around.home}: there is no such folder; name it with --home", exit_code=78)]
+    try:
+        found = settings.load(around.home, around.environ)
+    except ConfigError as error:
+        return None, [Finding("settings", str(problem), error.exit_code) for problem in error.problems]
+    source = around.home / ".env"
+    return found, [Finding("settings", f"{source}" if source.exists() else f"no {source}, so the defaults hold")]
+
+
+def _lists(home: Path, found: Settings) -> tuple[tuple[MailingList, ...], list[Finding]]:
+    try:
+        lists = mailing_lists.load(
+            home / LISTS_FILE, prompts=folders(home, "prompts"), send_at=found.send_at, timezone=found.timezone
+        )
+    except ConfigError as error:
+        return (), [Finding("lists", str(problem), error.exit_code) for problem in error.problems]
+    return lists, [Finding("lists", _in_words(entry)) for entry in lists]
+
+
+def _in_words(entry: MailingList) -> str:
+    categories = ", ".join(entry.categories)
+    if not entry.subscribers:
+        return f"{entry.name}: {categories}; no subscribers, so it is never due"
+    number = len(entry.subscribers)
+    return (
+        f"{entry.name}: {categories}; {number} subscriber{'s' if number > 1 else ''}, "
+        f"{entry.send_at:%H:%M} {entry.timezone.key}"
+    )
+
+
+def _templates(home: Home) -> str:
+    parts.renderer(home).check()
+    return "the templates render"
+
+
+def _prompts(home: Home) -> str:
+    from paperboy.scoring.prompt import Prompt
+
+    Prompt(home.folders("prompts"))
+    return "the prompt renders"
+
+
+def _database(path: Path) -> str:
+    if path.exists():
+        with Store.open(path):
+            return f"{path}"
+    folder = next(parent for parent in path.parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise StoreError(f"{path}: cannot be made in {folder}; let this user write there, or set PAPERBOY_DATABASE")
+    return f"{path} will be made by the first morning"
+
+
+def _mail(home: Home) -> str:
+    if home.settings.uses_outbox:
+        return f"no SMTP_HOST, so mail goes to the outbox {home.settings.paperboy_outbox}"
+    return parts.smtp(home).probe()
+
+
+def _scoring(home: Home) -> str:
+    if not home.settings.has_llm:
+        return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
+    return parts.llm(home).probe()
+
+
+def _arxiv(home: Home) -> str:
+    category = next((category for entry in home.lists for category in entry.categories), "cs.LG")
+    total = parts.arxiv(home).probe(category)
+    return f"{home.settings.arxiv_api_url} answers; {total:,} papers in {category}"

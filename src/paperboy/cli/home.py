@@ -1,0 +1,82 @@
+"""A home: the folder with an operator's files, and what is read from it."""
+
+from __future__ import annotations
+
+import importlib.resources
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from paperboy import mailing_lists, settings
+from paperboy.errors import ConfigError, UnknownNameError
+from paperboy.models import MailingList, Problem
+from paperboy.notation import did_you_mean
+from paperboy.settings import Settings
+
+LISTS_FILE = "subscribers.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The settings and lists of one folder, read and checked together."""
+
+    path: Path
+    settings: Settings
+    lists: tuple[MailingList, ...]
+
+    @classmethod
+    def load(cls, path: Path, environ: Mapping[str, str]) -> Home:
+        """Reads everything. Raises ConfigError with all that is wrong, in all files."""
+        problems: list[Problem] = []
+        if not path.is_dir():
+            raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
+        found = Settings()
+        try:
+            found = settings.load(path, environ)
+        except ConfigError as error:
+            problems += error.problems
+        lists: tuple[MailingList, ...] = ()
+        try:
+            lists = mailing_lists.load(
+                path / LISTS_FILE, prompts=folders(path, "prompts"), send_at=found.send_at, timezone=found.timezone
+            )
+        except ConfigError as error:
+            problems += error.problems
+        if problems:
+            raise ConfigError(problems)
+        return cls(path, found, lists)
+
+    def folders(self, kind: str) -> list[Path]:
+        """Where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
+        return folders(self.path, kind)
+
+    def named(self, names: tuple[str, ...]) -> frozenset[str]:
+        """The names, checked; all lists' where none is given. Raises UnknownNameError."""
+        known = {entry.name for entry in self.lists}
+        for name in names:
+            if name not in known:
+                meant = did_you_mean(name, known)
+                raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant}; it has {_in_words(known)}")
+        return frozenset(names or known)
+
+    def list(self, name: str) -> MailingList:
+        """The list of that name. Raises UnknownNameError."""
+        self.named((name,))
+        return next(entry for entry in self.lists if entry.name == name)
+
+
+def folders(home: Path, kind: str) -> list[Path]:
+    """The operator's folder, then the installed package's, then the checkout's, as far as they exist.
+
+    In a checkout the package has no copy of its own; in an installed wheel there is no checkout.
+    """
+    package = Path(str(importlib.resources.files("paperboy")))
+    checkout = package.parents[1]
+    places = [home / kind, package / "defaults" / kind]
+    if package.parent == checkout / "src":
+        places.append(checkout / kind)
+    return [folder for folder in places if folder.is_dir()]
+
+
+def _in_words(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

@@ -1,0 +1,51 @@
+"""Where log lines go: above the progress bars on a terminal, with a priority for journald, plain elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
+
+
+class _Journal(logging.Formatter):
+    """Every line begins with `<N>`, the priority that journald reads; a traceback's lines too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        priority = _PRIORITIES.get(record.levelno, 6)
+        return "\n".join(f"<{priority}>{line}" for line in super().format(record).splitlines())
+
+
+class _Terminal(logging.Handler):
+    """Prints through the console that draws the bars, so that neither tears the other."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.print(self.format(record), markup=False, highlight=False, soft_wrap=True)
+
+
+def set_up(level: str, environ: Mapping[str, str], console: Console) -> None:
+    """Sends Paperboy's log to stderr. At INFO a terminal shows warnings only: its bars tell the rest."""
+    threshold = logging.getLevelNamesMapping()[level]
+    handler: logging.Handler
+    if console.is_terminal:
+        handler = _Terminal(console)
+        threshold = max(threshold, logging.WARNING) if threshold != logging.DEBUG else threshold
+    else:
+        handler = logging.StreamHandler(sys.stderr)
+        if "JOURNAL_STREAM" in environ:
+            handler.setFormatter(_Journal("%(message)s"))
+        else:
+            handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    root = logging.getLogger("paperboy")
+    root.handlers = [handler]
+    root.setLevel(threshold)
+    root.propagate = False

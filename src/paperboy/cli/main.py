@@ -1,0 +1,105 @@
+"""The command `paperboy`: finds the home, loads the one command that is asked for, and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from paperboy import __version__
+from paperboy.errors import PaperboyError
+
+_COMMANDS = {
+    "demo": "A whole morning on a bundled sample of papers.",
+    "once": "This morning's work now; a second run sends nothing again.",
+    "run": "The daemon: the same work every morning.",
+    "check": "Everything that would fail tomorrow, said today.",
+    "preview": "A list's digest of today, or what it would be now.",
+    "status": "The last mornings, list by list.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a command may ask of the world outside: its home, the environment, the clock."""
+
+    home: Path
+    environ: Mapping[str, str]
+    clock: Callable[[], datetime]
+
+
+class _Commands(click.Group):
+    """Imports a command's module when it is asked for: `--help` needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"paperboy.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="PAPERBOY_HOME",
+    default=Path(),
+    help="The folder with .env, subscribers.yaml, emails/ and prompts/. Default: the current one.",
+)
+@click.version_option(__version__, prog_name="paperboy")
+@click.pass_context
+def cli(ctx: click.Context, home: Path) -> None:
+    """Paperboy mails the new arXiv papers, scored for what each list wants to read, once per morning.
+
+    Exit codes: 0 done · 1 something is still due, or check found a fault · 2 wrong usage · 75 another Paperboy holds
+    this home · 78 settings, lists or database are unusable.
+    """
+    environ, clock = ctx.obj or (os.environ, _now)
+    ctx.obj = Surroundings(home.absolute(), environ, clock)
+
+
+def invoke(
+    arguments: Sequence[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    clock: Callable[[], datetime] | None = None,
+) -> int:
+    """Runs one command line and gives its exit code. What a person can cause comes as a sentence on stderr."""
+    try:
+        code = cli.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="paperboy",
+            standalone_mode=False,
+            obj=(environ, clock or _now),
+        )
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except PaperboyError as error:
+        click.echo(str(error), err=True)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped.", err=True)
+        return 130
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(invoke())
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

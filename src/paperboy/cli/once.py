@@ -1,0 +1,94 @@
+"""`paperboy once`: this morning's work now."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from datetime import timedelta
+from types import FrameType
+
+import click
+from rich.console import Console
+
+from paperboy import delivery, draft, due, morning
+from paperboy.cli import logs, parts, words
+from paperboy.cli.home import Home
+from paperboy.cli.main import Surroundings
+from paperboy.cli.progress import Bars
+from paperboy.models import MailingList
+
+
+@click.command(name="once", short_help="This morning's work now.")
+@click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
+@click.option("--dry-run", is_flag=True, help="Say what would be sent; freeze and send nothing. Scores are kept.")
+@click.option("--scheduled", is_flag=True, hidden=True, help="The daemon asks: only what is due, with its patience.")
+@click.pass_obj
+def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, scheduled: bool) -> int:
+    """This morning's work now, whatever the hour and weekday.
+
+    Composes the digests that today does not have yet and delivers what waits. Running it again the same day sends
+    nothing again. A list that could not be served stays due, and the exit code is 1.
+    """
+    home = Home.load(around.home, around.environ)
+    chosen = home.named(names)
+    console = Console(stderr=True)
+    logs.set_up(home.settings.log_level, around.environ, console)
+    with parts.working(home, around, Bars(console)) as work:
+        if dry_run:
+            return _dry_run(work.morning, home, chosen)
+        if scheduled:
+            chosen = frozenset(entry.name for entry in due.due(home.lists, work.store.days.outcome, around.clock()))
+        patience = timedelta(hours=home.settings.give_up_after_hours) if scheduled else None
+        with Stop() as stop:
+            report = morning.run(work.morning, home.lists, chosen, patience)
+            stop.gently = True
+            sent = delivery.deliver(work.delivery, audience(home.lists), stopped=lambda: stop.asked)
+        click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))
+        unfinished = work.store.deliveries.unfinished()
+        if unfinished:
+            click.echo(words.unfinished(unfinished, sent), err=True)
+        return 1 if report.due or unfinished else 0
+
+
+def audience(lists: tuple[MailingList, ...]) -> dict[str, frozenset[str]]:
+    """The addresses on each list, as the file has them now."""
+    return {entry.name: frozenset(who.address for who in entry.subscribers) for entry in lists}
+
+
+class Stop:
+    """SIGTERM ends the work at once before sending begins, and between two messages from then on."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.gently = False
+
+    def __enter__(self) -> Stop:
+        self._before = signal.signal(signal.SIGTERM, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._before)
+
+    def _handle(self, _signum: int, _frame: FrameType | None) -> None:
+        self.asked = True
+        if not self.gently:
+            click.echo("Stopped before sending began; nothing is lost.", err=True)
+            sys.stderr.flush()
+            os._exit(1)  # every commit stands by itself, and an ordinary exit would wait for the LLM's answers
+
+
+def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:
+    now = work.clock()
+    missing = morning.look(work, home.lists, now)
+    code = 0
+    for mailing_list in home.lists:
+        if mailing_list.name not in chosen:
+            continue
+        if work.days.outcome(mailing_list.name, due.local_date(mailing_list, now)):
+            click.echo(f"{mailing_list.name}: done earlier today")
+            continue
+        made = draft.draft(work, mailing_list, now)
+        click.echo(words.dry_run(mailing_list, made, missing))
+        code = max(code, int(made.outcome is None))
+    return code

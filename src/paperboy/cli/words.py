@@ -1,0 +1,80 @@
+"""Results as sentences for stdout. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from paperboy import delivery, draft, morning
+from paperboy.models import Cost, Counts, DeliveryState, MailingList, Outcome
+from paperboy.tex import to_text
+
+
+def a_morning(report: morning.Report, sent: delivery.Report, lists: Sequence[MailingList]) -> str:
+    """A line per list, then how sending went."""
+    lines = [_list_line(entry) for entry in report.lists]
+    lines += [f"{entry.name}: no subscribers, nothing to do" for entry in lists if not entry.subscribers]
+    if not report.lists and not lines:
+        lines.append("Nothing is due.")
+    if sent.states:
+        lines.append(f"Deliveries: {in_words(sent.states)}")
+    return "\n".join(lines)
+
+
+def _list_line(entry: morning.ListReport) -> str:
+    if entry.outcome is None:
+        return f"{entry.list_name}: still due. {entry.problem}"
+    if entry.earlier:
+        return f"{entry.list_name}: {entry.outcome}, done earlier today"
+    line = f"{entry.list_name}: {entry.outcome}"
+    if entry.counts.considered:
+        line += f", {papers(entry.counts)}"
+    if entry.spending.usage.calls:
+        line += f", {money(entry.spending.cost)}"
+    return f"{line}. {entry.problem}" if entry.problem else line
+
+
+def papers(counts: Counts) -> str:
+    """The counts that a reader knows, and what could not be scored."""
+    words = f"{counts.relevant} of {counts.considered} papers"
+    if counts.author_matches:
+        words += f" ({_counted(counts.author_matches, 'author match', 'author matches')})"
+    if counts.over_cap:
+        words += f", {counts.over_cap} over the cap"
+    if counts.carried_over:
+        words += f", {counts.carried_over} carried over"
+    return words
+
+
+def money(cost: Cost | None) -> str:
+    """US dollars, to a tenth of a cent where there is little of them."""
+    if cost is None:
+        return "price unknown"
+    return f"${cost.total:.2f}" if cost.total >= 0.1 or not cost.total else f"${cost.total:.4f}"
+
+
+def in_words(states: Mapping[DeliveryState, int]) -> str:
+    """Deliveries by state, as "3 sent, 1 deferred"."""
+    return ", ".join(f"{states[state]} {state}" for state in DeliveryState if states.get(state))
+
+
+def unfinished(number: int, sent: delivery.Report) -> str:
+    """Why the exit code is 1 although all lists are served."""
+    why = f": {sent.problem}" if sent.problem else "; the log says why"
+    return f"{_counted(number, 'delivery waits', 'deliveries wait')} for the next try{why}"
+
+
+def dry_run(mailing_list: MailingList, made: draft.Draft, missing: str) -> str:
+    """What a list would get now."""
+    head = f"{mailing_list.name}: "
+    if made.outcome is None or (made.outcome is Outcome.QUIET and missing):
+        return f"{head}would stay due. {made.problem or missing}"
+    if made.outcome is Outcome.QUIET:
+        return f"{head}quiet, no mail"
+    to = _counted(len(mailing_list.subscribers), "subscriber", "subscribers")
+    lines = [f"{head}{made.outcome}, {papers(made.digest.counts)}, to {to}"]
+    lines += [f"  {entry.rank}. {entry.paper.arxiv_id}  {to_text(entry.paper.title)}" for entry in made.digest.entries]
+    return "\n".join(lines)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,114 @@
+"""A home in an empty folder, with real servers on loopback for arXiv, the LLM and mail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from paperboy import announcements
+from paperboy.cli.main import invoke
+from paperboy.models import Paper, Score
+from tests.builders import paper
+from tests.fakes import Clock
+from tests.servers.arxiv_api import ArxivServer
+from tests.servers.llm import LlmServer
+from tests.servers.smtp import SmtpServer
+
+FRIDAY = datetime(2026, 11, 20, 7, tzinfo=UTC)
+
+LISTS = """\
+lists:
+  - name: foundations
+    title: Foundations
+    categories: [cs.LG, stat.ML]
+    topics: |
+      Relevant: why networks generalise, and how they are learned.
+    authors: [Yoshua Bengio]
+    subscribers:
+      - ada@example.org
+      - Grace Hopper <grace@example.org>
+  - name: galaxies
+    categories: [astro-ph.GA]
+    topics: dwarf galaxies
+    subscribers: [vera@example.org]
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command line came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class World:
+    """One home, its clock, and the servers that its `.env` names."""
+
+    path: Path
+    capture: pytest.CaptureFixture[str]
+    arxiv: ArxivServer
+    llm: LlmServer
+    smtp: SmtpServer
+    clock: Clock = field(default_factory=lambda: Clock(FRIDAY))
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.path / name).write_text(text, "utf-8")
+
+    def env(self, *, llm: bool = True, smtp: bool = True, **more: object) -> None:
+        """Writes `.env`: the servers, and whatever else a test is about."""
+        settings: dict[str, object] = {"ARXIV_API_URL": self.arxiv.url, "ARXIV_DELAY_SECONDS": 0}
+        if llm:
+            settings |= {"OPENAI_BASE_URL": self.llm.base_url}
+        if smtp:
+            settings |= {
+                "SMTP_HOST": "127.0.0.1",
+                "SMTP_PORT": self.smtp.port,
+                "SMTP_SECURITY": "none",
+                "MAIL_FROM": "Paperboy <papers@example.org>",
+            }
+        self.write(".env", "".join(f"{name}={value}\n" for name, value in (settings | more).items()))
+
+    def run(self, *arguments: str) -> Ran:
+        self.capture.readouterr()
+        code = invoke(["--home", str(self.path), *arguments], self.environ, self.clock)
+        out, err = self.capture.readouterr()
+        return Ran(code, out, err)
+
+    def mails(self) -> list[str]:
+        """Who got one, in order."""
+        return [message.recipient for message in self.smtp.messages]
+
+    def announce(self, *numbers: int, categories: tuple[str, ...] = ("cs.LG",)) -> list[Paper]:
+        """Puts papers into the newest batch."""
+        batch = announcements.newest_batch(self.clock())
+        papers = [
+            paper(
+                f"2611.{number:05}",
+                categories=categories,
+                primary_category=categories[0],
+                published=batch.submitted_from,
+                updated=batch.submitted_from,
+            )
+            for number in numbers
+        ]
+        self.arxiv.papers.extend(papers)
+        return papers
+
+
+@pytest.fixture
+def world(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[World]:
+    scores = {f"2611.{number:05}": Score(9, 8, "It matters.") for number in range(1, 100)}
+    with ArxivServer() as arxiv, LlmServer(scores) as llm, SmtpServer() as smtp:
+        made = World(tmp_path / "home", capsys, arxiv, llm, smtp)
+        made.write("subscribers.yaml", LISTS)
+        made.env()
+        yield made

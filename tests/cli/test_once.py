@@ -1,0 +1,331 @@
+"""`paperboy once`, by its command line, against real servers on loopback."""
+
+import email
+import email.policy
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from paperboy.models import Score
+from tests.cli.conftest import World
+from tests.servers.smtp import Fault
+
+
+def test_a_morning_from_arxiv_to_the_inbox(world: World) -> None:
+    world.announce(1, 2, 3)
+    world.announce(4, categories=("astro-ph.GA",))
+    ran = world.run("once")
+    assert ran.code == 0, ran.err
+    assert "foundations: digest, 3 of 3 papers" in ran.out
+    assert "galaxies: digest, 1 of 1 papers" in ran.out
+    assert "Deliveries: 3 sent" in ran.out
+    assert world.mails() == ["ada@example.org", "grace@example.org", "vera@example.org"]
+
+
+def test_each_copy_is_its_subscribers_own(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    ada, grace = (email.message_from_bytes(sent.content, policy=email.policy.default) for sent in world.smtp.messages)
+    assert (ada["To"], grace["To"]) == ("ada@example.org", "Grace Hopper <grace@example.org>")
+    assert ada["Message-ID"] != grace["Message-ID"]
+    assert ada["List-Unsubscribe"] != grace["List-Unsubscribe"]
+    assert b"grace" not in world.smtp.messages[0].content
+    assert [part.get_content_type() for part in ada.iter_parts()] == ["text/plain", "text/html"]
+    assert "2611.00001" in ada.get_body(("plain",)).get_content()
+
+
+def test_a_second_run_sends_nothing_again(world: World) -> None:
+    world.announce(1)
+    world.announce(4, categories=("astro-ph.GA",))
+    world.run("once")
+    asked = len(world.llm.requests)
+    ran = world.run("once")
+    assert ran.code == 0
+    assert "foundations: digest, done earlier today" in ran.out
+    assert len(world.mails()) == 3
+    assert len(world.llm.requests) == asked
+
+
+def test_the_next_morning_sends_only_what_is_new(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    world.clock.now += timedelta(days=3)
+    world.announce(2)
+    world.run("once", "--list", "foundations")
+    text = world.smtp.messages[-1].content.decode()
+    assert "2611.00002" in text
+    assert "2611.00001" not in text
+
+
+def test_one_list_alone(world: World) -> None:
+    world.announce(1)
+    world.announce(4, categories=("astro-ph.GA",))
+    ran = world.run("once", "--list", "galaxies")
+    assert ran.code == 0
+    assert world.mails() == ["vera@example.org"]
+    assert "foundations" not in ran.out
+
+
+def test_a_list_that_is_not_there_is_wrong_usage(world: World) -> None:
+    ran = world.run("once", "--list", "fundations")
+    assert ran.code == 2
+    assert "there is no list 'fundations', did you mean 'foundations'?" in ran.err
+    assert not (world.path / "data").exists()
+
+
+def test_a_dry_run_sends_and_marks_nothing_and_keeps_the_scores(world: World) -> None:
+    world.announce(1)
+    world.announce(4, categories=("astro-ph.GA",))
+    ran = world.run("once", "--dry-run")
+    assert ran.code == 0
+    assert "foundations: digest, 1 of 1 papers, to 2 subscribers\n  1. 2611.00001" in ran.out
+    assert world.mails() == []
+    asked = len(world.llm.requests)
+    assert world.run("once").code == 0
+    assert len(world.mails()) == 3
+    assert len(world.llm.requests) == asked
+
+
+def test_without_a_mail_server_the_mail_goes_to_the_outbox(world: World) -> None:
+    world.env(smtp=False)
+    world.announce(1)
+    assert world.run("once", "--list", "foundations").code == 0
+    outbox = world.path / "outbox"
+    assert {file.name for file in outbox.iterdir()} == {
+        "Maildir",
+        "foundations.eml",
+        "foundations.html",
+        "foundations.txt",
+    }
+    assert len(list((outbox / "Maildir" / "new").iterdir())) == 2
+
+
+def test_without_an_llm_the_embedded_scorer_ranks_and_the_digest_says_so(world: World) -> None:
+    world.env(llm=False, smtp=False)
+    world.announce(*range(1, 21))
+    assert world.run("once", "--list", "foundations").code == 0
+    assert world.llm.requests == []
+    assert "No LLM judged these papers" in (world.path / "outbox" / "foundations.txt").read_text("utf-8")
+
+
+def test_an_unreachable_arxiv_leaves_the_lists_due(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    ran = world.run("once")
+    assert ran.code == 1
+    assert "foundations: still due." in ran.out
+    assert "127.0.0.1" in ran.out
+    assert world.mails() == []
+
+
+def test_an_empty_answer_of_arxiv_is_never_no_papers(world: World) -> None:
+    ran = world.run("once")
+    assert ran.code == 1
+    assert "still due" in ran.out
+    assert json.loads(world.run("status", "--json").out)["lists"][0]["outcome"] is None
+
+
+def test_a_refused_key_is_told_and_nothing_is_lost(world: World) -> None:
+    world.llm.api_key = "right"
+    world.env(OPENAI_API_KEY="sk-wrong-0123456789")
+    world.announce(1)
+    ran = world.run("once", "--list", "foundations")
+    assert ran.code == 1
+    assert "401" in ran.out
+    assert "OPENAI_API_KEY" in ran.out
+    assert "sk-wrong" not in ran.out + ran.err
+    assert world.mails() == []
+    world.env(OPENAI_API_KEY="right")
+    assert world.run("once", "--list", "foundations").code == 0
+    assert len(world.mails()) == 2
+
+
+def test_a_refused_recipient_fails_alone(world: World) -> None:
+    world.smtp.faults.append(Fault("RCPT", "550 5.1.1 no such user", address="ada@example.org"))
+    world.announce(1)
+    ran = world.run("once", "--list", "foundations")
+    assert ran.code == 0
+    assert "Deliveries: 1 sent, 1 failed" in ran.out
+    assert world.mails() == ["grace@example.org"]
+    assert "no such user" in ran.err
+    assert "ada@example.org" not in ran.err
+
+
+def test_a_refused_login_keeps_everything_pending(world: World) -> None:
+    world.announce(1)
+    world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send", times=1))
+    ran = world.run("once", "--list", "foundations")
+    assert ran.code == 1
+    assert "2 deliveries wait for the next try" in ran.err
+    assert world.run("once", "--list", "foundations").code == 0
+    assert len(world.mails()) == 2
+    assert len(world.llm.requests) == 1
+
+
+def test_a_budget_for_a_model_without_a_price_is_refused(world: World) -> None:
+    world.env(OPENAI_MODEL="home-grown-7b", LLM_BUDGET_USD=1)
+    world.announce(1)
+    ran = world.run("once")
+    assert ran.code == 78
+    assert "LLM_BUDGET_USD: the price of home-grown-7b is unknown" in ran.err
+
+
+def test_a_model_without_a_price_shows_tokens_and_no_dollars(world: World) -> None:
+    world.env(OPENAI_MODEL="home-grown-7b")
+    world.announce(1)
+    ran = world.run("once", "--list", "foundations")
+    assert "price unknown" in ran.out
+    text = email.message_from_bytes(world.smtp.messages[0].content, policy=email.policy.default)
+    assert "price unknown" in text.get_body(("plain",)).get_content()
+    assert "$0" not in text.get_body(("plain",)).get_content()
+
+
+def test_none_passed_is_a_note(world: World) -> None:
+    world.llm.scores = {"2611.00001": Score(2, 2)}
+    world.announce(1)
+    ran = world.run("once", "--list", "foundations")
+    assert ran.code == 0
+    assert "foundations: note, 0 of 1 papers" in ran.out
+    assert len(world.mails()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (".env", "SMTP_PORT=abc\nSEND_AT=25:00\n", [".env:1: SMTP_PORT", ".env:2: SEND_AT"]),
+        ("subscribers.yaml", "lists:\n  - nam: x\n", ["subscribers.yaml:2:5: unknown key 'nam'"]),
+        ("subscribers.yaml", "lists:\n\t- name: x\n", ["subscribers.yaml:2:1"]),
+        ("prompts/score.md.j2", "{% block rubric %}{{ nonsense }}", ["prompts/score.md.j2:1"]),
+    ],
+)
+def test_a_broken_file_is_told_with_its_place_and_nothing_is_touched(
+    world: World, name: str, text: str, told: list[str]
+) -> None:
+    world.announce(1)
+    world.write(name, text)
+    ran = world.run("once")
+    assert ran.code == 78
+    for place in told:
+        assert place in ran.err
+    assert world.mails() == []
+    assert world.llm.requests == []
+    assert world.arxiv.requests == []
+
+
+def test_problems_of_all_files_come_at_once(world: World) -> None:
+    world.write(".env", "SMTP_PORT=abc\n")
+    world.write("subscribers.yaml", "lists:\n  - nam: x\n")
+    ran = world.run("once")
+    assert ran.code == 78
+    assert ".env:1: SMTP_PORT" in ran.err
+    assert "subscribers.yaml:2:5" in ran.err
+    assert not (world.path / "data").exists()
+
+
+def test_a_missing_lists_file_says_how_to_make_one(world: World) -> None:
+    (world.path / "subscribers.yaml").unlink()
+    ran = world.run("once")
+    assert ran.code == 78
+    assert "subscribers.yaml" in ran.err
+
+
+def test_a_missing_topics_file_is_told(world: World) -> None:
+    world.write("subscribers.yaml", "lists:\n  - name: x\n    categories: [cs.LG]\n    topics: topics/gone.md\n")
+    ran = world.run("once")
+    assert ran.code == 78
+    assert "subscribers.yaml:4:13" in ran.err
+
+
+def test_a_home_that_is_not_there_is_told(world: World) -> None:
+    ran = world.run("--home", str(world.path / "nowhere"), "once")
+    assert ran.code == 78
+    assert "there is no such folder" in ran.err
+
+
+def test_a_database_that_is_a_folder_is_told(world: World) -> None:
+    (world.path / "data" / "paperboy.db").mkdir(parents=True)
+    ran = world.run("once")
+    assert ran.code == 78
+    assert "this is a folder" in ran.err
+
+
+def test_a_truncated_database_is_told(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    database = world.path / "data" / "paperboy.db"
+    database.write_bytes(database.read_bytes()[:9000])
+    for left in ("-wal", "-shm"):
+        database.with_name(database.name + left).unlink(missing_ok=True)
+    ran = world.run("once")
+    assert ran.code == 78
+    assert "restore a backup" in ran.err
+
+
+class TestProcesses:
+    """What needs a process of its own."""
+
+    def start(self, world: World, *arguments: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*prefix, sys.executable, "-m", "paperboy", "--home", str(world.path), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        )
+
+    @pytest.fixture
+    def today(self, world: World) -> World:
+        """A real process has the real clock."""
+        from datetime import UTC, datetime
+
+        world.clock.now = datetime.now(UTC)
+        world.announce(1)
+        return world
+
+    def test_two_paperboys_on_one_home(self, today: World) -> None:
+        """The second one says who is there; when the first has ended, the next may work."""
+        today.llm.latency = 3
+        first = self.start(today, "once")
+        while not today.llm.requests:
+            time.sleep(0.05)
+            assert first.poll() is None, first.communicate()
+        second = self.start(today, "once")
+        _, err = second.communicate(timeout=30)
+        assert second.returncode == 75
+        assert f"another Paperboy (process {first.pid}) holds this home" in err
+        first.communicate(timeout=30)
+        third = self.start(today, "once", "--list", "foundations")
+        third.communicate(timeout=30)
+        assert third.returncode == 0
+
+    def test_a_full_disk_is_told_and_nothing_is_lost(self, today: World) -> None:
+        """A limit on the size of files is a full disk, also for root."""
+        today.run("status")
+        broken = self.start(today, "once", prefix=("prlimit", "--fsize=100000", "--"))
+        out, err = broken.communicate(timeout=60)
+        assert broken.returncode in {1, 78}
+        assert "Traceback" not in err
+        assert "disk" in out + err
+        assert today.mails() == []
+        whole = self.start(today, "once", "--list", "foundations")
+        whole.communicate(timeout=60)
+        assert whole.returncode == 0
+        assert len(today.mails()) == 2
+
+    def test_sigterm_before_sending_loses_nothing(self, today: World) -> None:
+        today.llm.latency = 5
+        process = self.start(today, "once")
+        while not today.llm.requests:
+            time.sleep(0.05)
+            assert process.poll() is None, process.communicate()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=4)
+        assert process.returncode == 1
+        assert "nothing is lost" in err
+        assert today.mails() == []
