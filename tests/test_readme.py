@@ -7,6 +7,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from paperboy.cli.main import cli
+from paperboy.mailing_lists import KEYS
 from paperboy.settings import SETTINGS
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
@@ -43,8 +44,6 @@ def test_every_setting_is_in_the_table_and_no_other() -> None:
 
 
 def test_every_key_of_a_list_is_in_the_table_and_no_other() -> None:
-    from paperboy.mailing_lists import KEYS
-
     rows = [line for line in section("Lists").splitlines() if line.startswith("| `")]
     assert {key for row in rows for key in re.findall(r"`([a-z_]+)`", row.split("|")[1])} == set(KEYS)
 

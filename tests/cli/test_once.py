@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -282,8 +282,6 @@ class TestProcesses:
     @pytest.fixture
     def today(self, world: World) -> World:
         """A real process has the real clock."""
-        from datetime import UTC, datetime
-
         world.clock.now = datetime.now(UTC)
         world.announce(1)
         return world

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,7 +131,8 @@ def _mail(home: Home) -> str:
 def _scoring(home: Home) -> str:
     if not home.settings.has_llm:
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
-    return parts.llm(home).probe()
+    with closing(parts.llm(home)) as scorer:
+        return scorer.probe()
 
 
 def _arxiv(home: Home) -> str:

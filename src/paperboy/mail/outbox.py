@@ -68,7 +68,7 @@ class Outbox:
 
 
 def show(folder: Path, name: str, message: bytes) -> Path:
-    """Writes `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and gives the page's path. OSError where it cannot."""
+    """Writes `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and gives the page's path. OSError if it cannot."""
     _write(folder, name + ".eml", message)
     parsed = email.message_from_bytes(message, policy=email.policy.default)
     for subtype, ending in (("plain", ".txt"), ("html", ".html")):

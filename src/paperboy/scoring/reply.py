@@ -1,0 +1,132 @@
+"""The text of an LLM's reply → scores by arXiv id, and the ids that got none.
+
+Reading is lenient: fences, prose, other wrappers, JSON lines and a cut-off tail still give their whole entries.
+Judging is strict: only ids that were asked for, whole numbers from 1 to 10, comments without links.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+
+from paperboy.models import Score
+
+MAX_COMMENT = 400  # characters
+MAX_TEXT_PER_PAPER = 4000  # characters of an answer; what lies beyond is not read
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What could be used of a reply."""
+
+    scores: Mapping[str, Score]  # by arXiv id as it was asked for
+    missing: tuple[str, ...]  # asked for and not usable, in the order asked
+
+
+def read_reply(text: str, asked: Sequence[str]) -> Reply:
+    """The scores that `text` gives to the ids in `asked`; of several for one id the first usable one counts."""
+    wanted = set(asked)
+    scores: dict[str, Score] = {}
+    for found in _entries(_without_thoughts(text)[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
+        arxiv_id = _plain_id(found.get("arxiv_id"))
+        if arxiv_id in wanted and arxiv_id not in scores and (score := _judge(found)) is not None:
+            scores[arxiv_id] = score
+    return Reply(scores, tuple(arxiv_id for arxiv_id in asked if arxiv_id not in scores))
+
+
+def clean_comment(text: str) -> str:
+    """One line of plain text of at most 400 characters: no links, no control or direction characters."""
+    text = " ".join(text[: 10 * MAX_COMMENT].split())
+    text = "".join(char for char in text if unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
+    found = 1
+    while found:  # a link may be nested in a link's text
+        text, found = _MARKDOWN_LINK.subn(r"\1", text)
+    text = re.sub(r"\(\s*\)", " ", _LINK.sub(" ", text))
+    text = re.sub(r"\s+([.,;:!?)])", r"\1", " ".join(text.split()))
+    if len(text) <= MAX_COMMENT:
+        return text
+    return text[: MAX_COMMENT - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+
+
+_MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_LINK = re.compile(
+    r"<?\b(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[^\s<>]*[^\s<>.,;:!?)]>?"  # the sentence keeps its full stop
+    r"|\b(?:[a-z0-9-]+\.)+[a-z]{2,}/[^\s<>]*[^\s<>.,;:!?)]",  # example.org/page, which mail programs turn into links
+    re.IGNORECASE,
+)
+
+
+def _no_bool(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("true is not a number")  # noqa: TRY004 - pydantic reports a ValueError as this entry's fault
+    return value
+
+
+_Mark = Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=10)]
+
+
+class _Entry(BaseModel):
+    """The numbers of an entry; pydantic takes "9" and 9.0 for 9, and nothing else that is no integer."""
+
+    relevance: _Mark
+    novelty: _Mark
+
+
+def _judge(found: Mapping[str, Any]) -> Score | None:
+    try:
+        marks = _Entry.model_validate(found)
+    except ValidationError:
+        return None
+    comment = found.get("comment")
+    return Score(marks.relevance, marks.novelty, clean_comment(comment) if isinstance(comment, str) else "")
+
+
+def _plain_id(value: object) -> str:
+    """The id as we write it: "https://arxiv.org/abs/2502.06786v2" and "arXiv:2502.06786" are "2502.06786"."""
+    if not isinstance(value, str):
+        return ""
+    bare = re.sub(r"^(?:https?://arxiv\.org/abs/|arxiv:)\s*", "", value.strip(), flags=re.IGNORECASE)
+    return re.sub(r"v\d+$", "", bare)
+
+
+def _without_thoughts(text: str) -> str:
+    """The answer of a model that thinks aloud first, and may draft one there."""
+    thoughts, end, answer = text.partition("</think>")
+    return answer if end and thoughts.lstrip().startswith("<think>") else text
+
+
+def _entries(text: str) -> Iterator[Mapping[str, Any]]:
+    """Every JSON object in the text that has an `arxiv_id`, however wrapped, in order."""
+    decoder = json.JSONDecoder()
+    at = 0
+    while (start := _OPENING.search(text, at)) is not None:
+        try:
+            value, at = decoder.raw_decode(text, start.start())
+        except RecursionError:
+            return  # nested a thousand deep: no reply to us
+        except ValueError:
+            at = start.end()  # cut off or no JSON: what is inside may still be whole
+        else:
+            yield from _within(value)
+
+
+_OPENING = re.compile(r"[{\[]")
+
+
+def _within(value: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    if depth > 5:
+        return
+    if isinstance(value, dict):
+        if "arxiv_id" in value:
+            yield value
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _within(inner, depth + 1)

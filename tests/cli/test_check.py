@@ -1,0 +1,131 @@
+"""`paperboy check` finds today what would fail tomorrow, and names the fix."""
+
+import re
+
+import pytest
+
+from paperboy.store import Store
+from tests.cli.conftest import World
+from tests.servers.smtp import Fault
+
+
+def test_all_is_well(world: World) -> None:
+    world.announce(1)
+    ran = world.run("check")
+    assert ran.code == 0, ran.out
+    lines = ran.out.splitlines()
+    assert all(line.startswith("ok") for line in lines)
+    assert [line.split("  ")[-1].partition(":")[0].strip() for line in lines] == [
+        *["settings", "lists", "lists", "emails", "prompts", "database", "mail", "scoring", "arXiv"]
+    ]
+
+
+def test_it_touches_nothing(world: World) -> None:
+    world.announce(1)
+    before = sorted(world.path.rglob("*"))
+    world.run("check")
+    assert sorted(world.path.rglob("*")) == before
+    assert world.mails() == []
+
+
+def test_offline_asks_no_server(world: World) -> None:
+    ran = world.run("check", "--offline")
+    assert ran.code == 0
+    assert (world.arxiv.requests, world.llm.requests, world.smtp.connections) == ([], [], 0)
+
+
+def test_a_list_without_subscribers_is_named(world: World) -> None:
+    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
+    ran = world.run("check", "--offline")
+    assert "x: cs.LG; no subscribers, so it is never due" in ran.out
+    assert ran.code == 0
+
+
+def test_broken_files_are_told_line_by_line_and_the_rest_is_looked_at(world: World) -> None:
+    world.write("subscribers.yaml", "lists:\n  - nam: x\n")
+    ran = world.run("check", "--offline")
+    assert ran.code == 78
+    assert "fault  lists: subscribers.yaml:2:5: unknown key 'nam'" in ran.out
+    assert "ok     database" in ran.out
+
+
+def test_broken_settings_are_told_beside_broken_lists(world: World) -> None:
+    world.write(".env", "SMTP_PORT=abc\nLLM_BATCH_SIZE=0\n")
+    world.write("subscribers.yaml", "lists: 3\n")
+    ran = world.run("check")
+    assert ran.code == 78
+    assert "fault  settings: .env:1: SMTP_PORT" in ran.out
+    assert "fault  settings: .env:2: LLM_BATCH_SIZE" in ran.out
+    assert "fault  lists: subscribers.yaml:1:8" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("emails/digest.mjml.j2", "{% if %}", "fault  emails: emails/digest.mjml.j2:1"),
+        ("emails/note.txt.j2", "a\n{{ nobody }}\n", "fault  emails: emails/note.txt.j2:2"),
+        (
+            "prompts/score.md.j2",
+            "\n{% block rubric %}{{ nonsense }}{% endblock %}",
+            "fault  prompts: prompts/score.md.j2",
+        ),
+    ],
+)
+def test_a_broken_template_is_named_with_its_line(world: World, name: str, text: str, told: str) -> None:
+    world.write(name, text)
+    ran = world.run("check", "--offline")
+    assert told in ran.out
+    assert ran.code == 78
+
+
+def test_a_mail_server_that_is_not_there(world: World) -> None:
+    world.announce(1)
+    world.env(SMTP_PORT=9)
+    ran = world.run("check")
+    assert ran.code == 1
+    assert re.search(r"^fault  mail: .*127\.0\.0\.1:9", ran.out, re.MULTILINE)
+
+
+def test_a_mail_server_that_fails(world: World) -> None:
+    world.announce(1)
+    world.smtp.faults.append(Fault("connect", "554 go away"))
+    ran = world.run("check")
+    assert ran.code == 1
+    assert "go away" in ran.out
+
+
+def test_a_refused_key(world: World) -> None:
+    world.announce(1)
+    world.llm.api_key = "right"
+    world.env(OPENAI_API_KEY="wrong-0123456789")
+    ran = world.run("check")
+    assert ran.code == 1
+    assert "fault  scoring:" in ran.out
+    assert "wrong-0123456789" not in ran.out
+
+
+def test_an_arxiv_that_does_not_answer(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    ran = world.run("check")
+    assert ran.code == 1
+    assert "fault  arXiv:" in ran.out
+
+
+def test_a_database_of_somebody_else(world: World) -> None:
+    world.env(PAPERBOY_DATABASE="subscribers.yaml")
+    ran = world.run("check", "--offline")
+    assert ran.code == 78
+    assert "fault  database:" in ran.out
+
+
+def test_a_budget_that_cannot_be_kept(world: World) -> None:
+    world.announce(1)
+    world.env(OPENAI_MODEL="home-grown-7b", LLM_BUDGET_USD=1)
+    ran = world.run("check")
+    assert ran.code == 78
+    assert "fault  scoring: .env: LLM_BUDGET_USD" in ran.out
+
+
+def test_an_existing_database_is_opened(world: World) -> None:
+    Store.open(world.path / "data" / "paperboy.db").close()
+    assert "ok     database" in world.run("check", "--offline").out

@@ -1,0 +1,67 @@
+"""The command line itself: help, version, usage, and what stands outside a single command."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paperboy import __version__
+from paperboy.cli.main import invoke
+
+SRC = Path(__file__).parents[2] / "src"
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["--help"]) == 0
+    out = capsys.readouterr().out
+    for name in ("demo", "once", "run", "check", "preview", "status"):
+        assert f"\n  {name} " in out
+
+
+@pytest.mark.parametrize("name", ["demo", "once", "run", "check", "preview", "status"])
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: paperboy {name}")
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["--version"]) == 0
+    assert __version__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["once", "--nonsense"], ["preview"]])
+def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Usage" in captured.err
+
+
+def test_no_command_shows_the_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke([]) == 2
+    assert "Commands" in capsys.readouterr().err
+
+
+def test_help_imports_none_of_the_heavy_rooms() -> None:
+    """`openai` alone takes longer than the whole command may."""
+    program = (
+        "import sys; from paperboy.cli.main import invoke; invoke(['--help']);"
+        "heavy = {'openai', 'arxiv', 'pydantic', 'sqlite_utils', 'jinja2', 'mjml', 'rich'} & set(sys.modules);"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(SRC)}
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_python_dash_m_is_the_same_program() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "paperboy", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(SRC)},
+    )
+    assert ran.stdout == f"paperboy, version {__version__}\n"

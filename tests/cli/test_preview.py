@@ -1,0 +1,106 @@
+"""`paperboy preview` shows a digest and marks nothing."""
+
+import email
+import email.policy
+
+from tests.cli.conftest import World
+
+
+def test_what_the_digest_would_be_now(world: World) -> None:
+    world.announce(1, 2)
+    ran = world.run("preview", "foundations")
+    assert ran.code == 0, ran.err
+    page = world.path / "outbox" / "preview" / "foundations.html"
+    assert ran.out == f"{page}\n"
+    assert "2611.00002" in page.read_text("utf-8")
+    assert {file.name for file in page.parent.iterdir()} == {"foundations.html", "foundations.txt", "foundations.eml"}
+
+
+def test_it_marks_nothing_and_keeps_the_scores(world: World) -> None:
+    world.announce(1)
+    world.run("preview", "foundations")
+    asked = len(world.llm.requests)
+    assert world.mails() == []
+    assert "digest, 1 of 1 papers" in world.run("once", "--list", "foundations").out
+    assert len(world.llm.requests) == asked
+
+
+def test_twice_in_a_row_asks_arxiv_once(world: World) -> None:
+    """Who tries out topics runs it often, and arXiv need not notice."""
+    world.announce(1)
+    world.run("preview", "foundations")
+    asked = len(world.arxiv.requests)
+    world.run("preview", "foundations")
+    assert len(world.arxiv.requests) == asked
+
+
+def test_todays_digest_is_shown_as_it_was_sent(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    world.announce(2)
+    world.run("preview", "foundations")
+    shown = (world.path / "outbox" / "preview" / "foundations.txt").read_text("utf-8")
+    assert "2611.00001" in shown
+    assert "2611.00002" not in shown
+
+
+def test_a_test_mail_goes_to_one_address_alone_with_a_message_id_of_its_own(world: World) -> None:
+    """A mail server that knows the Message-ID would drop the real digest as a duplicate."""
+    world.announce(1)
+    ran = world.run("preview", "foundations", "--to", "ada@example.org")
+    assert ran.code == 0
+    assert "ada@example.org: sent" in ran.out
+    assert world.mails() == ["ada@example.org"]
+    world.run("once", "--list", "foundations")
+    assert world.mails() == ["ada@example.org", "ada@example.org", "grace@example.org"]
+    ids = [
+        email.message_from_bytes(sent.content, policy=email.policy.default)["Message-ID"]
+        for sent in world.smtp.messages
+    ]
+    assert len(set(ids)) == 3
+
+
+def test_an_address_that_is_none_is_wrong_usage(world: World) -> None:
+    ran = world.run("preview", "foundations", "--to", "nope")
+    assert ran.code == 2
+    assert "--to" in ran.err
+
+
+def test_an_unknown_list_is_wrong_usage(world: World) -> None:
+    ran = world.run("preview", "galaxy")
+    assert ran.code == 2
+    assert "did you mean 'galaxies'?" in ran.err
+
+
+def test_a_list_without_subscribers_can_be_previewed(world: World) -> None:
+    """So that its topics can be tried before anybody is on it."""
+    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
+    world.announce(1)
+    assert world.run("preview", "x").code == 0
+
+
+def test_nothing_new_is_said_and_no_file_made(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    ran = world.run("preview", "galaxies")
+    assert ran.code == 0
+    assert "no mail" in ran.out
+    assert not (world.path / "outbox" / "preview").exists()
+
+
+def test_a_dead_llm_is_an_error(world: World) -> None:
+    world.llm.api_key = "right"
+    world.env(OPENAI_API_KEY="wrong-0123456789")
+    world.announce(1)
+    ran = world.run("preview", "foundations")
+    assert ran.code == 1
+    assert "nothing could be scored" in ran.err
+    assert "401" in ran.err
+
+
+def test_an_outbox_that_cannot_be_written_is_told(world: World) -> None:
+    world.announce(1)
+    world.write("outbox", "a file in the way")
+    ran = world.run("preview", "foundations")
+    assert ran.code == 1
+    assert "PAPERBOY_OUTBOX" in ran.err

@@ -1,0 +1,79 @@
+"""A scorer against a test LLM server, and all that came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paperboy.errors import ScoringError
+from paperboy.models import Paper, Score, Scored, Spending
+from paperboy.scoring.costs import Prices
+from paperboy.scoring.llm import LlmScorer
+from paperboy.scoring.prompt import Prompt
+from tests.builders import mailing_list, paper
+from tests.servers.llm import LlmServer
+
+KEY = "sk-not-for-the-log"
+PROMPT = Prompt([Path(__file__).parents[2] / "prompts"])
+PRICES = Prices(input=1, cached_input=0.1, cache_write=1.25, output=4)
+DEAD = "http://127.0.0.1:9/v1"  # the discard port: nothing listens
+
+
+def papers(number: int) -> list[Paper]:
+    return [paper(f"2611.{n:05}") for n in range(number)]
+
+
+@dataclass
+class Outcome:
+    """All that a scorer gave, and how it ended."""
+
+    scores: dict[str, Score] = field(default_factory=dict)
+    unscored: dict[str, str] = field(default_factory=dict)
+    spending: Spending = Spending()
+    error: str = ""
+    parts: list[Scored] = field(default_factory=list)
+
+
+@contextmanager
+def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **changes: Any) -> Iterator[LlmScorer]:
+    """A scorer of four papers a batch, one call at a time, that notes its waits instead of waiting."""
+    settings: dict[str, Any] = {
+        "base_url": server if isinstance(server, str) else server.base_url,
+        "api_key": KEY,
+        "model": "gpt-6-luna",
+        "prompt": PROMPT,
+        "prices": PRICES,
+        "batch_size": 4,
+        "concurrency": 1,
+        "timeout_seconds": 5,
+        "wait": (waits if waits is not None else []).append,
+        **changes,
+    }
+    scorer = LlmScorer(**settings)
+    try:
+        yield scorer
+    finally:
+        scorer.close()
+
+
+def run(scorer: LlmScorer, asked: Sequence[Paper], budget: float | None = None) -> Outcome:
+    return collect(scorer.score(mailing_list(), asked, (), budget))
+
+
+def collect(parts: Iterator[Scored]) -> Outcome:
+    outcome = Outcome()
+    try:
+        for part in parts:
+            assert outcome.scores.keys().isdisjoint(part.scores)
+            outcome.scores |= part.scores
+            outcome.unscored |= part.unscored
+            outcome.spending += part.spending
+            outcome.parts.append(part)
+    except ScoringError as error:
+        outcome.error = str(error)
+        assert KEY not in outcome.error
+    assert outcome.scores.keys().isdisjoint(outcome.unscored)
+    return outcome

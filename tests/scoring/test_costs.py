@@ -1,0 +1,120 @@
+"""Tokens as servers count them, and what they cost."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from paperboy.models import Usage
+from paperboy.scoring.costs import Prices, read_usage
+
+WHOLE = {
+    "prompt_tokens": 2000,
+    "completion_tokens": 300,
+    "total_tokens": 2300,
+    "prompt_tokens_details": {"cached_tokens": 1024, "cache_write_tokens": 512},
+    "completion_tokens_details": {"reasoning_tokens": 120},
+}
+LOCAL = "http://127.0.0.1:8002/v1"
+
+
+def test_a_whole_usage_is_read() -> None:
+    assert read_usage(WHOLE) == Usage(1, 2000, 1024, 512, 300, 120)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 2000, "completion_tokens": 300},
+        {**WHOLE, "prompt_tokens_details": None, "completion_tokens_details": None},
+        {**WHOLE, "prompt_tokens_details": {"cached_tokens": None}, "completion_tokens_details": {}},
+        {**WHOLE, "prompt_tokens_details": "no", "completion_tokens_details": [1]},
+        {**WHOLE, "prompt_tokens_details": {"cached_tokens": -5}, "completion_tokens_details": 0},
+        {**WHOLE, "prompt_tokens_details": {"cache_write_tokens": True}, "completion_tokens_details": 0},
+    ],
+)
+def test_parts_that_a_server_leaves_out_count_as_none(usage: dict[str, object]) -> None:
+    assert read_usage(usage) == Usage(1, 2000, 0, 0, 300, 0)
+
+
+@pytest.mark.parametrize(
+    "usage", [None, {}, [], "many", 7, {"prompt_tokens": None}, {"prompt_tokens": 0, "completion_tokens": 0}]
+)
+def test_a_server_that_counts_nothing_is_not_taken_for_free(usage: object) -> None:
+    assert read_usage(usage) is None
+
+
+def test_parts_never_exceed_the_whole() -> None:
+    usage = read_usage(
+        {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "prompt_tokens_details": {"cached_tokens": 900, "cache_write_tokens": 900},
+            "completion_tokens_details": {"reasoning_tokens": 900},
+        }
+    )
+    assert usage == Usage(1, 100, 100, 0, 10, 10)
+
+
+def test_each_kind_of_token_has_its_price() -> None:
+    prices = Prices(input=10, cached_input=1, cache_write=12.5, output=40)
+    cost = prices.cost(Usage(1, prompt_tokens=1_000_000, cached_tokens=400_000, cache_write_tokens=200_000,
+                             completion_tokens=500_000, reasoning_tokens=100_000))  # fmt: skip
+    assert cost.prompt == pytest.approx(4 + 0.4 + 2.5)
+    assert cost.completion == pytest.approx(20)
+
+
+@pytest.mark.parametrize("url", ["", "https://api.openai.com/v1", "https://api.openai.com/v1/"])
+def test_a_known_model_has_prices_from_the_table(url: str) -> None:
+    prices = Prices.find("gpt-4o-mini", url)
+    assert prices is not None
+    assert 0 < prices.cached_input < prices.input < prices.output
+
+
+@pytest.mark.parametrize(
+    ("model", "url"),
+    [("gpt-4o-mini", LOCAL), ("gpt-4o-mini", "https://llm.example.org/v1"), ("no-such-model", ""), ("", "")],
+)
+def test_an_unknown_price_is_none(model: str, url: str) -> None:
+    """A local model that is called like one of OpenAI's is not priced as OpenAI's."""
+    assert Prices.find(model, url) is None
+
+
+def test_the_operators_prices_stand_alone_for_an_unknown_model() -> None:
+    assert Prices.find("llama", LOCAL, input_price=0.2, output_price=0.6) == Prices(0.2, 0.2, 0.2, 0.6)
+    assert Prices.find("llama", LOCAL, input_price=0, output_price=0) == Prices(0, 0, 0, 0)
+    whole = Prices.find(
+        "llama", LOCAL, input_price=2, cached_input_price=1, cache_write_price=3, output_price=4
+    )  # fmt: skip
+    assert whole == Prices(2, 1, 3, 4)
+
+
+def test_half_of_the_operators_prices_is_not_enough_for_an_unknown_model() -> None:
+    assert Prices.find("llama", LOCAL, input_price=0.2) is None
+    assert Prices.find("llama", LOCAL, output_price=0.2, cached_input_price=0.1) is None
+
+
+def test_the_operators_prices_come_before_the_tables() -> None:
+    known = Prices.find("gpt-4o-mini")
+    mixed = Prices.find("gpt-4o-mini", output_price=9.0)
+    assert known is not None
+    assert mixed == Prices(known.input, known.cached_input, known.cache_write, 9.0)
+
+
+def test_a_service_tier_has_its_own_prices_while_the_server_serves_it() -> None:
+    standard, flex = Prices.find("gpt-6-luna"), Prices.find("gpt-6-luna", service_tier="flex")
+    assert standard is not None
+    assert flex is not None
+    usage = Usage(1, prompt_tokens=1000, completion_tokens=100)
+    assert flex.cost(usage, "flex").total == pytest.approx(standard.cost(usage).total / 2)
+    assert flex.cost(usage).total == flex.cost(usage, "flex").total
+    assert flex.cost(usage, "default") == standard.cost(usage)
+
+
+def test_prices_are_found_without_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the network was asked for a price")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert Prices.find("gpt-4o") is not None

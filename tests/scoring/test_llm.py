@@ -1,0 +1,177 @@
+"""The LLM scorer against a server that behaves: scores, requests, money."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from paperboy.errors import ScoringError
+from paperboy.scoring.costs import Prices
+from paperboy.scoring.llm import BUDGET_USED_UP
+from tests.builders import mailing_list
+from tests.scoring.asking import DEAD, KEY, PRICES, PROMPT, papers, run, scorer_for
+from tests.servers.llm import LlmServer, invented_score
+
+
+def test_every_paper_gets_the_score_of_its_id() -> None:
+    with LlmServer(api_key=KEY) as server, scorer_for(server) as scorer:
+        outcome = run(scorer, papers(10))
+    assert outcome.scores == {each.arxiv_id: invented_score(each.arxiv_id) for each in papers(10)}
+    assert (outcome.unscored, outcome.error) == ({}, "")
+    assert [len(ids) for ids in server.asked] == [3, 3, 4]  # batches of nearly the same length
+
+
+def test_usage_and_cost_are_counted_from_the_replies() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        spending = run(scorer, papers(8)).spending
+    assert spending.usage.calls == 2
+    assert spending.usage.prompt_tokens > 1000
+    assert spending.usage.reasoning_tokens == 8 * 20
+    assert spending.cost == PRICES.cost(spending.usage)
+
+
+def test_the_request_is_what_the_wire_promises() -> None:
+    with LlmServer() as server, scorer_for(server, reasoning_effort="low", service_tier="flex") as scorer:
+        run(scorer, papers(1))
+    request = server.requests[0]
+    assert request["model"] == "gpt-6-luna"
+    assert (request["reasoning_effort"], request["service_tier"]) == ("low", "flex")
+    schema = request["response_format"]["json_schema"]
+    assert schema["strict"] is True
+    assert schema["schema"]["properties"]["scores"]["items"]["additionalProperties"] is False
+    assert "temperature" not in request
+
+
+def test_no_papers_make_no_call() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        assert run(scorer, []).parts == []
+        assert server.requests == []
+
+
+def test_calls_run_at_once_up_to_the_limit() -> None:
+    with LlmServer(latency=0.1) as server, scorer_for(server, concurrency=3) as scorer:
+        assert len(run(scorer, papers(24)).scores) == 24
+    assert server.most_at_once == 3
+
+
+def test_scores_are_given_as_they_arrive() -> None:
+    """The first part is there while later calls are still to be made."""
+    with LlmServer() as server, scorer_for(server) as scorer:
+        parts = scorer.score(mailing_list(), papers(40), ())
+        assert len(next(parts).scores) == 4
+        assert len(server.requests) <= 2
+        parts.close()  # type: ignore[attr-defined]
+        assert len(server.requests) <= 2
+
+
+def test_an_empty_service_tier_and_effort_are_not_sent() -> None:
+    with LlmServer() as server, scorer_for(server, reasoning_effort="") as scorer:
+        run(scorer, papers(1))
+    assert not {"reasoning_effort", "service_tier"} & server.requests[0].keys()
+
+
+def test_a_server_without_keys_needs_none() -> None:
+    with LlmServer() as server, scorer_for(server, api_key="") as scorer:
+        assert len(run(scorer, papers(4)).scores) == 4
+
+
+# ---- money
+
+
+def test_without_a_price_there_are_tokens_and_no_cost() -> None:
+    with LlmServer() as server, scorer_for(server, prices=None) as scorer:
+        spending = run(scorer, papers(8)).spending
+    assert spending.cost is None
+    assert spending.usage.prompt_tokens > 0
+
+
+def test_a_server_that_counts_no_tokens_has_an_unknown_cost() -> None:
+    with LlmServer(counts_tokens=False) as server, scorer_for(server) as scorer:
+        spending = run(scorer, papers(8)).spending
+    assert spending.cost is None
+    assert spending.usage.calls == 2
+
+
+def test_a_budget_ends_scoring_before_it_is_crossed() -> None:
+    """The rest is named with its reason, and nothing is raised: what was scored makes a digest."""
+    with LlmServer() as server, scorer_for(server, concurrency=3) as scorer:
+        whole = run(scorer, papers(80)).spending.cost
+        assert whole is not None
+        outcome = run(scorer, papers(80), budget=whole.total / 2)
+    assert outcome.spending.cost is not None
+    assert 0 < outcome.spending.cost.total <= whole.total / 2
+    assert len(outcome.scores) > 10
+    assert set(outcome.unscored.values()) == {BUDGET_USED_UP}
+    assert len(outcome.scores) + len(outcome.unscored) == 80
+
+
+def test_calls_under_way_have_their_share_of_the_budget_reserved() -> None:
+    """Where the budget allows for one call at its dearest, a second one waits until the first has told its cost."""
+    with LlmServer(latency=0.02) as server, scorer_for(server, concurrency=8) as scorer:
+        outcome = run(scorer, papers(40), budget=0.012)
+    assert server.most_at_once == 1
+    assert len(outcome.scores) > 4
+
+
+def test_no_budget_left_makes_no_call() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        outcome = run(scorer, papers(5), budget=0.0)
+    assert server.requests == []
+    assert len(outcome.unscored) == 5
+
+
+def test_a_server_that_counts_no_tokens_still_meets_the_budget() -> None:
+    """Its calls are taken to cost what they could."""
+    with LlmServer(counts_tokens=False) as server, scorer_for(server) as scorer:
+        outcome = run(scorer, papers(80), budget=0.05)
+    assert 0 < len(outcome.scores) < 80
+
+
+def test_a_budget_without_a_price_is_refused() -> None:
+    with LlmServer() as server, scorer_for(server, prices=None) as scorer:
+        assert "the price of gpt-6-luna is unknown" in run(scorer, papers(5), budget=1.0).error
+    assert server.requests == []
+
+
+def test_a_tier_that_is_refused_is_not_paid_for_as_that_tier() -> None:
+    flex = Prices(0.5, 0.05, 0.6, 2, tier="flex", standard=PRICES)
+    for rejected, prices in (([], flex), (["service_tier"], PRICES)):
+        with (
+            LlmServer(rejected=rejected) as server,
+            scorer_for(server, prices=flex, service_tier="flex") as scorer,
+        ):
+            spending = run(scorer, papers(4)).spending
+        assert spending.cost == prices.cost(spending.usage)
+
+
+# ---- the rest
+
+
+def test_criteria_are_the_prompts_for_the_lists_topics() -> None:
+    with scorer_for(DEAD) as scorer:
+        one, other = mailing_list(topics="A"), mailing_list(topics="B")
+        assert scorer.criteria(one) == PROMPT.criteria("A") != scorer.criteria(other)
+
+
+def test_a_probe_says_who_answers_and_how() -> None:
+    with LlmServer(rejected=["json_schema"]) as server, scorer_for(server) as scorer:
+        assert scorer.probe() == f"gpt-6-luna at {server.base_url} answers (json_object)"
+
+
+def test_a_probe_tries_once_and_raises() -> None:
+    waits: list[float] = []
+    with LlmServer() as server, scorer_for(server, waits) as scorer:
+        server.fail("error 503")
+        with pytest.raises(ScoringError, match="answers 503"):
+            scorer.probe()
+    assert waits == []
+
+
+def test_closing_early_leaves_no_thread_behind() -> None:
+    with LlmServer(latency=0.05) as server, scorer_for(server, concurrency=4) as scorer:
+        parts = scorer.score(mailing_list(), papers(80), ())
+        next(parts)
+        parts.close()  # type: ignore[attr-defined]
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("llm")]
+        assert len(server.requests) <= 8

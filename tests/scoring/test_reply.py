@@ -1,0 +1,179 @@
+"""Reading replies: lenient in form, strict in substance."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperboy.models import Score
+from paperboy.scoring.reply import MAX_COMMENT, clean_comment, read_reply
+
+A, B = "2502.06786", "astro-ph/0601001"
+ASKED = [A, B]
+GOOD = {A: Score(9, 8, "Good."), B: Score(2, 3)}
+
+
+def entry(
+    arxiv_id: object = A, relevance: object = 9, novelty: object = 8, comment: object = "Good."
+) -> dict[str, Any]:
+    return {"arxiv_id": arxiv_id, "relevance": relevance, "novelty": novelty, "comment": comment}
+
+
+BOTH = [entry(), entry(B, 2, 3, "")]
+PLAIN = json.dumps({"scores": BOTH})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN,
+        json.dumps({"scores": BOTH}, indent=2),
+        f"```json\n{PLAIN}\n```",
+        f"Certainly! Here [as asked] are the {{scores}}:\n{PLAIN}\nAnything else?",
+        json.dumps(BOTH),
+        "\n".join(json.dumps(each) for each in BOTH),
+        ",\n".join(json.dumps(each) for each in BOTH),
+        json.dumps({"result": {"papers": BOTH}}),
+        json.dumps({"scores": [entry(relevance="9", novelty=" 8 "), entry(B, 2.0, "3", None)]}),
+        json.dumps({"scores": [entry(f"{A}v2"), entry(f"arXiv:{B}", 2, 3, "")]}),
+        json.dumps({"scores": [entry(f"https://arxiv.org/abs/{A}"), entry(f" {B} ", 2, 3, "")]}),
+        f"<think>Perhaps {json.dumps([entry(relevance=1)])}? No.</think>{PLAIN}",
+        PLAIN[:-2] + ', {"arxiv_id": "25',
+    ],
+    ids=[
+        "plain", "indented", "fenced", "prose", "bare list", "JSON lines", "lines with commas", "other wrapper",
+        "numbers as strings", "versions", "addresses", "thoughts", "cut-off tail",
+    ],
+)  # fmt: skip
+def test_every_form_of_the_same_scores_is_read(text: str) -> None:
+    reply = read_reply(text, ASKED)
+    assert dict(reply.scores) == GOOD
+    assert reply.missing == ()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        entry(relevance=0),
+        entry(relevance=11),
+        entry(novelty=-8),
+        entry(relevance=8.5),
+        entry(relevance="high"),
+        entry(relevance="9/10"),
+        entry(novelty=None),
+        entry(novelty=True),
+        entry(novelty=[8]),
+        entry(relevance=float("nan")),
+        entry(relevance=10**40),
+        {"arxiv_id": A, "relevance": 9},
+        entry("2502.06787"),
+        entry(None),
+        entry(2502.06786),
+        entry([A]),
+    ],
+)
+def test_an_entry_that_cannot_be_trusted_is_missing(bad: dict[str, Any]) -> None:
+    """And the entry beside it is used."""
+    reply = read_reply(json.dumps({"scores": [bad, BOTH[1]]}), ASKED)
+    assert dict(reply.scores) == {B: GOOD[B]}
+    assert reply.missing == (A,)
+
+
+def test_ids_that_were_not_asked_for_are_dropped() -> None:
+    reply = read_reply(json.dumps({"scores": [entry("9912.99999"), *BOTH]}), [B])
+    assert set(reply.scores) == {B}
+
+
+def test_of_duplicates_the_first_usable_one_counts() -> None:
+    entries = [entry(relevance=99), entry(relevance=7), entry(relevance=1)]
+    assert read_reply(json.dumps(entries), [A]).scores[A].relevance == 7
+
+
+@pytest.mark.parametrize("comment", [None, 7, ["a"], {"a": 1}])
+def test_a_comment_of_the_wrong_type_costs_only_the_comment(comment: object) -> None:
+    assert read_reply(json.dumps([entry(comment=comment)]), [A]).scores[A] == Score(9, 8, "")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "No.", "{", "[[[[", "null", "7", '"x"', "{}", '{"scores": null}', "<think>"]
+)
+def test_a_reply_without_scores_leaves_all_missing_in_the_order_asked(text: str) -> None:
+    reply = read_reply(text, ASKED)
+    assert dict(reply.scores) == {}
+    assert reply.missing == (A, B)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 200_000, '{"a":' * 50_000, "[0," * 100_000, "<think>" * 50_000, "[{}," * 50_000, "9" * 100_000],
+    ids=["brackets", "objects", "lists", "thoughts", "pairs", "digits"],
+)
+def test_a_hostile_reply_is_read_in_reasonable_time(text: str) -> None:
+    start = time.process_time()
+    assert read_reply(text, ASKED).missing == (A, B)
+    assert time.process_time() - start < 2
+
+
+LEAVES = st.none() | st.booleans() | st.floats() | st.text()
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@given(st.text() | VALUES.map(json.dumps))
+def test_no_reply_breaks_the_reader_or_gets_a_score_in_by_accident(text: str) -> None:
+    assert read_reply(text, ASKED).missing == (A, B)
+
+
+MARKS = st.integers(-2, 13)
+
+
+@given(st.lists(st.builds(entry, st.sampled_from([A, B, "x"]), MARKS, MARKS, st.text())))
+def test_every_id_asked_for_is_scored_or_missing(entries: list[dict[str, Any]]) -> None:
+    reply = read_reply(json.dumps(entries), ASKED)
+    assert set(reply.scores) | set(reply.missing) == {A, B}
+    assert set(reply.scores).isdisjoint(reply.missing)
+    for score in reply.scores.values():
+        assert len(score.comment) <= MAX_COMMENT
+        score.comment.encode()
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("It  shows\n\n why.", "It shows why."),
+        ("See https://evil.example.org/a?b=c#d.", "See."),
+        ("See http://evil.example.org, then stop.", "See, then stop."),
+        ("See (https://evil.example.org/x) there.", "See there."),
+        ("See <https://evil.example.org/x>.", "See."),
+        ("See WWW.evil.example.org now.", "See now."),
+        ("See [the code](https://evil.example.org/x) now.", "See the code now."),
+        ("A ![picture](http://evil.example.org/p.png) here.", "A picture here."),
+        ("[a [b](http://evil.example.org)](http://evil.example.org)", "a b"),
+        ("Code at evil.example.org/repo and more.", "Code at and more."),
+        ("ht\u200btps://evil.example.org", ""),
+        ("https[:](x)//evil.example.org", ""),
+        ("Write to mailto:ada@example.org today.", "Write to today."),
+        ("Extends GPT-4.1 vs. Llama-3.1 (i.e. by 3.5 points) and/or [12].", None),
+        ("A \u202egnitset\u202c of\x00 con\x07trols\ud800.", "A gnitset of controls."),
+        ("<b>bold</b> & $\\alpha$-divergence", None),
+    ],
+)
+def test_comments_are_one_plain_line_without_links(said: str, kept: str | None) -> None:
+    assert clean_comment(said) == (said if kept is None else kept)
+
+
+def test_long_comments_end_at_a_word() -> None:
+    comment = clean_comment("abcde, " * 200)
+    assert comment.endswith("abcde…")
+    assert MAX_COMMENT - 10 < len(comment) <= MAX_COMMENT
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[a](" * 25_000, "a." * 50_000, "a://" * 25_000, "http" * 25_000])
+def test_hostile_comments_are_cleaned_in_reasonable_time(text: str) -> None:
+    start = time.process_time()
+    assert len(clean_comment(text)) <= MAX_COMMENT
+    assert time.process_time() - start < 1

@@ -1,0 +1,312 @@
+"""An OpenAI-compatible Chat Completions server that gives the scores it is told, counts tokens and can misbehave.
+
+In a test:          with LlmServer({"2611.00001": Score(9, 8, "Why.")}) as server: ...server.base_url...
+On its own:         python -m tests.servers.llm --port 8002 [--scores FILE.jsonl] [--latency 0.5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import threading
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from paperboy.models import Score
+from tests.servers.llm_faults import FAULTS, Fault, error
+
+BYTES_PER_TOKEN = 4.6
+HANG_SECONDS = 30.0  # so long a server that hangs or trickles keeps a client at most
+UNKNOWN = Score(3, 3)  # what a paper gets that a table of scores does not have
+
+_FENCED = re.compile(r'<paper id="([^"]+)"')
+_BARE = re.compile(r"(?<![\w.])(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?![\w.]*\d)")
+
+
+def invented_score(arxiv_id: str) -> Score:
+    """A score that depends on the id alone, over the whole scale."""
+    number = zlib.crc32(arxiv_id.encode())
+    relevance, novelty = number % 10 + 1, number // 10 % 10 + 1
+    return Score(relevance, novelty, f"What {arxiv_id} says is on topic." if relevance >= 6 else "")
+
+
+class LlmServer:
+    """Listens on 127.0.0.1 while used as a context manager.
+
+    `scores` maps arXiv ids to Scores, and may be changed at any time; a function is asked instead; without either the
+    scores are invented. `rejected` names what is refused with 400: response formats ("json_schema", "json_object") and
+    parameters ("reasoning_effort"). `unspeakable` are ids whose presence has the content filter refuse a request.
+    """
+
+    def __init__(
+        self,
+        scores: Mapping[str, Score] | Callable[[str], Score] | None = None,
+        *,
+        port: int = 0,
+        api_key: str = "",
+        models: Iterable[str] = (),
+        rejected: Iterable[str] = (),
+        unspeakable: Iterable[str] = (),
+        latency: float = 0.0,
+        counts_tokens: bool = True,
+        reasoning_tokens_per_paper: int = 20,
+    ) -> None:
+        self.scores = invented_score if scores is None else scores
+        self.api_key = api_key  # empty: any, or none
+        self.models = set(models)  # empty: any
+        self.rejected = set(rejected)
+        self.unspeakable = set(unspeakable)
+        self.latency = latency  # seconds
+        self.counts_tokens = counts_tokens
+        self.reasoning_tokens_per_paper = reasoning_tokens_per_paper
+        self.faults: deque[Fault] = deque()  # each is taken by one request
+        self.lasting_fault: Fault | None = None  # taken by every request when `faults` is empty
+        self.requests: list[dict[str, Any]] = []  # bodies, in order of arrival
+        self.asked: list[list[str]] = []  # the arXiv ids of each request
+        self.most_at_once = 0
+        self._at_once = 0
+        self._prompts: list[str] = []  # those that were answered: what a prefix cache would know
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._http = _Http(port, self)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    def fail(self, *faults: str) -> None:
+        """Has the next requests meet these of FAULTS, one each."""
+        self.faults.extend(FAULTS[name] for name in faults)
+
+    def fail_always(self, fault: str) -> None:
+        """Has every request meet this one of FAULTS."""
+        self.lasting_fault = FAULTS[fault]
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def enter(self, body: dict[str, Any]) -> None:
+        """A request has arrived."""
+        with self._lock:
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+            self.requests.append(body)
+            self.asked.append(ids_in(body))
+
+    def leave(self) -> None:
+        with self._lock:
+            self._at_once -= 1
+
+    def pause(self, seconds: float) -> bool:
+        """Waits; false when the server closes meanwhile."""
+        return not self._closing.wait(seconds)
+
+    def next_fault(self, body: Mapping[str, Any]) -> Fault | None:
+        """What is wrong with the request, else what was ordered."""
+        if self.models and body.get("model") not in self.models:
+            return FAULTS["no such model"]
+        form = (body.get("response_format") or {}).get("type", "text")
+        for name in sorted(self.rejected):
+            if name == form:
+                return error(400, f"response_format {name} is not supported by this model", param="response_format")
+            if name in body:
+                return error(400, f"Unsupported parameter: {name!r}", param=name, code="unsupported_parameter")
+        if form == "json_object" and "json" not in _text(body).lower():
+            return error(400, "'messages' must contain the word 'json' to use json_object", param="messages")
+        if not self.unspeakable.isdisjoint(ids_in(body)):
+            return FAULTS["content refused"]
+        with self._lock:
+            return self.faults.popleft() if self.faults else self.lasting_fault
+
+    def completion(self, body: Mapping[str, Any], fault: Fault) -> dict[str, Any]:
+        """The answer to a request, with what the fault does to it."""
+        entries = [_entry(arxiv_id, self._score(arxiv_id)) for arxiv_id in ids_in(body)]
+        if fault.rewrite is not None and entries:
+            entries = fault.rewrite(entries)
+        text = json.dumps({"scores": entries}, ensure_ascii=False)
+        if fault.retell is not None:
+            text = fault.retell(text)
+        message = {"role": "assistant", "content": text, "refusal": fault.refusal}
+        answer = {
+            "id": f"chatcmpl-{len(self.requests)}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": body.get("model"),
+            "choices": [{"index": 0, "message": message, "finish_reason": fault.finish_reason}],
+        }
+        if "service_tier" in body:
+            answer["service_tier"] = body["service_tier"]
+        if self.counts_tokens:
+            answer["usage"] = self._usage(_text(body), text, len(entries))
+        return answer
+
+    def _score(self, arxiv_id: str) -> Score:
+        scores = self.scores
+        return scores.get(arxiv_id, UNKNOWN) if isinstance(scores, Mapping) else scores(arxiv_id)
+
+    def _usage(self, prompt: str, reply: str, papers: int) -> dict[str, Any]:
+        with self._lock:
+            shared = max((len(os.path.commonprefix([prompt, old]).encode()) for old in self._prompts), default=0)  # noqa: RUF071 - a cache compares characters
+            self._prompts.append(prompt)
+        cached = int(shared / BYTES_PER_TOKEN) // 128 * 128
+        reasoning = papers * self.reasoning_tokens_per_paper
+        prompt_tokens, completion_tokens = tokens(prompt), tokens(reply) + reasoning
+        return {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": cached if cached >= 1024 else 0},
+            "completion_tokens_details": {"reasoning_tokens": reasoning},
+        }
+
+
+def tokens(text: str) -> int:
+    """A token per 4.6 bytes, at least one."""
+    return max(1, round(len(text.encode()) / BYTES_PER_TOKEN))
+
+
+def ids_in(body: Mapping[str, Any]) -> list[str]:
+    """The arXiv ids that a prompt asks for: those of its fences, else all that stand in it."""
+    text = _text(body)
+    return list(dict.fromkeys(_FENCED.findall(text) or _BARE.findall(text)))
+
+
+def read_scores(path: Path) -> dict[str, Score]:
+    """A table of scores from JSON lines with arxiv_id, relevance and novelty (null: as of an unknown paper)."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return {row["arxiv_id"]: _score_of(row) for row in rows}
+
+
+def _score_of(row: Mapping[str, Any]) -> Score:
+    if row.get("relevance") is None or row.get("novelty") is None:
+        return UNKNOWN
+    comment = f"It scored {row['relevance']} and {row['novelty']}." if row["relevance"] >= 6 else ""
+    return Score(row["relevance"], row["novelty"], row.get("comment") or comment)
+
+
+def _entry(arxiv_id: str, score: Score) -> dict[str, Any]:
+    return {"arxiv_id": arxiv_id, "relevance": score.relevance, "novelty": score.novelty, "comment": score.comment}
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    """All that the messages say; a content may be a text or a list of parts."""
+    contents = [message.get("content") or "" for message in body.get("messages", [])]
+    parts = (content if isinstance(content, list) else [{"text": content}] for content in contents)
+    return "\n".join(part.get("text", "") for content in parts for part in content)
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, llm: LlmServer) -> None:
+        self.llm = llm
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has lost patience is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    timeout = 60
+    server: _Http
+
+    def do_GET(self) -> None:
+        if self.path.rstrip("/") == "/v1/models":
+            names = sorted(self.server.llm.models) or ["gpt-6-luna"]
+            self._json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+        else:
+            self._json(404, {"error": {"message": f"Invalid URL (GET {self.path})"}})
+
+    def do_POST(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.rstrip("/") != "/v1/chat/completions":
+            return self._json(404, {"error": {"message": f"Invalid URL (POST {self.path})"}})
+        if self.server.llm.api_key and self.headers.get("Authorization") != f"Bearer {self.server.llm.api_key}":
+            said = f"Incorrect API key provided: {self.headers.get('Authorization')}"  # as careless as some are
+            return self._json(401, {"error": {"message": said, "code": "invalid_api_key"}})
+        body = json.loads(content)
+        self.server.llm.enter(body)
+        try:
+            self._answer(body)
+        finally:
+            self.server.llm.leave()
+        return None
+
+    def _answer(self, body: dict[str, Any]) -> None:
+        server = self.server.llm
+        fault = server.next_fault(body) or Fault()
+        if server.latency and not server.pause(server.latency):
+            return
+        if fault.stall:
+            self._stall(fault.stall)
+        elif fault.body is not None:
+            self._send(fault.status, fault.body, fault.headers)
+        elif fault.error is not None:
+            self._json(fault.status, {"error": fault.error}, fault.headers)
+        else:
+            self._json(200, server.completion(body, fault))
+
+    def _stall(self, how: str) -> None:
+        server = self.server.llm
+        self.close_connection = True
+        if how == "hang":
+            server.pause(HANG_SECONDS)
+        elif how == "trickle":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10000\r\n\r\n")
+            end = time.monotonic() + HANG_SECONDS
+            while time.monotonic() < end and server.pause(0.02):
+                self.wfile.write(b" ")
+
+    def _json(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
+        self._send(status, json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})})
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Silent: tests print what they need."""
+
+
+def main() -> None:
+    """Runs until it is interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m tests.servers.llm", description=__doc__.splitlines()[0])
+    parser.add_argument("--port", type=int, default=8002)
+    parser.add_argument("--scores", type=Path, help="JSON lines with arxiv_id, relevance, novelty; invented without")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
+    options = parser.parse_args()
+    scores = read_scores(options.scores) if options.scores else None
+    with LlmServer(scores, port=options.port, latency=options.latency) as server:
+        print(f"OPENAI_BASE_URL={server.base_url}", flush=True)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            print(f"{len(server.requests)} requests, {sum(map(len, server.asked))} papers")
+
+
+if __name__ == "__main__":
+    main()
