@@ -135,6 +135,7 @@ class FakeTransport:
 
     replies: dict[str, list[DeliveryState]] = field(default_factory=dict)
     down: int | None = None
+    breaks_at: str = ""
     sent: list[Envelope] = field(default_factory=list)
     closed: int = 0
     via: str = "smtp"
@@ -142,6 +143,8 @@ class FakeTransport:
     def send(self, envelope: Envelope) -> Receipt:
         if self.down is not None and len(self.sent) >= self.down:
             raise MailServerError("mail.example.org:587 refuses the login; check SMTP_PASSWORD")
+        if envelope.recipient == self.breaks_at:
+            raise ZeroDivisionError
         self.sent.append(envelope)
         scripted = self.replies.get(envelope.recipient)
         state = scripted.pop(0) if scripted else DeliveryState.SENT

@@ -136,6 +136,9 @@ def _one(
     except MailServerError as error:
         parts.ledger.settle(delivery, DeliveryState.PENDING, str(error), parts.clock())
         raise
+    except Exception as error:
+        logger.exception("%s to %s: this is a bug in Paperboy", delivery.list_name, masked(address))
+        receipt = Receipt(DeliveryState.FAILED, f"this is a bug in Paperboy: {type(error).__name__}")
     state, wait = what_follows(delivery, receipt)
     now = parts.clock()
     parts.ledger.settle(

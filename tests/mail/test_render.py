@@ -352,6 +352,12 @@ def test_all_broken_templates_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_template_cannot_reach_into_python(tmp_path: Path) -> None:
+    (tmp_path / "note.txt.j2").write_text("{{ page.__class__.__mro__ }}")
+    with pytest.raises(ConfigError, match=r"emails/note\.txt\.j2:1: .*unsafe"):
+        Renderer([tmp_path, EMAILS]).check()
+
+
 def test_templates_that_are_nowhere_are_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"emails/digest\.mjml\.j2: there is no template"):
         Renderer([tmp_path]).digest(digest(), unsubscribe_address="papers@example.org")

@@ -141,6 +141,11 @@ def test_an_error_in_an_included_file_names_that_file(tmp_path: Path) -> None:
         Prompt([template(tmp_path, rubric="{% include 'more.j2' %}")])
 
 
+def test_a_template_cannot_reach_into_python(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"prompts/score\.md\.j2:\d+: .*unsafe"):
+        Prompt([template(tmp_path, rubric="{{ topics.__class__.__mro__ }}")])
+
+
 def test_a_missing_template_names_the_folders(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"prompts/score\.md\.j2: no such file in any of .*nowhere"):
         Prompt([tmp_path / "nowhere"])

@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 import mailbox
 import ssl
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -269,9 +270,10 @@ def main() -> None:
     """Takes mail until it is interrupted."""
     parser = argparse.ArgumentParser(description="A mail server that keeps what it gets in a Maildir.")
     parser.add_argument("--port", type=int, default=8025)
-    parser.add_argument("--maildir", type=Path, default=Path("mail-received"))
+    parser.add_argument("--maildir", type=Path, help="where to keep it; without, in a new folder for temporary files")
     options = parser.parse_args()
-    maildir = mailbox.Maildir(str(options.maildir), create=True)
+    folder = options.maildir or Path(tempfile.mkdtemp(prefix="paperboy-smtp-")) / "Maildir"
+    maildir = mailbox.Maildir(str(folder), create=True)
 
     def keep(message: Message) -> None:
         maildir.add(message.content.replace(b"\r\n", b"\n"))
@@ -279,7 +281,7 @@ def main() -> None:
         print(f"{message.sender} -> {message.recipient}: {subject} ({len(message.content):,} bytes)", flush=True)
 
     with SmtpServer(port=options.port, on_message=keep) as server, contextlib.suppress(KeyboardInterrupt):
-        print(f"listening on {server.host}:{server.port}, keeping mail in {options.maildir}", flush=True)
+        print(f"listening on {server.host}:{server.port}, keeping mail in {folder}", flush=True)
         threading.Event().wait()
 
 

@@ -13,7 +13,6 @@ from traceback import walk_tb
 
 import mjml
 from jinja2 import (
-    Environment,
     FileSystemLoader,
     StrictUndefined,
     TemplateError,
@@ -21,6 +20,7 @@ from jinja2 import (
     TemplateSyntaxError,
     select_autoescape,
 )
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
 from paperboy.errors import ConfigError, RenderError
@@ -41,7 +41,8 @@ class Renderer:
     """Renders with the templates of the first of `folders` that has each."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._environment = Environment(
+        # An operator's template may lay out a mail; it may not reach into Python.
+        self._environment = ImmutableSandboxedEnvironment(
             loader=FileSystemLoader([str(folder) for folder in folders]),
             undefined=StrictUndefined,
             autoescape=select_autoescape(("mjml", "mjml.j2", "html", "html.j2"), default_for_string=False),

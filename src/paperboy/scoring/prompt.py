@@ -23,6 +23,7 @@ from jinja2 import (
     nodes,
 )
 from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from paperboy.errors import ConfigError
 from paperboy.models import Paper, Problem
@@ -62,10 +63,11 @@ class Prompt:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._loader = FileSystemLoader([str(folder) for folder in folders])
-        self._environment = Environment(
+        # An operator's template may word a prompt; it may not reach into Python.
+        self._environment = ImmutableSandboxedEnvironment(
             loader=self._loader,
             undefined=StrictUndefined,
-            autoescape=False,  # noqa: S701 - the output is a prompt, not HTML; paper texts are fenced as data
+            autoescape=False,
             trim_blocks=True,
             lstrip_blocks=True,
         )

@@ -145,6 +145,8 @@ def _advice(error: sqlite3.DatabaseError) -> str:
     text = str(error)
     if "full" in text:
         return "the disk is full, nothing more could be written; free some space and run again: nothing is lost"
+    if "disk I/O error" in text:
+        return "the disk is full or failing (disk I/O error); check it with df and run again: what was committed stands"
     if "locked" in text:
         return "another program has held the database for half a minute; close it and run again"
     if "readonly" in text or "read-only" in text or "attempt to write" in text:
