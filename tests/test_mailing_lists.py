@@ -51,6 +51,15 @@ def a_list(*lines: str) -> str:
     return "\n".join([*head, *(f"    {line}" for line in lines), ""])
 
 
+def test_an_archive_that_was_divided_means_all_its_categories(home):
+    """No new paper is in plain astro-ph, so the word alone would be a list that never gets anything."""
+    text = "lists: [{name: sky, categories: [astro-ph, cs.LG], topics: stars}]"
+    assert read(home, text)[0].categories == (
+        *["astro-ph", "astro-ph.CO", "astro-ph.EP", "astro-ph.GA", "astro-ph.HE", "astro-ph.IM", "astro-ph.SR"],
+        "cs.LG",
+    )
+
+
 def test_the_smallest_list_has_the_defaults(home):
     assert one(home) == MailingList(
         name="physics",
@@ -75,7 +84,7 @@ def test_every_key_is_read(home):
 lists:
   - name: physics-2
     title: "Physics: the rest"
-    categories: [astro-ph, cond-mat.soft, astro-ph]
+    categories: [gr-qc, cond-mat.soft, gr-qc]
     topics: topics/physics.md
     authors: [Émilie du Châtelet]
     min_relevance: 10
@@ -97,7 +106,7 @@ lists:
         MailingList(
             name="physics-2",
             title="Physics: the rest",
-            categories=("astro-ph", "cond-mat.soft"),
+            categories=("gr-qc", "cond-mat.soft"),
             topics="Everything that moves.",
             timezone=ZoneInfo("Europe/Berlin"),
             send_at=time(0, 5),

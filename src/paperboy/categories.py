@@ -23,17 +23,20 @@ _IN_ARCHIVES = {
 }
 _UNDIVIDED = "gr-qc hep-ex hep-lat hep-ph hep-th math-ph nucl-ex nucl-th quant-ph"
 
-# Archives that were categories once. Papers of those years still carry them; new ones do not.
-_LEGACY = (
-    "acc-phys adap-org alg-geom ao-sci astro-ph atom-ph bayes-an chao-dyn chem-ph cmp-lg comp-gas cond-mat dg-ga"
-    " funct-an mtrl-th nlin patt-sol plasm-ph q-alg q-bio solv-int supr-con"
-)
+# Archives that were categories before they were divided. Who names one means all that it has now.
+_DIVIDED_LATER = ("astro-ph", "cond-mat", "nlin", "q-bio")
 
 CATEGORIES = frozenset(
     [f"{archive}.{subject}" for archive, subjects in _IN_ARCHIVES.items() for subject in subjects.split()]
     + _UNDIVIDED.split()
-    + _LEGACY.split()
+    + list(_DIVIDED_LATER)
 )
 
 # Archives that are no categories themselves: no paper is in plain "cs".
 ARCHIVES_ONLY = frozenset(_IN_ARCHIVES) - CATEGORIES
+
+
+def all_of(category: str) -> tuple[str, ...]:
+    """The category itself; and where it is a whole archive such as `astro-ph`, all its categories after it."""
+    subjects = _IN_ARCHIVES[category].split() if category in _DIVIDED_LATER else []
+    return (category, *(f"{category}.{subject}" for subject in subjects))

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic_core import ErrorDetails
 
 from paperboy import notation, yaml_document
-from paperboy.categories import ARCHIVES_ONLY, CATEGORIES
+from paperboy.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 from paperboy.errors import ConfigError
 from paperboy.models import EVERY_DAY, MailingList, Problem, Subscriber
 from paperboy.notation import did_you_mean, one_line
@@ -164,7 +164,7 @@ def _mailing_list(
     return MailingList(
         name=written.name,
         title=written.title or written.name,
-        categories=tuple(dict.fromkeys(written.categories)),
+        categories=tuple(dict.fromkeys(each for named in written.categories for each in all_of(named))),
         topics=topics,
         timezone=written.timezone or timezone,
         send_at=send_at if written.send_at is None else written.send_at,

@@ -358,6 +358,20 @@ def test_a_template_cannot_reach_into_python(tmp_path: Path) -> None:
         Renderer([tmp_path, EMAILS]).check()
 
 
+def test_a_part_of_any_name_is_escaped(tmp_path: Path) -> None:
+    (tmp_path / "_entry.mjml.j2").write_text('{% include "_badge.j2" %}')
+    (tmp_path / "_badge.j2").write_text("{{ item.title }}")
+    hostile = digest([entry(of=paper(title="<script>alert(1)</script>"))])
+    html = Renderer([tmp_path, EMAILS]).digest(hostile, unsubscribe_address="papers@example.org").html
+    assert "<script" not in html
+
+
+def test_a_template_that_includes_itself_is_told(tmp_path: Path) -> None:
+    (tmp_path / "note.txt.j2").write_text('{% include "note.txt.j2" %}')
+    with pytest.raises(ConfigError, match=r"emails/note\.txt\.j2:1"):
+        Renderer([tmp_path, EMAILS]).check()
+
+
 def test_templates_that_are_nowhere_are_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"emails/digest\.mjml\.j2: there is no template"):
         Renderer([tmp_path]).digest(digest(), unsubscribe_address="papers@example.org")

@@ -22,6 +22,9 @@ def envelope(recipient: str = "ada@example.org", message: bytes = b"Subject: pap
     return Envelope("papers@example.org", recipient, message, "foundations")
 
 
+SENDER = "papers@example.org"
+
+
 def transport(server: SmtpServer, **changes: Any) -> SmtpTransport:
     settings = {"host": "localhost", "security": server.security, "username": "", "password": "", "timeout": 5.0}
     return SmtpTransport(**{**settings, "port": server.port, "local_hostname": "localhost", **changes})
@@ -158,10 +161,9 @@ def test_tls_is_verified_and_carries_the_login(security: Any, contexts: tuple[ss
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), "each TLS message would wait 40 ms"
         sender.close()
         assert [(m.tls, m.login) for m in server.messages] == [(True, "paperboy")]
-        assert (
-            "logged in as paperboy"
-            in transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1]).probe()
-        )
+        assert "logged in as paperboy" in transport(
+            server, username="paperboy", password="s3cret", ssl_context=contexts[1]
+        ).probe(SENDER)
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -170,9 +172,9 @@ def test_a_certificate_of_nobody_we_trust_is_refused(
 ) -> None:
     with SmtpServer(security=security, ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
         with pytest.raises(MailServerError, match=r"certificate of mail server localhost:\d+ is not to be trusted"):
-            transport(server, username="paperboy", password="s3cret").probe()
+            transport(server, username="paperboy", password="s3cret").probe(SENDER)
         with pytest.raises(MailServerError, match="certificate"):
-            transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe()
+            transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe(SENDER)
 
 
 def test_a_refused_login_names_the_settings_and_not_the_password(
@@ -199,18 +201,18 @@ def test_a_password_never_goes_over_an_open_line(server: SmtpServer) -> None:
 
 def test_tls_at_a_port_without_it_says_what_to_set(server: SmtpServer) -> None:
     with pytest.raises(MailServerError, match=r"no TLS with mail server localhost:\d+.*SMTP_SECURITY"):
-        transport(server, security="tls").probe()
+        transport(server, security="tls").probe(SENDER)
 
 
 def test_a_login_that_is_not_offered_is_told(server: SmtpServer) -> None:
     with pytest.raises(MailServerError, match="login"):
-        transport(server, username="paperboy").probe()
+        transport(server, username="paperboy").probe(SENDER)
 
 
 def test_a_server_that_takes_no_connection_is_told(server: SmtpServer) -> None:
     server.faults.append(Fault("connect", "554 5.7.1 go away"))
     with pytest.raises(MailServerError, match=r"localhost:\d+ takes no connection: 554"):
-        transport(server).probe()
+        transport(server).probe(SENDER)
 
 
 def test_a_server_that_is_not_there_is_told() -> None:
@@ -222,5 +224,28 @@ def test_a_server_that_is_not_there_is_told() -> None:
 
 
 def test_the_probe_says_how_it_went_and_sends_nothing(server: SmtpServer) -> None:
-    assert transport(server).probe() == f"mail server localhost:{server.port}, no encryption, no login"
+    assert transport(server).probe(SENDER) == f"mail server localhost:{server.port}, no encryption, no login"
     assert server.messages == []
+
+
+def test_the_probe_finds_a_sender_that_the_server_refuses(server: SmtpServer) -> None:
+    server.faults.append(Fault("MAIL", "553 5.7.1 not owned by this user"))
+    with pytest.raises(MailServerError, match=r"refuses the sender papers@example\.org: 553.*Set MAIL_FROM"):
+        transport(server).probe(SENDER)
+
+
+def test_a_login_wanted_only_at_the_recipient_is_no_recipients_fault(server: SmtpServer) -> None:
+    server.faults.append(Fault("RCPT", "530 5.7.0 authentication required"))
+    sender = transport(server)
+    with pytest.raises(MailServerError, match=r"530.*SMTP_USERNAME"):
+        sender.send(envelope())
+    sender.close()
+
+
+def test_a_message_that_is_too_big_fails_alone(server: SmtpServer) -> None:
+    """Were it the server's fault, the queue would stand still behind it."""
+    server.faults.append(Fault("MAIL", "552 5.3.4 message too big", times=1))
+    sender = transport(server)
+    assert sender.send(envelope()).state is DeliveryState.FAILED
+    assert sender.send(envelope()).state is DeliveryState.SENT
+    sender.close()

@@ -10,6 +10,7 @@ from paperboy.scoring.llm import LlmScorer
 from tests.builders import mailing_list, paper
 from tests.scoring.asking import DEAD, PROMPT, collect, papers, run, scorer_for
 from tests.servers.llm import LlmServer, invented_score
+from tests.servers.llm_faults import Fault
 
 # ---- one call goes wrong, and all papers are scored all the same: fault, calls for 8 papers, waits
 
@@ -179,6 +180,32 @@ def test_manners_that_are_refused_without_a_name_are_left_out_too() -> None:
         server.fail(*["bad request"] * 3)
         assert len(run(scorer, papers(8)).scores) == 8
     assert not {"response_format", "reasoning_effort"} & server.requests[-1].keys()
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Fault(status=501, error={"message": "response_format is not implemented"}),
+        Fault(status=404, error={"message": "no grammar engine for json_schema"}),
+        Fault(status=415, body=b"unsupported response_format"),
+        Fault(status=400, body=b"response_format: unknown variant json_schema"),
+        Fault(retell=lambda _text: ""),
+    ],
+    ids=["501", "404", "415 in plain text", "400 in plain text", "200 without a word"],
+)
+def test_a_format_may_be_refused_in_many_ways(refusal: Fault) -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.faults.append(refusal)
+        assert len(run(scorer, papers(4)).scores) == 4
+    assert server.requests[-1]["response_format"]["type"] == "json_object"
+
+
+def test_a_plain_sentence_names_the_option_that_it_refuses() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.faults.append(Fault(status=400, body=b"this model does not support thinking"))
+        assert len(run(scorer, papers(4)).scores) == 4
+    assert "reasoning_effort" not in server.requests[-1]
+    assert server.requests[-1]["response_format"]["type"] == "json_schema"
 
 
 def test_a_content_refusal_costs_no_manners() -> None:

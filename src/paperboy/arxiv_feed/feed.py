@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from math import ceil
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -103,9 +104,9 @@ class ArxivFeed:
 
     def _window(self, categories: Sequence[str], since: datetime, until: datetime, tally: _Tally) -> dict[str, Paper]:
         """The papers of one window, by id."""
-        query = _query(categories, since, until)
+        query, earlier = _query(categories, since, until), list[set[str]]()
         try:
-            papers = self._insist(lambda: self._all_pages(query, tally))
+            papers = self._insist(lambda: self._all_pages(query, tally, earlier))
         except _TooManyError as error:
             tally.report(0, error.total)
             middle = (since + (until - since) / 2).replace(second=0)
@@ -118,21 +119,29 @@ class ArxivFeed:
         tally.finished += len(papers)
         return papers
 
-    def _all_pages(self, query: str, tally: _Tally) -> dict[str, Paper]:
-        """Every page once. Raises `FaultError` if they hold fewer papers than arXiv counts."""
+    def _all_pages(self, query: str, tally: _Tally, earlier: list[set[str]]) -> dict[str, Paper]:
+        """Every page once. Raises `FaultError` if arXiv's count changes on the way, and if the pages hold fewer papers
+        than it counts; unless `earlier` has the very same papers: then it lists some of them twice.
+        """
         papers: dict[str, Paper] = {}
-        start, unreadable, total = 0, 0, 1
-        while start < total:
+        start, unreadable, total = 0, 0, 0
+        while start < total or not start:
             page = self._page(query, start)
             if page.total > LARGEST_WINDOW:
                 raise _TooManyError(page.total)
-            total = max(total, page.total)
+            if start and page.total != total:
+                raise FaultError(f"counted {total} papers and then {page.total} while its pages were read")
+            total = page.total
             start += len(page.papers) + len(page.unreadable)
             unreadable += len(page.unreadable)
             papers |= {paper.arxiv_id: paper for paper in page.papers}
             tally.report(len(papers), total)
         if len(papers) + unreadable < total:
-            raise FaultError(f"counts {total} papers and lists only {len(papers)} different ones")
+            repeated = set(papers) in earlier
+            earlier.append(set(papers))
+            if not repeated:
+                raise FaultError(f"counts {total} papers and lists only {len(papers)} different ones")
+            logger.warning("%s lists some papers twice: %d different ones of %d", self._host, len(papers), total)
         return papers
 
     def _page(self, query: str, start: int) -> _Page:
@@ -166,6 +175,12 @@ class ArxivFeed:
             except FaultError as fault:
                 if fault.final:
                     raise FeedError(f"{self._host} {fault}; asking again would not help. {fault.hint}") from fault
+                if fault.retry_after > LONGEST_WAIT:
+                    minutes = ceil(fault.retry_after / 60)
+                    raise FeedError(
+                        f"{self._host} {fault}, and asks for {minutes} minutes of rest. The next run asks for the same "
+                        "days again, so no paper is lost."
+                    ) from fault
                 if attempt >= self._tries:
                     then = f"{fault.hint} The next run asks for the same days again, so no paper is lost.".lstrip()
                     raise FeedError(f"{self._host} {fault}, at the last of {attempt} tries. {then}") from fault

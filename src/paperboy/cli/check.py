@@ -125,7 +125,8 @@ def _database(path: Path) -> str:
 def _mail(home: Home) -> str:
     if home.settings.uses_outbox:
         return f"no SMTP_HOST, so mail goes to the outbox {home.settings.paperboy_outbox}"
-    return parts.smtp(home).probe()
+    sender = home.settings.mail_from
+    return parts.smtp(home).probe(sender.address if sender else "")
 
 
 def _scoring(home: Home) -> str:

@@ -74,7 +74,7 @@ def show(folder: Path, name: str, message: bytes) -> Path:
     for subtype, ending in (("plain", ".txt"), ("html", ".html")):
         part = parsed.get_body((subtype,))
         if part is not None:
-            _write(folder, name + ending, part.get_content().encode())
+            _write(folder, name + ending, part.get_content().replace("\r\n", "\n").encode())
     return folder / (name + ".html")
 
 

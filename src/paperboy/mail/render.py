@@ -34,7 +34,7 @@ HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
 SUBJECT_WIDTH = 70  # characters, where the newest paper's title may still join
 
 # What an operator's expression can raise inside a template, apart from Jinja's own errors.
-_EXPRESSION_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+_EXPRESSION_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
 
 class Renderer:
@@ -45,7 +45,7 @@ class Renderer:
         self._environment = ImmutableSandboxedEnvironment(
             loader=FileSystemLoader([str(folder) for folder in folders]),
             undefined=StrictUndefined,
-            autoescape=select_autoescape(("mjml", "mjml.j2", "html", "html.j2"), default_for_string=False),
+            autoescape=select_autoescape(disabled_extensions=("txt", "txt.j2"), default=True),
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,

@@ -24,6 +24,9 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 # What `except OSError` means below: the connection is gone. smtplib's own exceptions are OSErrors, too.
 
 
+_LOGIN_WANTED = {530, 534, 535, 538}
+
+
 class _RefusedError(Exception):
     """A reply that is not the one hoped for, in the course of one message."""
 
@@ -82,7 +85,10 @@ class SmtpTransport:
             _expect(connection.docmd("DATA"), "DATA", {354})
             return self._hand_over(connection, envelope.message)
         except _RefusedError as refused:
-            return self._receipt(refused)
+            receipt = self._receipt(refused)
+            if refused.code in _LOGIN_WANTED:  # some servers ask for a login only at RCPT
+                raise self._refuses_us(refused, sender) from refused
+            return receipt
         except OSError as error:
             self._drop()
             return Receipt(DeliveryState.PENDING, f"connection lost before the message was handed over: {_said(error)}")
@@ -95,17 +101,17 @@ class SmtpTransport:
                 connection.quit()
             connection.close()
 
-    def probe(self) -> str:
-        """Connects and logs in on a connection of its own, sends nothing, and says in words how it went.
-        MailServerError if any of it fails.
+    def probe(self, sender: str) -> str:
+        """Connects, logs in and names the envelope's sender on a connection of its own, sends nothing, and says in
+        words how it went. MailServerError if any of it fails.
         """
         connection = self._open()
         sock = _sock(connection)
         tls = f" ({sock.version()})" if isinstance(sock, ssl.SSLSocket) else ""
         try:
-            _expect(connection.noop(), "NOOP", {250})
+            self._mail(connection, _ascii_domain(sender), "", 0)
         except _RefusedError as refused:
-            raise MailServerError(f"{self._server} answers NOOP with {refused}") from refused
+            raise MailServerError(f"{self._server} answers MAIL FROM:<{sender}> with {refused}") from refused
         except OSError as error:
             raise MailServerError(f"{self._server} went away after the login: {_said(error)}") from error
         finally:
@@ -141,15 +147,17 @@ class SmtpTransport:
                 raise _RefusedError("RCPT", 550, "the server takes no addresses beyond ASCII (SMTPUTF8)")
             options += ["SMTPUTF8", "BODY=8BITMIME"]
         code, reply = connection.mail(sender, options)
-        if 500 <= code <= 599:
+        if 500 <= code <= 599 and code != 552:  # 552: it is this message that is too big
             self._reset(connection)
-            refused = _RefusedError("MAIL", code, reply)
-            raise MailServerError(
-                f"{self._server} refuses the sender {sender}: {refused}. Set MAIL_FROM to an address that it lets you "
-                "send from, and SMTP_USERNAME and SMTP_PASSWORD if it wants a login."
-            )
+            raise self._refuses_us(_RefusedError("MAIL", code, reply), sender)
         _expect((code, reply), "MAIL", {250})
         return connection
+
+    def _refuses_us(self, refused: _RefusedError, sender: str) -> MailServerError:
+        return MailServerError(
+            f"{self._server} refuses the sender {sender}: {refused}. Set MAIL_FROM to an address that it lets you "
+            "send from, and SMTP_USERNAME and SMTP_PASSWORD if it wants a login."
+        )
 
     def _hand_over(self, connection: smtplib.SMTP, message: bytes) -> Receipt:
         """The body, the dot, and the reply to it: only here can it be unknown whether the message was taken."""

@@ -66,6 +66,7 @@ _MENTIONS_CONTENT = re.compile(
     r"|context.?(?:length|window|size)|too (?:long|large|many tokens)|maximum.{0,20}(?:tokens|length)|above_max_length",
     re.IGNORECASE,
 )
+_ALIASES = {"reasoning_effort": "thinking"}  # what some servers call an option when they refuse it
 _NO_SUCH_MODEL = re.compile(
     r"model_not_found|(?:invalid|unknown|not a valid).?model|model\b.{0,80}(?:not found|not exist|not a valid|unknown)",
     re.IGNORECASE,
@@ -97,7 +98,7 @@ class Manners:
         said = _all_said(refusal)
         if _NO_SUCH_MODEL.search(said):
             return None
-        if named := [option for option in sent if option in said]:
+        if named := [option for option in sent if option in said or (option in _ALIASES and _ALIASES[option] in said)]:
             return replace(self, left_out=self.left_out | set(named))
         formats_left = self.rung + 1 < len(FORMATS)
         if formats_left and _MENTIONS_FORMAT.search(said):
@@ -150,6 +151,7 @@ class ChatServer:
         while True:
             answer = self._one_answer(messages)
             answers.append(answer)
+            self._doubt(answer)
             tries -= 2 if answer.timed_out else 1  # a time limit is long enough to be met twice at most
             seconds = pause if answer.retry_after is None else answer.retry_after
             if answer.verdict is not Verdict.FAILED or tries <= 0 or seconds > LONGEST_WAIT_SECONDS or not goes_on():
@@ -158,6 +160,12 @@ class ChatServer:
             if not goes_on():
                 return answers
             pause *= 2
+
+    def _doubt(self, answer: Answer) -> None:
+        """An answer without a word, from a server that never gave any, may be for want of the format we asked for."""
+        with self._lock:
+            if answer.paid and answer.verdict is Verdict.FAILED and not self._proven:
+                self.manners |= Manners(min(self.manners.rung + 1, len(FORMATS) - 1))
 
     def _one_answer(self, messages: Sequence[Mapping[str, str]]) -> Answer:
         """Asks until the server accepts the way we ask; each round leaves something out, so the rounds end."""
@@ -208,6 +216,8 @@ def _judge_completion(body: Mapping[str, Any]) -> Answer:
     message = choice.get("message")
     message = message if isinstance(message, dict) else {}
     text, tier = message.get("content"), body.get("service_tier")
+    if isinstance(text, list):  # in parts, as for pictures
+        text = "".join(str(part.get("text") or "") for part in text if isinstance(part, dict))
     text = text if isinstance(text, str) else ""
     answer = Answer(
         Verdict.ANSWERED,
@@ -249,7 +259,11 @@ def _refusal(exchange: Exchange) -> Mapping[str, Any] | None:
     """The error object of an answer that may object to the way we ask."""
     error = _error(exchange.body)
     status = _status_within(error) if exchange.status == 200 and error is not None else exchange.status
-    return (error or {}) if status in {400, 422} else None
+    if status in {400, 422}:
+        return error or {}
+    # Some servers have another status for a format that they do not know; then only their words tell.
+    tells = status >= 400 and status not in {401, 402, 403, 408, 409, 425, 429}
+    return error if tells and error and _MENTIONS_FORMAT.search(_all_said(error)) else None
 
 
 def _error(body: object) -> Mapping[str, Any] | None:
@@ -257,6 +271,8 @@ def _error(body: object) -> Mapping[str, Any] | None:
     if not isinstance(body, dict):
         return None
     error = body.get("error")
+    if not error and "choices" in body:
+        return None
     if error is None and "choices" not in body:
         error = {"message": body.get("message") or body.get("detail"), "code": body.get("code")}
     if isinstance(error, dict):

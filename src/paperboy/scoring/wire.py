@@ -84,9 +84,16 @@ def _exchange(response: httpx2.Response) -> Exchange:
     try:
         body = json.loads(response.content)
     except (ValueError, RecursionError):
-        body = None
+        body = _as_error(response)
     wait, date = response.headers.get("retry-after", ""), response.headers.get("date", "")
     return Exchange(status=response.status_code, body=body, retry_after=_seconds(wait, date))
+
+
+def _as_error(response: httpx2.Response) -> object:
+    """A plain sentence with an error status, in the form of an error object. None for a page or anything else."""
+    text = response.text.strip()
+    plain = response.status_code >= 400 and text and not text.startswith("<")
+    return {"error": {"message": text[:500]}} if plain else None
 
 
 def _seconds(retry_after: str, date: str) -> float | None:
