@@ -61,6 +61,9 @@ class FakeFeed:
             if since <= paper.published <= until and not set(categories).isdisjoint(paper.categories)
         ]
 
+    def has_news(self, since: datetime, until: datetime) -> bool:
+        return any(since <= paper.published <= until for paper in self.papers)
+
 
 @dataclass
 class FakeScorer:
@@ -148,7 +151,7 @@ class FakeTransport:
         self.sent.append(envelope)
         scripted = self.replies.get(envelope.recipient)
         state = scripted.pop(0) if scripted else DeliveryState.SENT
-        return Receipt(state, f"says {state}")
+        return Receipt(state, f"{state}: <{envelope.recipient.title()}>")
 
     def close(self) -> None:
         self.closed += 1

@@ -17,7 +17,7 @@ FLOORS = {
     6: {"__main__"},
 }
 FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
-ADJOINING = {("morning", "draft")}  # the draft is the first half of a morning
+ADJOINING = {("morning", "draft"), ("delivery", "draft")}  # they share its parts and its Progress
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -100,6 +101,32 @@ def test_a_bug_while_looking_for_work_is_logged_and_the_daemon_goes_on(
     world.daemon._tick()
     assert len(calls) == 2
     assert "ZeroDivisionError: oops" in caplog.text
+
+
+def test_the_loop_goes_on_when_local_time_goes_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`schedule` counts in local time, which in autumn comes twice."""
+    looks: list[datetime] = []
+
+    def look(now: datetime) -> bool:
+        looks.append(now)
+        if len(looks) == 2:
+            monkeypatch.setenv("TZ", "Etc/GMT+5")
+            time.tzset()
+        return False
+
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    world.daemon.has_work, world.daemon.tick_seconds = look, 1
+    thread = threading.Thread(target=world.daemon.run)
+    thread.start()
+    end = time.monotonic() + 20
+    while len(looks) < 4 and time.monotonic() < end:
+        time.sleep(0.05)
+    world.daemon.stop()
+    thread.join(20)
+    monkeypatch.undo()
+    time.tzset()
+    assert len(looks) >= 4
 
 
 def test_stopping_ends_the_loop_and_lets_the_child_end(world: World) -> None:

@@ -1,6 +1,6 @@
 """A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -64,6 +64,10 @@ def new(number: int, **changes: object) -> Paper:
     return paper(f"2611.{number:05}", **{"published": THURSDAYS, **changes})
 
 
+def probability(number: int, **changes: object) -> Paper:
+    return new(number, **{"categories": ("math.PR",), "primary_category": "math.PR", **changes})
+
+
 def good(*papers: Paper) -> dict[str, Score]:
     return {entry.arxiv_id: Score(9, 8, "good") for entry in papers}
 
@@ -118,12 +122,96 @@ def test_a_new_list_starts_with_the_newest_batch(world: World) -> None:
 
 
 def test_a_new_category_starts_with_the_newest_batch_too(world: World) -> None:
-    world.feed.papers = [new(1, categories=("cs.LG",)), new(2, categories=("math.PR",), published=EARLIER)]
+    world.feed.papers = [new(1, categories=("cs.LG",)), probability(2, published=EARLIER)]
     world.run(foundations(categories=("cs.LG",)))
     world.clock.now += timedelta(days=3)
-    world.feed.papers.append(new(3, categories=("math.PR",), published=THURSDAYS + timedelta(days=1)))
+    world.feed.papers.append(probability(3, published=THURSDAYS + timedelta(days=1)))
     world.run(foundations(categories=("cs.LG", "math.PR")))
     assert world.scorer.asked == ["2611.00001", "2611.00003"]
+
+
+def test_a_category_that_was_away_starts_anew_when_it_comes_back(world: World) -> None:
+    two = foundations(categories=("cs.LG", "math.PR"))
+    other = foundations(name="other", categories=("math.PR",))
+    world.feed.papers = [probability(1)]
+    world.run(two, other)
+    for day in range(1, 4):
+        world.clock.now += timedelta(days=1)
+        published = THURSDAYS + timedelta(days=day)
+        world.feed.papers.append(probability(10 + day, published=published))
+        world.run(foundations(categories=("cs.LG",)), other)
+    world.scorer.asked.clear()
+    world.clock.now += timedelta(days=1)
+    report = world.run(two, other)
+    assert report.lists[0].counts.considered < 3
+
+
+def test_cross_lists_that_are_switched_on_start_with_the_newest_batch(world: World) -> None:
+    crossed = {"categories": ("cs.CV", "cs.LG"), "primary_category": "cs.CV"}
+    world.feed.papers = [new(1), new(2, published=THURSDAYS, **crossed)]
+    world.run(foundations(cross_lists=False))
+    world.clock.now += timedelta(days=3)
+    world.feed.papers.append(new(3, published=THURSDAYS + timedelta(days=1), **crossed))
+    world.run(foundations())
+    assert world.scorer.asked == ["2611.00001", "2611.00003"]
+
+
+def test_a_list_that_was_away_for_long_starts_anew(world: World) -> None:
+    """While others were served. After an outage of all, nothing that the fetch brings is left out."""
+    away, other = foundations(), foundations(name="other")
+    world.feed.papers = [new(1)]
+    world.run(away, other)
+    for day in range(1, 40):
+        world.clock.now += timedelta(days=1)
+        world.feed.papers.append(new(100 + day, published=THURSDAYS + timedelta(days=day)))
+        world.run(other)
+    considered = world.run(away, other).lists[-1].counts.considered
+    assert 0 < considered < 5
+
+
+def test_a_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> None:
+    """Its start is settled on its first day, and not on the day of its first digest."""
+    world.feed.papers, world.scorer.dies_after = [new(1), new(2, published=EARLIER)], 0
+    assert world.run(foundations()).due == ("foundations",)
+    world.clock.now += timedelta(days=3)
+    world.scorer.dies_after = None
+    world.feed.papers.append(new(3, published=THURSDAYS + timedelta(days=1)))
+    world.scorer.known = good(new(1), new(2), new(3))
+    world.run(foundations())
+    assert world.digests() == [["2611.00001", "2611.00003"]]
+
+
+def test_a_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) -> None:
+    """Its categories have no part in today's batch: one question to arXiv tells that from a late one."""
+    world.feed.papers = [new(1, published=EARLIER), new(2, categories=("cs.CV",), primary_category="cs.CV")]
+    world.run(foundations())
+    world.clock.now += timedelta(days=3)
+    world.feed.papers.append(
+        new(3, categories=("cs.CV",), primary_category="cs.CV", published=THURSDAYS + timedelta(days=1))
+    )
+    report = world.run(foundations())
+    assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
+
+
+def test_a_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) -> None:
+    world.feed.papers = [new(1)]
+    world.run(foundations())
+    world.clock.now = datetime(2026, 11, 21, 1, tzinfo=UTC)
+    assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
+    assert world.store.days.outcome("foundations", date(2026, 11, 21)) is None
+    world.clock.now = datetime(2026, 11, 21, 7, tzinfo=UTC)
+    world.run(foundations())
+    assert world.store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET
+
+
+def test_a_bug_in_the_feed_is_told_and_ends_nothing(world: World) -> None:
+    class Broken(FakeFeed):
+        def fetch(self, *_: object, **__: object) -> list[Paper]:
+            raise ZeroDivisionError("oops")
+
+    world.feed = Broken()
+    report = world.run(foundations())
+    assert "fetching met a bug in Paperboy: ZeroDivisionError" in report.lists[0].problem
 
 
 def test_one_fetch_serves_all_lists_and_leaves_out_those_without_subscribers(world: World) -> None:
@@ -247,8 +335,11 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:
         def outcome(self, list_name: str, day: date) -> Outcome | None:
             return self._days.outcome(list_name, day)
 
-        def started(self, list_name: str) -> frozenset[str]:
-            return self._days.started(list_name)
+        def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
+            return self._days.started(list_name, absence)
+
+        def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
+            self._days.begin(list_name, ways, too_old, day, at)
 
         def freeze(self, day: Day, at: datetime) -> None:
             raise StoreWriteError("the disk is full")
@@ -325,4 +416,5 @@ class TestScheduled:
         world.clock.now += timedelta(hours=7)
         report = world.run(foundations(), patience=self.patience)
         assert report.lists[0].outcome is Outcome.GAVE_UP
+        assert report.lists[0].counts.carried_over == 1
         assert len(world.store.papers.unseen(foundations())) == 1

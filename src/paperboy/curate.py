@@ -34,26 +34,26 @@ def matched_author(paper: Paper, followed: Iterable[str]) -> str | None:
     return next((name for name in followed if name_key(name) in authors), None)
 
 
-def in_categories(mailing_list: MailingList, paper: Paper) -> bool:
-    """Whether the list's categories, and its wish for cross-lists, admit the paper."""
-    if mailing_list.cross_lists:
-        return not set(mailing_list.categories).isdisjoint(paper.categories)
-    return paper.primary_category in mailing_list.categories
+def ways_in(mailing_list: MailingList) -> frozenset[str]:
+    """By what a paper can come to the list: a category that is its primary one, or one that it is cross-listed in."""
+    crossed = mailing_list.categories if mailing_list.cross_lists else ()
+    return frozenset([*mailing_list.categories, *(f"cross-list {category}" for category in crossed)])
 
 
 def before_start(
     mailing_list: MailingList, papers: Sequence[Paper], started: Collection[str], start: datetime
 ) -> tuple[Paper, ...]:
-    """The papers too old for a list, or a category of it, that starts today.
+    """The papers too old for a list, or a way into it, that starts today.
 
-    `started` holds the categories the list has had before; `start` is when submission to the newest batch began. A
-    paper is too old when it came before that and only a new category brings it.
+    `started` holds the ways by which papers have come to the list before; `start` is when submission to the newest
+    batch began. A paper is too old when it came before that and only a new way brings it.
     """
-    return tuple(
-        paper
-        for paper in papers
-        if paper.published < start and not any(c in started for c in paper.categories if c in mailing_list.categories)
-    )
+    open_ways = ways_in(mailing_list) & set(started)
+    return tuple(paper for paper in papers if paper.published < start and not _ways_of(paper) & open_ways)
+
+
+def _ways_of(paper: Paper) -> set[str]:
+    return {paper.primary_category, *(f"cross-list {category}" for category in paper.categories)}
 
 
 @dataclass(frozen=True, slots=True)

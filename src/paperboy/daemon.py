@@ -20,6 +20,8 @@ from types import FrameType
 
 import schedule
 
+from paperboy.errors import PaperboyError
+
 logger = logging.getLogger(__name__)
 
 TICK_SECONDS = 30
@@ -45,6 +47,9 @@ class Daemon:
         scheduler.every(self.tick_seconds).seconds.do(self._tick)
         self._tick()
         while not self.stopping.is_set():
+            if (scheduler.idle_seconds or 0.0) > self.tick_seconds:  # local time went back, as in autumn
+                scheduler.clear()
+                scheduler.every(self.tick_seconds).seconds.do(self._tick)
             scheduler.run_pending()
             self.stopping.wait(max(0.0, min(scheduler.idle_seconds or 0.0, self.tick_seconds)))
         self._end_child()
@@ -58,6 +63,8 @@ class Daemon:
         """An exception here would make `schedule` run the job again at every look, so none gets out."""
         try:
             self._look(self.clock())
+        except PaperboyError as error:
+            logger.error("%s", error)
         except Exception:
             logger.exception("the daemon goes on; this is a bug in Paperboy")
 

@@ -13,14 +13,16 @@ A delivery that a crash left in `sending` waits like a pending one, and goes out
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from traceback import format_tb
 from typing import Protocol
 
-from paperboy.errors import MailServerError
+from paperboy import draft
+from paperboy.errors import MailServerError, StoreError
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt
 
 logger = logging.getLogger(__name__)
@@ -68,12 +70,6 @@ class Digests(Protocol):
     def composed_by_id(self, digest_id: int) -> Composed: ...
 
 
-class Progress(Protocol):
-    """Shows long work. The stage's callable takes (done, total) as the work goes on."""
-
-    def stage(self, what: str) -> AbstractContextManager[Callable[[int, int], None]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Parts:
     """Everything that sending works with."""
@@ -82,7 +78,7 @@ class Parts:
     ledger: Ledger
     digests: Digests
     address: Callable[[Composed, Delivery], Envelope]  # puts the subscriber's own headers before the frozen bytes
-    progress: Progress
+    progress: draft.Progress
     clock: Callable[[], datetime]
 
 
@@ -95,21 +91,21 @@ class Report:
 
 
 def deliver(parts: Parts, audience: Mapping[str, frozenset[str]], *, stopped: Callable[[], bool]) -> Report:
-    """Sends what waits. `audience` is who is on which list now; `stopped` ends the round between two messages."""
+    """Sends what waits. `audience` has the addresses, casefolded, that are on each list now; `stopped` ends the round
+    between two messages.
+    """
     waiting = parts.ledger.waiting(parts.clock())
     states: Counter[DeliveryState] = Counter()
     if not waiting:
         return Report(states)
-    composed: dict[int, Composed] = {}
+    composed: dict[int, Composed] = {}  # of one digest at a time
     problem = ""
     try:
         with parts.progress.stage("Sending") as progress:
             for done, delivery in enumerate(waiting, start=1):
                 if stopped():
                     break
-                if delivery.digest_id not in composed:  # one digest's bytes in memory at a time
-                    composed = {delivery.digest_id: parts.digests.composed_by_id(delivery.digest_id)}
-                if state := _one(parts, delivery, composed[delivery.digest_id], audience):
+                if state := _one(parts, delivery, composed, audience):
                     states[state] += 1
                 progress(done, len(waiting))
     except MailServerError as error:
@@ -122,23 +118,31 @@ def deliver(parts: Parts, audience: Mapping[str, frozenset[str]], *, stopped: Ca
 
 
 def _one(
-    parts: Parts, delivery: Delivery, composed: Composed, audience: Mapping[str, frozenset[str]]
+    parts: Parts, delivery: Delivery, composed: dict[int, Composed], audience: Mapping[str, frozenset[str]]
 ) -> DeliveryState | None:
     """One delivery through reserve, send and settle. None: somebody else has moved it meanwhile."""
     address = delivery.addressed.subscriber.address
-    if address not in audience.get(delivery.list_name, frozenset()):
+    if address.casefold() not in audience.get(delivery.list_name, frozenset()):
         gone = parts.ledger.suppress(delivery, "no longer on the list", parts.clock())
         return DeliveryState.SUPPRESSED if gone else None
     if not parts.ledger.reserve(delivery, parts.clock()):
         return None
     try:
-        receipt = parts.transport.send(parts.address(composed, delivery))
+        if delivery.digest_id not in composed:
+            composed.clear()
+            composed[delivery.digest_id] = parts.digests.composed_by_id(delivery.digest_id)
+        receipt = parts.transport.send(parts.address(composed[delivery.digest_id], delivery))
     except MailServerError as error:
         parts.ledger.settle(delivery, DeliveryState.PENDING, str(error), parts.clock())
         raise
-    except Exception as error:
-        logger.exception("%s to %s: this is a bug in Paperboy", delivery.list_name, masked(address))
-        receipt = Receipt(DeliveryState.FAILED, f"this is a bug in Paperboy: {type(error).__name__}")
+    except StoreError:
+        raise
+    except Exception as error:  # noqa: BLE001  # logged with its traceback, less the message: it may hold the address
+        trace = "".join(format_tb(error.__traceback__))
+        logger.error(
+            "%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, masked(address), type(error).__name__, trace
+        )
+        receipt = Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {type(error).__name__}; see the log")
     state, wait = what_follows(delivery, receipt)
     now = parts.clock()
     parts.ledger.settle(
@@ -151,7 +155,8 @@ def _one(
         uncertain=receipt.state is DeliveryState.AMBIGUOUS,
     )
     if state is not DeliveryState.SENT:
-        logger.warning("%s to %s: %s (%s)", delivery.list_name, masked(address), state, receipt.reply)
+        said = re.sub(re.escape(address), masked(address), receipt.reply, flags=re.IGNORECASE)
+        logger.warning("%s to %s: %s (%s)", delivery.list_name, masked(address), state, said)
     return state
 
 

@@ -10,6 +10,7 @@ Marks nothing: scores are kept, because they were paid for, and all else is for 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from paperboy import announcements, curate
-from paperboy.due import local_date
+from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import ScoringError
 from paperboy.models import Digest, MailingList, Model, Outcome, Paper, Score, Scored, Spending
 
@@ -63,13 +64,13 @@ class Scores(Protocol):
 
     def spending(self, list_name: str) -> Spending: ...
 
-    def spent_since(self, since: datetime) -> Spending: ...
+    def dollars_since(self, since: datetime) -> float: ...
 
 
 class Days(Protocol):
     """What each list has begun with."""
 
-    def started(self, list_name: str) -> frozenset[str]: ...
+    def started(self, list_name: str, absence: timedelta) -> frozenset[str]: ...
 
 
 class Progress(Protocol):
@@ -97,7 +98,6 @@ class Draft:
 
     digest: Digest
     curation: curate.Curation
-    before_start: tuple[Paper, ...] = ()
     problem: str = ""  # why some papers have no score
 
     @property
@@ -110,16 +110,26 @@ class Draft:
             return None
         return Outcome.DIGEST if counts.relevant else Outcome.NOTE
 
+    def stays_due(self, missing: str) -> bool:
+        """Whether there is nothing to say yet: nothing could be scored, or `missing` tells what arXiv has not given."""
+        return self.outcome is None or (self.outcome is Outcome.QUIET and bool(missing))
+
+
+def candidates(parts: Parts, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], list[Paper]]:
+    """The papers that the list has not seen: those to consider, and those from before its start."""
+    unseen = parts.papers.unseen(mailing_list)
+    start = announcements.start_of_newest((paper.published for paper in unseen), now)
+    started = parts.days.started(mailing_list.name, LONGEST_WINDOW)
+    too_old = curate.before_start(mailing_list, unseen, started, start)
+    old_ids = {paper.arxiv_id for paper in too_old}
+    return [paper for paper in unseen if paper.arxiv_id not in old_ids], list(too_old)
+
 
 def draft(parts: Parts, mailing_list: MailingList, now: datetime) -> Draft:
     """What the list's digest would be now. Scores are kept, nothing else is."""
-    unseen = parts.papers.unseen(mailing_list)
-    start = announcements.start_of_newest((paper.published for paper in unseen), now)
-    too_old = curate.before_start(mailing_list, unseen, parts.days.started(mailing_list.name), start)
-    old_ids = {paper.arxiv_id for paper in too_old}
-    candidates = [paper for paper in unseen if paper.arxiv_id not in old_ids]
-    scores, problem = _scores(parts, mailing_list, candidates, now)
-    curation = curate.curate(mailing_list, candidates, scores)
+    papers, _ = candidates(parts, mailing_list, now)
+    scores, problem = _scores(parts, mailing_list, papers, now)
+    curation = curate.curate(mailing_list, papers, scores)
     digest = Digest(
         mailing_list=mailing_list,
         date=local_date(mailing_list, now),
@@ -130,7 +140,7 @@ def draft(parts: Parts, mailing_list: MailingList, now: datetime) -> Draft:
         over_cap=curation.over_cap,
         carried_over=curation.carried_over,
     )
-    return Draft(digest, curation, too_old, problem)
+    return Draft(digest, curation, problem)
 
 
 def _scores(
@@ -161,13 +171,13 @@ def _scores(
     except ScoringError as error:
         logger.error("%s: %s", name, error)
         problem = str(error)
-    for arxiv_id, reason in reasons.items():
-        logger.warning("%s: %s could not be scored and comes back next morning: %s", name, arxiv_id, reason)
+    for reason, number in Counter(reasons.values()).items():
+        logger.warning("%s: could not be scored and come back next morning: %d papers (%s)", name, number, reason)
     return scores, problem or next(iter(reasons.values()), "")
 
 
 def _budget_left(parts: Parts, now: datetime) -> float | None:
     if parts.budget is None:
         return None
-    spent = parts.scores.spent_since(now.replace(hour=0, minute=0, second=0, microsecond=0)).cost
-    return max(0.0, parts.budget - spent.total) if spent else 0.0
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    return max(0.0, parts.budget - parts.scores.dollars_since(day))

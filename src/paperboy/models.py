@@ -270,7 +270,6 @@ class Day:
     model: str = ""
     counts: Counts = Counts()
     became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id: what the list has now seen
-    started: tuple[str, ...] = ()  # the categories that the list has from now on had
     composed: Composed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()
 

@@ -16,17 +16,17 @@ Protocols below. Sending is `delivery.py`'s.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from paperboy import announcements, draft
-from paperboy.due import begins, local_date, window
+from paperboy.curate import ways_in
+from paperboy.due import LONGEST_WINDOW, begins, local_date, window
 from paperboy.errors import FeedError, PaperboyError, StoreWriteError
 from paperboy.models import (
     Addressed,
-    Became,
     Composed,
     Counts,
     Day,
@@ -51,6 +51,10 @@ class Feed(Protocol):
         until: datetime,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Paper]: ...
+
+    def has_news(self, since: datetime, until: datetime) -> bool:
+        """Whether it knows of any paper of that window, whatever its category. False also where it cannot tell."""
+        ...
 
 
 class Composer(Protocol):
@@ -77,6 +81,8 @@ class Days(draft.Days, Protocol):
     """What each list's days came to."""
 
     def outcome(self, list_name: str, day: date) -> Outcome | None: ...
+
+    def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None: ...
 
     def freeze(self, day: Day, at: datetime) -> None: ...
 
@@ -145,6 +151,11 @@ def look(parts: Parts, lists: Sequence[MailingList], now: datetime) -> str:
     except FeedError as error:
         logger.error("%s", error)
         return str(error)
+    except StoreWriteError:
+        raise  # without a disk there is no morning
+    except Exception as error:
+        logger.exception("this is a bug in Paperboy; what is stored already goes on")
+        return f"fetching met a bug in Paperboy: {error!r}; see the log"
     if state is not announcements.State.LATE:
         return ""
     logger.warning("%s", late_sentence(now))
@@ -159,6 +170,8 @@ def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> announce
         papers = parts.feed.fetch(categories, since, now, progress)
     new = parts.papers.add(papers, categories, now)
     state = announcements.state(now, parts.papers.newest(categories))
+    if state is announcements.State.LATE and parts.feed.has_news(announcements.newest_batch(now).submitted_from, now):
+        state = announcements.state(now, now)  # the batch is there; these small categories have no part in it
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     return state
 
@@ -184,18 +197,32 @@ def _morning_of(
 ) -> ListReport:
     """`missing` says what arXiv has not given yet; empty: it has given all."""
     name, day = mailing_list.name, local_date(mailing_list, now)
+    _begin(parts, mailing_list, now)
     if patience is not None and day.weekday() not in mailing_list.weekdays:
         return _freeze(parts, Day(name, day, Outcome.SKIPPED), now)
     waits = patience is None or now < begins(mailing_list, day) + patience
     if missing and waits and patience is not None:
         return ListReport(name, None, problem=missing)
     made = draft.draft(parts, mailing_list, now)
-    nothing = made.outcome is None or (made.outcome is Outcome.QUIET and missing)
-    if nothing and waits:
-        return ListReport(name, None, made.digest.counts, made.digest.spending, made.problem or missing)
-    if nothing:
-        return _freeze(parts, Day(name, day, Outcome.GAVE_UP, reason=made.problem or missing), now)
-    return _freeze(parts, _day(parts, made, now), now, made.digest.spending)
+    counts, spending = made.digest.counts, made.digest.spending
+    if made.stays_due(missing):
+        reason = made.problem or missing
+        if waits:
+            return ListReport(name, None, counts, spending, reason)
+        return _freeze(parts, Day(name, day, Outcome.GAVE_UP, reason, made.digest.model.name, counts), now, spending)
+    if made.outcome is Outcome.QUIET and patience is None and now < begins(mailing_list, day):
+        return ListReport(name, Outcome.QUIET)  # asked by hand, before today's batch may be there: the day stays open
+    return _freeze(parts, _day(parts, made, now), now, spending)
+
+
+def _begin(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
+    """Settles what is too old for a list, or a way into it, that is new. Not left to the first digest: if that has to
+    wait, today's papers are not too old tomorrow.
+    """
+    papers, too_old = draft.candidates(parts, mailing_list, now)
+    if papers or too_old or parts.days.started(mailing_list.name, LONGEST_WINDOW):
+        ids = (paper.arxiv_id for paper in too_old)
+        parts.days.begin(mailing_list.name, ways_in(mailing_list), ids, local_date(mailing_list, now), now)
 
 
 def _day(parts: Parts, made: draft.Draft, now: datetime) -> Day:
@@ -207,7 +234,6 @@ def _day(parts: Parts, made: draft.Draft, now: datetime) -> Day:
         composed = parts.composer.digest(digest, now)
     elif outcome is Outcome.NOTE and mailing_list.send_empty:
         composed = parts.composer.note(digest, now)
-    too_old = dict.fromkeys((paper.arxiv_id for paper in made.before_start), Became.BEFORE_START)
     return Day(
         list_name=mailing_list.name,
         date=digest.date,
@@ -215,8 +241,7 @@ def _day(parts: Parts, made: draft.Draft, now: datetime) -> Day:
         reason=made.problem,
         model=digest.model.name,
         counts=digest.counts,
-        became=made.curation.became() | too_old,
-        started=mailing_list.categories,
+        became=made.curation.became(),
         composed=composed,
         addressed=tuple(
             parts.composer.addressed(mailing_list.name, digest.date, subscriber)

@@ -139,8 +139,8 @@ def _respond(papers: Sequence[Paper], query: dict[str, str]) -> Answer:
 
 _TERM = r"cat:[a-zA-Z.-]+"
 _SEARCH = re.compile(
-    rf"\(?(?P<categories>{_TERM}(?: OR {_TERM})*)\)?"
-    r"(?: AND submittedDate:\[(?P<since>\d{12}) TO (?P<until>\d{12})\])?"
+    rf"(?:\(?(?P<categories>{_TERM}(?: OR {_TERM})*)\)?)?"
+    r"(?:(?: AND )?submittedDate:\[(?P<since>\d{12}) TO (?P<until>\d{12})\])?"
 )
 
 
@@ -156,8 +156,8 @@ def _found(papers: Iterable[Paper], query: dict[str, str]) -> list[Paper]:
     match = _SEARCH.fullmatch(search)
     if match is None:
         raise ValueError(f"malformed query: {search}")
-    wanted = set(re.findall(r"cat:(\S+?)(?=[\s)]|$)", match["categories"]))
-    found = [paper for paper in found if wanted & set(paper.categories)]
+    wanted = set(re.findall(r"cat:(\S+?)(?=[\s)]|$)", match["categories"] or ""))
+    found = [paper for paper in found if not wanted or wanted & set(paper.categories)]
     if match["since"] is None:
         return found
     since, until = (_minute(match[end]) for end in ("since", "until"))

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,6 @@ DAY = Day(
     model="luna",
     counts=Counts(considered=3, selected=1, below=1, carried_over=1),
     became={"2611.00001": Became.SELECTED, "2611.00002": Became.BELOW},
-    started=("cs.LG",),
     composed=COMPOSED,
     addressed=(
         Addressed(Subscriber("ada@example.org", "Ada"), "<1@example.org>", "token1"),
@@ -53,7 +52,6 @@ def test_a_frozen_day_is_all_there(store: Store) -> None:
     assert store.days.outcome("foundations", TODAY) is None
     store.days.freeze(DAY, NOW)
     assert store.days.outcome("foundations", TODAY) is Outcome.DIGEST
-    assert store.days.started("foundations") == {"cs.LG"}
     assert store.days.composed("foundations", TODAY) == COMPOSED
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
     waiting = store.deliveries.waiting(NOW)
@@ -68,7 +66,6 @@ def test_a_failure_in_the_middle_leaves_nothing(store: Store) -> None:
         store.days.freeze(twice, NOW)
     assert store.days.outcome("foundations", TODAY) is None
     assert store.days.composed("foundations", TODAY) is None
-    assert store.days.started("foundations") == frozenset()
     assert store.deliveries.waiting(NOW) == ()
 
 
@@ -96,8 +93,34 @@ def test_the_newest_days_come_with_counts_and_deliveries(store: Store) -> None:
     assert newest.date == date(2026, 11, 20)
     assert newest.counts == DAY.counts
     assert newest.model == "luna"
-    assert newest.deliveries == {DeliveryState.PENDING: 2}
+    assert newest.deliveries == {DeliveryState.PENDING: 3}
     assert older.deliveries == {DeliveryState.SENT: 1, DeliveryState.PENDING: 1}
+
+
+def test_a_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
+    month = timedelta(days=30)
+    assert store.days.started("foundations", month) == frozenset()
+    store.days.begin("foundations", {"cs.LG", "stat.ML"}, ["2611.00001"], TODAY, NOW)
+    assert store.days.started("foundations", month) == {"cs.LG", "stat.ML"}
+    store.days.begin("foundations", {"cs.LG"}, ["2611.00001"], TODAY, NOW)
+    assert store.days.started("foundations", month) == {"cs.LG"}
+    store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
+    assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00002"]
+
+
+def test_a_list_that_others_outlived_begins_anew(store: Store) -> None:
+    store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
+    store.days.freeze(Day("galaxies", date(2026, 12, 19), Outcome.QUIET), NOW + timedelta(days=29))
+    assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
+    store.days.freeze(Day("galaxies", date(2026, 12, 21), Outcome.QUIET), NOW + timedelta(days=31))
+    assert store.days.started("foundations", timedelta(days=30)) == frozenset()
+
+
+def test_mail_of_earlier_digests_that_waits_is_in_the_newest_days_deliveries(store: Store) -> None:
+    store.days.freeze(replace(DAY, date=date(2026, 11, 19), became={}), NOW)
+    store.days.freeze(Day("foundations", TODAY, Outcome.QUIET), NOW)
+    newest, older = store.days.newest(["foundations"], most=2)
+    assert newest.deliveries == older.deliveries == {DeliveryState.PENDING: 2}
 
 
 def test_an_unknown_digest_is_a_bug(store: Store) -> None:

@@ -64,6 +64,13 @@ def test_what_was_spent_since_an_instant_counts_all_lists(store: Store) -> None:
     assert store.scores.spent_since(NOW).usage.calls == 2
 
 
+def test_the_budget_counts_what_has_a_price(store: Store) -> None:
+    store.scores.keep("foundations", "abc", "luna", {}, SPENT, NOW)
+    store.scores.keep("foundations", "abc", "mine", {}, Spending(Usage(1, 10), None), NOW)
+    assert store.scores.dollars_since(NOW) == pytest.approx(0.012)
+    assert store.scores.dollars_since(NOW + timedelta(seconds=1)) == 0
+
+
 def test_a_scorer_that_uses_nothing_leaves_no_spending(store: Store) -> None:
     store.scores.keep("foundations", "abc", "embedded", {"2611.00001": Score(9, None)}, Spending(), NOW)
     assert store.scores.spending("foundations") == Spending()

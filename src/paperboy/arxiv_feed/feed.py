@@ -91,6 +91,17 @@ class ArxivFeed:
             papers = self._window(categories, start, end, _Tally(progress))
         return sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
 
+    def has_news(self, since: datetime, until: datetime) -> bool:
+        """Whether arXiv has a paper of any category submitted between two aware instants, by one small request without
+        a second try. False also where it does not say.
+        """
+        try:
+            with self._session:
+                page = self._ask(_query((), since, until), 0, page_size=1)
+        except FaultError:
+            return False
+        return any(paper.published >= since for paper in page.papers)
+
     def probe(self, category: str = "cs.LG") -> int:
         """How many papers arXiv has in that category, by one small request and without a second try. Raises
         `FeedError`.
@@ -240,5 +251,6 @@ class _TooManyError(Exception):
 
 def _query(categories: Sequence[str], since: datetime, until: datetime) -> str:
     """Minutes in GMT, exactly in this form: arXiv refuses any other."""
+    window = f"submittedDate:[{since:%Y%m%d%H%M} TO {until:%Y%m%d%H%M}]"
     union = " OR ".join(f"cat:{category}" for category in categories)
-    return f"({union}) AND submittedDate:[{since:%Y%m%d%H%M} TO {until:%Y%m%d%H%M}]"
+    return f"({union}) AND {window}" if union else window

@@ -73,6 +73,10 @@ class SampleFeed:
             progress(len(papers), len(papers))
         return papers
 
+    def has_news(self, since: datetime, until: datetime) -> bool:
+        """Always: it is the newest batch."""
+        return since < until
+
 
 def _home(folder: Path) -> Home:
     settings = replace(Settings(), paperboy_database=folder / "data" / "paperboy.db", paperboy_outbox=folder / "outbox")

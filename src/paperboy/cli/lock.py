@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from paperboy.errors import HomeBusyError, StoreError
@@ -37,8 +37,9 @@ def held(database: Path, environ: Mapping[str, str]) -> Iterator[int]:
             raise HomeBusyError(
                 f"another Paperboy (process {holder}) holds this home; wait for it, or stop it. Lock: {path}"
             ) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # the number is for people, and a full disk holds none
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield descriptor
     finally:
         os.close(descriptor)

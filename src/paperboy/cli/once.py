@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from datetime import timedelta
 from types import FrameType
 
@@ -16,6 +15,7 @@ from paperboy.cli import logs, parts, words
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import Bars
+from paperboy.errors import PaperboyError
 from paperboy.models import MailingList
 
 
@@ -52,43 +52,49 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
 
 
 def audience(lists: tuple[MailingList, ...]) -> dict[str, frozenset[str]]:
-    """The addresses on each list, as the file has them now."""
-    return {entry.name: frozenset(who.address for who in entry.subscribers) for entry in lists}
+    """The addresses on each list, casefolded, as the file has them now."""
+    return {entry.name: frozenset(who.address.casefold() for who in entry.subscribers) for entry in lists}
 
 
 class Stop:
-    """SIGTERM ends the work at once before sending begins, and between two messages from then on."""
+    """SIGTERM and Ctrl-C end the work at once before sending begins, and between two messages from then on."""
 
     def __init__(self) -> None:
         self.asked = False
         self.gently = False
 
     def __enter__(self) -> Stop:
-        self._before = signal.signal(signal.SIGTERM, self._handle)
+        self._before = {number: signal.signal(number, self._handle) for number in (signal.SIGTERM, signal.SIGINT)}
         return self
 
     def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGTERM, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
-    def _handle(self, _signum: int, _frame: FrameType | None) -> None:
+    def _handle(self, signum: int, _frame: FrameType | None) -> None:
         self.asked = True
-        if not self.gently:
-            click.echo("Stopped before sending began; nothing is lost.", err=True)
-            sys.stderr.flush()
-            os._exit(1)  # every commit stands by itself, and an ordinary exit would wait for the LLM's answers
+        if not self.gently:  # every commit stands by itself, and an ordinary exit would wait for the LLM's answers
+            os.write(2, b"Stopped before sending began; nothing is lost.\n")
+            os._exit(130 if signum == signal.SIGINT else 1)
 
 
 def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:
     now = work.clock()
-    missing = morning.look(work, home.lists, now)
+    lists = [entry for entry in home.lists if entry.subscribers]
+    missing = morning.look(work, lists, now)
     code = 0
-    for mailing_list in home.lists:
+    for mailing_list in lists:
         if mailing_list.name not in chosen:
             continue
         if work.days.outcome(mailing_list.name, due.local_date(mailing_list, now)):
             click.echo(f"{mailing_list.name}: done earlier today")
             continue
-        made = draft.draft(work, mailing_list, now)
+        try:
+            made = draft.draft(work, mailing_list, now)
+        except PaperboyError as error:
+            click.echo(f"{mailing_list.name}: would stay due. {error}")
+            code = 1
+            continue
         click.echo(words.dry_run(mailing_list, made, missing))
-        code = max(code, int(made.outcome is None))
+        code = max(code, int(made.stays_due(missing)))
     return code

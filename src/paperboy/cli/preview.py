@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import webbrowser
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -84,6 +85,9 @@ def _now(home: Home, work: parts.Work, mailing_list: MailingList, now: datetime)
     if made.outcome is Outcome.QUIET:
         click.echo(missing or f"{mailing_list.name}: arXiv has nothing that this list has not seen; no mail")
         return None
+    if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
+        click.echo(f"{mailing_list.name}: none passed, and send_empty is false; no mail")
+        return None
     click.echo(f"{mailing_list.name}: {made.outcome}, {words.papers(made.digest.counts)}", err=True)
     composer = work.morning.composer
     return (composer.digest if made.outcome is Outcome.DIGEST else composer.note)(made.digest, now)
@@ -99,14 +103,17 @@ def _look(lists: Sequence[MailingList], work: parts.Work, now: datetime) -> str:
 
 def _delivery(work: parts.Work, mailing_list: MailingList, reader: Subscriber, now: datetime) -> Delivery:
     """A delivery outside the ledger. Its Message-ID must not be that of the real one, or a server drops the second."""
-    own = work.composer.addressed(f"{mailing_list.name}-preview-{now:%H%M%S}", now.date(), reader)
+    own = work.composer.addressed(mailing_list.name, now.date(), reader)
+    other = work.composer.addressed(f"{mailing_list.name}-preview-{now:%H%M%S}", now.date(), reader)
+    own = replace(own, message_id=other.message_id)
     return Delivery(0, 0, mailing_list.name, own, DeliveryState.PENDING)
 
 
 def _send(work: parts.Work, composed: Composed, mailing_list: MailingList, reader: Subscriber, now: datetime) -> int:
     transport = work.delivery.transport
     try:
-        receipt = transport.send(work.composer.envelope(composed, _delivery(work, mailing_list, reader, now)))
+        envelope = work.composer.envelope(composed, _delivery(work, mailing_list, reader, now))
+        receipt = transport.send(replace(envelope, list_name=f"{mailing_list.name}-preview"))
     finally:
         transport.close()
     click.echo(f"{reader.address}: {receipt.state}, {receipt.reply}")

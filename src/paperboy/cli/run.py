@@ -8,16 +8,18 @@ import signal
 import subprocess
 import sys
 from datetime import datetime
+from pathlib import Path
 
 import click
 from rich.console import Console
 
 from paperboy import due
 from paperboy.cli import lock, logs
-from paperboy.cli.home import Home
+from paperboy.cli.home import LISTS_FILE, Home
 from paperboy.cli.main import Surroundings
 from paperboy.daemon import Daemon
 from paperboy.errors import ConfigError
+from paperboy.models import Problem
 from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
@@ -29,7 +31,7 @@ def command(around: Surroundings) -> int:
     """The daemon: this morning's work, every morning, until SIGTERM.
 
     Each list's work starts at its own hour. A morning that was missed is made up for at once. An edit of
-    subscribers.yaml is picked up without a restart; while a broken one stands, the last good one decides who is due.
+    subscribers.yaml is picked up without a restart; while a broken one stands, no morning begins.
     """
     home = Home.load(around.home, around.environ)
     logs.set_up(home.settings.log_level, around.environ, Console(stderr=True))
@@ -52,27 +54,42 @@ class Watch:
 
     def __init__(self, around: Surroundings, home: Home, store: Store) -> None:
         self._around, self._home, self._store = around, home, store
+        self._files: object = None
         self._complaint = ""
 
     def has_work(self, now: datetime) -> bool:
-        """Whether a morning should begin now."""
+        """Whether a morning should begin now. Never while a file is broken: the morning could not read it either."""
         self._reload()
+        if self._complaint:
+            return False
         next_try = self._store.deliveries.next_try()
         return bool(due.due(self._home.lists, self._store.days.outcome, now)) or (
             next_try is not None and next_try <= now
         )
 
     def _reload(self) -> None:
+        files = _stamps(self._around.home)
+        if files == self._files:
+            return
+        self._files = files
         try:
-            self._home = Home.load(self._around.home, self._around.environ)
+            home = Home.load(self._around.home, self._around.environ)
+            if home.settings.paperboy_database != self._home.settings.paperboy_database:
+                raise ConfigError([Problem(".env", "PAPERBOY_DATABASE has changed; restart Paperboy to use it")])
         except ConfigError as error:
-            if str(error) != self._complaint:
-                logger.error("%s\nthe last good version stays in force", error)
+            logger.error("%s\nno morning begins until that is mended", error)
             self._complaint = str(error)
             return
         if self._complaint:
             logger.info("the home's files are in order again")
-        self._complaint = ""
+        self._home, self._complaint = home, ""
+
+
+def _stamps(home: Path) -> list[tuple[str, int, int]]:
+    """When each of the files that decide about lists and settings was last written, and its size."""
+    files = [home / ".env", home / LISTS_FILE, *sorted((home / "prompts").rglob("*.md"))]
+    found = [(str(file), file.stat()) for file in files if file.is_file()]
+    return [(name, stat.st_mtime_ns, stat.st_size) for name, stat in found]
 
 
 def _child(around: Surroundings, descriptor: int) -> subprocess.Popen[bytes]:

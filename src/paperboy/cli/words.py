@@ -66,10 +66,12 @@ def unfinished(number: int, sent: delivery.Report) -> str:
 def dry_run(mailing_list: MailingList, made: draft.Draft, missing: str) -> str:
     """What a list would get now."""
     head = f"{mailing_list.name}: "
-    if made.outcome is None or (made.outcome is Outcome.QUIET and missing):
+    if made.stays_due(missing):
         return f"{head}would stay due. {made.problem or missing}"
     if made.outcome is Outcome.QUIET:
         return f"{head}quiet, no mail"
+    if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
+        return f"{head}{papers(made.digest.counts)}; none passed, and send_empty is false, so no mail"
     to = _counted(len(mailing_list.subscribers), "subscriber", "subscribers")
     lines = [f"{head}{made.outcome}, {papers(made.digest.counts)}, to {to}"]
     lines += [f"  {entry.rank}. {entry.paper.arxiv_id}  {to_text(entry.paper.title)}" for entry in made.digest.entries]

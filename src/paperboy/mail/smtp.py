@@ -89,9 +89,14 @@ class SmtpTransport:
             if refused.code in _LOGIN_WANTED:  # some servers ask for a login only at RCPT
                 raise self._refuses_us(refused, sender) from refused
             return receipt
+        except MailServerError:
+            raise  # says what to do, and has put the connection in order
         except OSError as error:
             self._drop()
             return Receipt(DeliveryState.PENDING, f"connection lost before the message was handed over: {_said(error)}")
+        except BaseException:
+            self._drop()  # or the next message would meet a transaction that is half done
+            raise
 
     def close(self) -> None:
         """Takes leave of the server. What it took stays sent, whatever it says now."""

@@ -30,11 +30,13 @@ class Store:
 
     def secret(self) -> bytes:
         """32 random bytes that this database keeps: the key of Message-IDs and unsubscribe tokens."""
-        with self._database.transaction():
-            self._database.execute(
-                "insert into secrets values ('mail', ?) on conflict do nothing", [secrets.token_bytes(32)]
-            )
-        value: bytes = self._database.rows("select value from secrets where name = 'mail'")[0]["value"]
+        find = "select value from secrets where name = 'mail'"
+        if not self._database.rows(find):
+            with self._database.transaction():
+                self._database.execute(
+                    "insert into secrets values ('mail', ?) on conflict do nothing", [secrets.token_bytes(32)]
+                )
+        value: bytes = self._database.rows(find)[0]["value"]
         return value
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -49,10 +50,12 @@ class Database:
     def _prepare(self) -> None:
         self._refuse_strangers()
         self._check_pages()
-        self._connection.execute("pragma journal_mode = wal")
         self._connection.execute("pragma foreign_keys = on")
         if migrations.pending(self.utils):
-            migrations.apply(self.utils)
+            self._connection.execute("begin exclusive")  # waits for another who does the same
+            migrations.apply(self.utils)  # in savepoints; skips what the other one did
+            self._connection.execute("commit")
+        self._write_ahead()
 
     def _refuse_strangers(self) -> None:
         applied = [step.name for step in migrations.applied(self.utils)]
@@ -66,6 +69,19 @@ class Database:
                 f"{self.path}: this database was made by a newer Paperboy (it has {newer[-1]!r}); upgrade Paperboy, "
                 "or name another file with PAPERBOY_DATABASE"
             )
+
+    def _write_ahead(self) -> None:
+        """Persistent once it is set. SQLite does not wait for others here, so this does."""
+        for _ in range(_BUSY_SECONDS * 20):
+            try:
+                self._connection.execute("pragma journal_mode = wal")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                time.sleep(0.05)
+            else:
+                return
+        raise sqlite3.OperationalError("database is locked")
 
     def _check_pages(self) -> None:
         """A truncated file opens, and fails only where a page is missing: better said before the morning."""

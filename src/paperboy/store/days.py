@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Iterable
-from datetime import date, datetime
+from collections.abc import Collection, Iterable
+from datetime import date, datetime, timedelta
 from typing import Any
 
-from paperboy.models import Composed, Counts, Day, DaySummary, DeliveryState, Outcome
-from paperboy.store.database import Database, iso
+from paperboy.models import Became, Composed, Counts, Day, DaySummary, DeliveryState, Outcome
+from paperboy.store.database import Database, instant, iso
 from paperboy.store.scores import Scores
 
 _COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected", "over_cap", "below")
@@ -26,10 +27,35 @@ class Days:
         rows = self._database.rows("select outcome from days where list = ? and date = ?", [list_name, day.isoformat()])
         return Outcome(rows[0]["outcome"]) if rows else None
 
-    def started(self, list_name: str) -> frozenset[str]:
-        """The categories that the list has had on a frozen day."""
-        rows = self._database.rows("select category from started where list = ?", [list_name])
-        return frozenset(row["category"] for row in rows)
+    def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
+        """The ways by which papers come to the list since it began. Empty where it is new, and where other lists have
+        had days for that long that it has not: then it begins anew.
+        """
+        newest = self._database.rows("select max(at) as at from days")[0]["at"]
+        since = iso(instant(newest) - absence) if newest else ""
+        awake = self._database.rows(
+            "select 1 from days where list = :list and at >= :since "
+            "union all select 1 from started where list = :list and at >= :since limit 1",
+            {"list": list_name, "since": since},
+        )
+        ways = self._database.rows("select way from started where list = ?", [list_name]) if awake else []
+        return frozenset(row["way"] for row in ways)
+
+    def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
+        """From now on papers come to the list by these ways and no others; it has seen what is too old for that."""
+        stamp = iso(at)
+        with self._database.transaction():
+            self._database.execute(
+                "delete from started where list = ? and way not in (select value from json_each(?))",
+                [list_name, json.dumps(sorted(ways))],
+            )
+            for way in sorted(ways):
+                self._database.execute("insert or replace into started values (?, ?, ?)", [list_name, way, stamp])
+            for arxiv_id in too_old:
+                self._database.execute(
+                    "insert into seen values (?, ?, ?, ?) on conflict do nothing",
+                    [list_name, arxiv_id, Became.BEFORE_START.value, day.isoformat()],
+                )
 
     def freeze(self, day: Day, at: datetime) -> None:
         """Everything a morning decides for a list, in one durable transaction: all of it stands, or nothing.
@@ -47,10 +73,6 @@ class Days:
                     for arxiv_id, became in day.became.items()
                 ],
             )
-            for category in day.started:
-                self._database.execute(
-                    "insert into started values (?, ?, ?) on conflict do nothing", [day.list_name, category, stamp]
-                )
             self._database.execute(
                 "update spending set date = ? where list = ? and date is null", [local, day.list_name]
             )
@@ -103,16 +125,22 @@ class Days:
         return Composed(rows[0]["subject"], rows[0]["sender"], zlib.decompress(rows[0]["message"])) if rows else None
 
     def newest(self, list_names: Iterable[str], most: int = 1) -> tuple[DaySummary, ...]:
-        """Each list's last days, newest first within a list."""
+        """Each list's last days, newest first within a list. The newest one has the deliveries of earlier digests that
+        still wait beside its own.
+        """
         return tuple(
-            self._summary(row)
+            self._summary(row, and_waiting=not number)
             for name in list_names
-            for row in self._database.rows("select * from days where list = ? order by date desc limit ?", [name, most])
+            for number, row in enumerate(
+                self._database.rows("select * from days where list = ? order by date desc limit ?", [name, most])
+            )
         )
 
-    def _summary(self, row: dict[str, Any]) -> DaySummary:
+    def _summary(self, row: dict[str, Any], *, and_waiting: bool) -> DaySummary:
         deliveries = self._database.rows(
-            "select state, count(*) as n from deliveries where digest_id = ? group by state", [row["digest_id"]]
+            "select state, count(*) as n from deliveries join digests on digests.id = digest_id where digest_id = ? "
+            "or (? and list = ? and state in ('pending', 'sending', 'deferred')) group by state",
+            [row["digest_id"], and_waiting, row["list"]],
         )
         return DaySummary(
             list_name=row["list"],

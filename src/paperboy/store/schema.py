@@ -43,9 +43,9 @@ create table fetches (
 
 create table started (
     list text not null,
-    category text not null,
+    way text not null,          -- by which papers come to it: a primary category, or "cross-list" and a category
     at text not null,
-    primary key (list, category)
+    primary key (list, way)
 ) strict, without rowid;
 
 create table scores (

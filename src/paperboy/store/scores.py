@@ -58,6 +58,13 @@ class Scores:
         """What all lists have spent since an instant."""
         return self._sum("at >= ?", iso(since))
 
+    def dollars_since(self, since: datetime) -> float:
+        """What all lists have spent since an instant, as far as its price is known."""
+        row = self._database.rows(
+            "select coalesce(sum(prompt_usd + completion_usd), 0.0) as usd from spending where at >= ?", [iso(since)]
+        )[0]
+        return float(row["usd"])
+
     def _sum(self, condition: str, *values: str) -> Spending:
         row = self._database.rows(
             f"""select coalesce(sum(calls), 0) as calls,
