@@ -270,6 +270,15 @@ def test_a_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
     assert world.store.days.outcome("foundations", date(2026, 11, 23)) is None
 
 
+def test_why_a_list_is_due_is_kept_until_it_is_served(world: World) -> None:
+    world.feed.broken = "arXiv does not answer"
+    world.run(foundations())
+    assert world.store.days.troubles() == {"foundations": ("arXiv does not answer", FRIDAY)}
+    world.feed.broken, world.feed.papers = "", [new(1)]
+    world.run(foundations())
+    assert world.store.days.troubles() == {}
+
+
 def test_an_unreachable_arxiv_leaves_the_list_due_and_loses_nothing(world: World) -> None:
     world.feed.broken = "arXiv does not answer"
     report = world.run(foundations())
@@ -340,6 +349,9 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:
 
         def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
             self._days.begin(list_name, ways, too_old, day, at)
+
+        def trouble(self, list_name: str, reason: str, at: datetime) -> None:
+            self._days.trouble(list_name, reason, at)
 
         def freeze(self, day: Day, at: datetime) -> None:
             raise StoreWriteError("the disk is full")

@@ -172,7 +172,7 @@ def _scores(
         logger.error("%s: %s", name, error)
         problem = str(error)
     for reason, number in Counter(reasons.values()).items():
-        logger.warning("%s: could not be scored and come back next morning: %d papers (%s)", name, number, reason)
+        logger.warning("%s: %d papers have no score and come back: %s", name, number, reason)
     return scores, problem or next(iter(reasons.values()), "")
 
 

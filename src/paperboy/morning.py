@@ -84,6 +84,8 @@ class Days(draft.Days, Protocol):
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None: ...
 
+    def trouble(self, list_name: str, reason: str, at: datetime) -> None: ...
+
     def freeze(self, day: Day, at: datetime) -> None: ...
 
 
@@ -140,7 +142,12 @@ def run(
     if len(reports) == len(wanted):
         return Report(tuple(reports))
     problem = look(parts, [entry for entry in lists if entry.subscribers], now)
-    reports += [_one_list(parts, entry, problem, now, patience) for entry in wanted if outcomes[entry.name] is None]
+    for entry in wanted:
+        if outcomes[entry.name] is None:
+            report = _one_list(parts, entry, problem, now, patience)
+            if report.outcome is None:
+                parts.days.trouble(entry.name, report.problem, now)
+            reports.append(report)
     return Report(tuple(reports), (problem,) if problem else ())
 
 

@@ -76,8 +76,8 @@ def mailbox(text: str) -> Mailbox:
     if match is None:
         return Mailbox(_address(text))
     name = unquote(match["name"]).strip()
-    if "<" in name or ">" in name:
-        raise ValueError(f"{text!r} has more than one address; write each on a line of its own")
+    if "<" in name or ">" in name or "@" in name:  # two entries run together where a dash is indented differently
+        raise ValueError(f"{text!r} has more than one address; write each on a line of its own, dashes in one column")
     return Mailbox(_address(match["address"].strip()), name)
 
 

@@ -123,7 +123,15 @@ def test_a_budget_that_cannot_be_kept(world: World) -> None:
     world.env(OPENAI_MODEL="home-grown-7b", LLM_BUDGET_USD=1)
     ran = world.run("check")
     assert ran.code == 78
-    assert "fault  scoring: .env: LLM_BUDGET_USD" in ran.out
+    assert "fault  scoring: settings: LLM_BUDGET_USD" in ran.out
+
+
+@pytest.mark.parametrize("place", ["subscribers.yaml", "subscribers.yaml/outbox"])
+def test_an_outbox_that_cannot_hold_mail(world: World, place: str) -> None:
+    world.env(smtp=False, PAPERBOY_OUTBOX=place)
+    ran = world.run("check", "--offline")
+    assert ran.code == 1
+    assert "PAPERBOY_OUTBOX" in ran.out
 
 
 def test_an_existing_database_is_opened(world: World) -> None:

@@ -65,3 +65,11 @@ def test_python_dash_m_is_the_same_program() -> None:
         env={"PYTHONPATH": str(SRC)},
     )
     assert ran.stdout == f"paperboy, version {__version__}\n"
+
+
+@pytest.mark.parametrize("name", ["once", "run", "check", "preview", "status"])
+def test_home_may_stand_after_the_command_too(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argument = ["foundations"] if name == "preview" else []
+    assert invoke([name, *argument, "--home", str(tmp_path / "nowhere")]) == 78
+    captured = capsys.readouterr()
+    assert str(tmp_path / "nowhere") in captured.out + captured.err

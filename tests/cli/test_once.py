@@ -288,7 +288,7 @@ class TestProcesses:
 
     def test_two_paperboys_on_one_home(self, today: World) -> None:
         """The second one says who is there; when the first has ended, the next may work."""
-        today.llm.latency = 3
+        today.llm.latency = 60  # until the server is told to go on
         first = self.start(today, "once")
         while not today.llm.requests:
             time.sleep(0.05)
@@ -296,8 +296,10 @@ class TestProcesses:
         second = self.start(today, "once")
         _, err = second.communicate(timeout=30)
         assert second.returncode == 75
-        assert f"another Paperboy (process {first.pid}) holds this home" in err
+        assert f"another Paperboy (process {first.pid}, paperboy once) holds this home: wait for it" in err
+        first.kill()
         first.communicate(timeout=30)
+        today.llm.latency = 0
         third = self.start(today, "once", "--list", "foundations")
         third.communicate(timeout=30)
         assert third.returncode == 0
@@ -315,6 +317,22 @@ class TestProcesses:
         whole.communicate(timeout=60)
         assert whole.returncode == 0
         assert len(today.mails()) == 2
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_while_sending_ends_after_the_message_in_hand(self, today: World, number: signal.Signals) -> None:
+        """It is neither lost nor sent again; the other waits."""
+        today.smtp.faults.append(Fault("dot", "250 taken", delay=2, keeps=True, times=1))
+        process = self.start(today, "once", "--list", "foundations")
+        while not today.smtp.connections:
+            time.sleep(0.05)
+            assert process.poll() is None, process.communicate()
+        time.sleep(0.5)  # until the server is thinking about the final dot
+        process.send_signal(number)
+        process.communicate(timeout=30)
+        assert process.returncode == 1
+        assert today.mails() == ["ada@example.org"]
+        today.run("once", "--list", "foundations")
+        assert today.mails() == ["ada@example.org", "grace@example.org"]
 
     def test_sigterm_before_sending_loses_nothing(self, today: World) -> None:
         today.llm.latency = 5

@@ -58,6 +58,31 @@ def test_a_test_mail_goes_to_one_address_alone_with_a_message_id_of_its_own(worl
         for sent in world.smtp.messages
     ]
     assert len(set(ids)) == 3
+    assert world.smtp.messages[0].content.count(b"\r\nSubject: [Test] ") == 1
+    assert b"[Test]" not in world.smtp.messages[1].content
+
+
+def test_a_test_mail_in_the_outbox_leaves_the_newest_digest_beside_it(world: World) -> None:
+    world.env(smtp=False)
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    before = (world.path / "outbox" / "foundations.eml").read_bytes()
+    assert world.run("preview", "foundations", "--to", "ada@example.org").code == 0
+    assert (world.path / "outbox" / "foundations.eml").read_bytes() == before
+
+
+def test_the_outbox_is_its_owners_alone_whoever_makes_it(world: World) -> None:
+    world.announce(1)
+    world.run("preview", "foundations")
+    for folder in (world.path / "outbox", world.path / "outbox" / "preview"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_unreachable_arxiv_is_an_error_and_no_result(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    ran = world.run("preview", "foundations")
+    assert (ran.code, ran.out) == (1, "")
+    assert "127.0.0.1" in ran.err
 
 
 def test_an_address_that_is_none_is_wrong_usage(world: World) -> None:
@@ -84,7 +109,8 @@ def test_nothing_new_is_said_and_no_file_made(world: World) -> None:
     world.run("once", "--list", "foundations")
     ran = world.run("preview", "galaxies")
     assert ran.code == 0
-    assert "no mail" in ran.out
+    assert "no mail" in ran.err
+    assert ran.out == ""
     assert not (world.path / "outbox" / "preview").exists()
 
 

@@ -6,12 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from paperboy.cli.home import Home
+from paperboy.cli.main import Surroundings
+from paperboy.cli.run import Watch
+from paperboy.store import Store
 from tests.cli.conftest import World
+from tests.servers.smtp import Fault
 
 SRC = Path(__file__).parents[2] / "src"
 SECONDS = 30
@@ -71,7 +76,7 @@ def test_while_it_runs_the_home_is_held_and_status_answers(daemon: "tuple[World,
     until(world.mails)
     ran = world.run("once")
     assert ran.code == 75
-    assert f"process {process.pid}" in ran.err
+    assert f"process {process.pid}, paperboy run) holds this home: stop that one first" in ran.err
     until(lambda: "1 sent" in world.run("status").out)
 
 
@@ -86,6 +91,41 @@ def test_a_restart_the_same_day_sends_nothing_again(daemon: "tuple[World, subpro
     again.communicate(timeout=SECONDS)
     assert again.returncode == 0
     assert world.mails() == ["ada@example.org"]
+
+
+def test_an_edit_is_picked_up_without_a_restart(world: World) -> None:
+    """A list that joins while the daemon runs gets its morning; a broken edit is told, and mended again."""
+    world.clock.now = datetime.now(UTC)
+    world.announce(1)
+    world.announce(2, categories=("astro-ph.GA",))
+    world.write("subscribers.yaml", LISTS)
+    home = Home.load(world.path, {})
+    with Store.open(home.settings.paperboy_database) as store:
+        watch = Watch(Surroundings(world.path, {}, world.clock), home, store)
+        assert watch.has_work(world.clock())
+        world.run("once")
+        assert not watch.has_work(world.clock())
+        joined = (
+            "  - {name: sky, categories: [astro-ph.GA], topics: x, send_at: '00:00', subscribers: [v@example.org]}\n"
+        )
+        world.write("subscribers.yaml", LISTS + joined + "    oops")
+        assert not watch.has_work(world.clock())
+        world.write("subscribers.yaml", LISTS + joined)
+        assert watch.has_work(world.clock())
+        world.env(PAPERBOY_DATABASE="elsewhere.db")
+        assert not watch.has_work(world.clock())
+
+
+def test_a_deferred_delivery_is_work_when_its_wait_is_over(world: World) -> None:
+    world.write("subscribers.yaml", LISTS)
+    world.smtp.faults.append(Fault("RCPT", "450 later", times=1))
+    world.announce(1)
+    world.run("once")
+    home = Home.load(world.path, {})
+    with Store.open(home.settings.paperboy_database) as store:
+        watch = Watch(Surroundings(world.path, {}, world.clock), home, store)
+        assert not watch.has_work(world.clock())
+        assert watch.has_work(world.clock() + timedelta(minutes=5))
 
 
 def test_sigterm_in_mid_morning_ends_the_child_too(daemon: "tuple[World, subprocess.Popen[str]]") -> None:

@@ -26,7 +26,7 @@ def test_before_the_first_morning(world: World) -> None:
         "month": {"cost": 0.0},
     }
     assert not (world.path / "data").exists()
-    assert "no morning yet" in world.run("status").out
+    assert "none yet" in world.run("status").out
 
 
 def test_after_a_morning(world: World) -> None:
@@ -53,7 +53,7 @@ def test_an_unknown_price_is_null_and_never_zero(world: World) -> None:
     told = json.loads(world.run("status", "--json").out)
     assert told["lists"][0]["cost"] is None
     assert told["month"]["cost"] is None
-    assert "price unknown" in world.run("status").out
+    assert "unknown" in world.run("status").out
 
 
 def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
@@ -65,6 +65,23 @@ def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
     assert table.index("Sat 21 Nov") < table.index("Fri 20 Nov")
     assert "quiet" in table
     assert "Fri 20 Nov" not in world.run("status", "--mornings", "1").out
+
+
+def test_the_table_fits_eighty_columns_and_is_easy_to_cut(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    lines = world.run("status").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(line == line.rstrip() for line in lines)
+    assert lines[1].split()[:6] == ["foundations", "Fri", "20", "Nov", "digest", "1"]
+
+
+def test_why_a_list_is_due_is_told(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    world.run("once")
+    table = world.run("status").out
+    assert "foundations: 127.0.0.1" in table
+    assert "last tried Fri 20 Nov 07:00 UTC" in table
 
 
 def test_a_list_that_is_due_says_so(world: World) -> None:

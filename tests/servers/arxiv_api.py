@@ -27,6 +27,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
+from paperboy import sample
 from paperboy.announcements import Batch, newest_batch
 from paperboy.models import Paper
 from tests.servers.arxiv_faults import BY_NAME, Answer, Fault, refused
@@ -250,16 +251,28 @@ def _dated(path: Path) -> list[Paper]:
 def main(arguments: Sequence[str]) -> int:
     """Serve until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m tests.servers.arxiv_api", description="An arXiv API on loopback.")
-    parser.add_argument("--port", type=int, default=8001)
-    parser.add_argument("--papers", type=Path, action="append", required=True, metavar="FILE.jsonl")
+    parser.add_argument("--port", type=int, default=8001, help="default: 8001")
+    parser.add_argument(
+        "--papers",
+        type=Path,
+        action="append",
+        metavar="FILE.jsonl",
+        help="papers, a line each; repeatable. Without: the demo's sample, as today's newest batch",
+    )
     parser.add_argument("--date-into-newest", action="store_true", help="give all papers dates in the newest batch")
     parser.add_argument("--fault", action="append", default=[], choices=BY_NAME, help="for one request; repeatable")
     chosen = parser.parse_args(arguments)
     batch = newest_batch(datetime.now(UTC))
     try:
-        days = [papers_from_day(path, batch) if chosen.date_into_newest else _dated(path) for path in chosen.papers]
+        days = [
+            papers_from_day(path, batch) if chosen.date_into_newest else _dated(path) for path in chosen.papers or ()
+        ]
+    except OSError as error:
+        parser.error(str(error))
     except KeyError as error:
         parser.error(f"a paper has no {error}; without --date-into-newest each needs its own `published`")
+    if not chosen.papers:
+        days = [list(sample.papers(batch.submitted_from, batch.submitted_until))]
     papers = [paper for day in days for paper in day]
     with ArxivServer(papers, port=chosen.port, faults=[BY_NAME[name] for name in chosen.fault]) as server:
         print(f"ARXIV_API_URL={server.url}\nARXIV_DELAY_SECONDS=0", flush=True)

@@ -268,8 +268,10 @@ def certificates(name: str = "localhost") -> tuple[ssl.SSLContext, ssl.SSLContex
 
 def main() -> None:
     """Takes mail until it is interrupted."""
-    parser = argparse.ArgumentParser(description="A mail server that keeps what it gets in a Maildir.")
-    parser.add_argument("--port", type=int, default=8025)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.servers.smtp", description="A mail server that keeps what it gets in a Maildir."
+    )
+    parser.add_argument("--port", type=int, default=8025, help="default: 8025")
     parser.add_argument("--maildir", type=Path, help="where to keep it; without, in a new folder for temporary files")
     options = parser.parse_args()
     folder = options.maildir or Path(tempfile.mkdtemp(prefix="paperboy-smtp-")) / "Maildir"
@@ -281,7 +283,8 @@ def main() -> None:
         print(f"{message.sender} -> {message.recipient}: {subject} ({len(message.content):,} bytes)", flush=True)
 
     with SmtpServer(port=options.port, on_message=keep) as server, contextlib.suppress(KeyboardInterrupt):
-        print(f"listening on {server.host}:{server.port}, keeping mail in {folder}", flush=True)
+        print(f"SMTP_HOST={server.host}\nSMTP_PORT={server.port}\nSMTP_SECURITY=none\nMAIL_FROM=papers@example.org")
+        print(f"keeping mail in {folder}; Ctrl-C ends", flush=True)
         threading.Event().wait()
 
 

@@ -54,9 +54,10 @@ def _findings(around: Surroundings, *, offline: bool) -> Iterator[Finding]:
         yield Finding("the rest", "not looked at: it needs the settings", exit_code=78)
         return
     yield _tried("database", lambda: _database(found.paperboy_database))
+    if found.uses_outbox or not offline:
+        yield _tried("mail", lambda: _mail(home))
     if offline:
         return
-    yield _tried("mail", lambda: _mail(home))
     yield _tried("scoring", lambda: _scoring(home))
     yield _tried("arXiv", lambda: _arxiv(home))
 
@@ -116,17 +117,25 @@ def _database(path: Path) -> str:
     if path.exists():
         with Store.open(path):
             return f"{path}"
-    folder = next(parent for parent in path.parents if parent.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise StoreError(f"{path}: cannot be made in {folder}; let this user write there, or set PAPERBOY_DATABASE")
+    if not _may_be_made(path):
+        raise StoreError(f"{path}: cannot be made; let this user write there, or set PAPERBOY_DATABASE")
     return f"{path} will be made by the first morning"
 
 
 def _mail(home: Home) -> str:
+    outbox = home.settings.paperboy_outbox
     if home.settings.uses_outbox:
-        return f"no SMTP_HOST, so mail goes to the outbox {home.settings.paperboy_outbox}"
+        if not _may_be_made(outbox / "Maildir"):
+            raise PaperboyError(f"{outbox} cannot hold mail; let this user write there, or set PAPERBOY_OUTBOX")
+        return f"no SMTP_HOST, so mail goes to the outbox {outbox}"
     sender = home.settings.mail_from
-    return parts.smtp(home).probe(sender.address if sender else "")
+    return parts.smtp(home, timeout=15).probe(sender.address if sender else "")
+
+
+def _may_be_made(path: Path) -> bool:
+    """Whether the nearest folder that exists is one, and may be written."""
+    nearest = next(parent for parent in path.parents if parent.exists() or parent.is_symlink())
+    return nearest.is_dir() and os.access(nearest, os.W_OK)
 
 
 def _scoring(home: Home) -> str:

@@ -43,8 +43,8 @@ def command(around: Surroundings, *, open_it: bool) -> int:
     for mailing_list in home.lists:
         page = outbox / f"{mailing_list.name}.html"
         click.echo(f"  {page}   (and .txt, .eml)")
-        if open_it:
-            webbrowser.open(page.as_uri())
+        if open_it and not webbrowser.open(page.as_uri()):
+            click.echo("No browser could be opened.", err=True)
     click.echo(f"  {outbox / 'Maildir'}   (every copy, as: mutt -f {outbox / 'Maildir'})")
     return 0
 

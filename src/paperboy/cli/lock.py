@@ -14,8 +14,8 @@ INHERITED = "PAPERBOY_LOCK_FD"
 
 
 @contextmanager
-def held(database: Path, environ: Mapping[str, str]) -> Iterator[int]:
-    """Holds the home that the database belongs to; yields the lock's file descriptor.
+def held(database: Path, environ: Mapping[str, str], what: str = "once") -> Iterator[int]:
+    """Holds the home that the database belongs to, for the command `what`; yields the lock's file descriptor.
 
     A child of the daemon is handed the daemon's lock by its number in the environment. Raises HomeBusyError.
     """
@@ -33,16 +33,22 @@ def held(database: Path, environ: Mapping[str, str]) -> Iterator[int]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
-            raise HomeBusyError(
-                f"another Paperboy (process {holder}) holds this home; wait for it, or stop it. Lock: {path}"
-            ) from error
+            raise HomeBusyError(_busy(os.pread(descriptor, 60, 0).decode(errors="replace"), path)) from error
         with suppress(OSError):  # the number is for people, and a full disk holds none
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            os.pwrite(descriptor, f"{os.getpid()} {what}\n".encode(), 0)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _busy(holder: str, path: Path) -> str:
+    number, _, what = holder.strip().partition(" ")
+    advice = "stop that one first; check, preview and status work beside it" if what == "run" else "wait for it"
+    return (
+        f"another Paperboy (process {number or 'unknown'}, paperboy {what or 'once'}) holds this home: {advice}. "
+        f"Lock: {path}"
+    )
 
 
 def _is(descriptor: int, path: Path) -> bool:

@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,6 +44,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"paperboy.cli.{cmd_name}").command
+        if "--home" not in {option for parameter in command.params for option in parameter.opts}:
+            command.params.append(_home_option())
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -94,6 +96,17 @@ def invoke(
         click.echo("Stopped.", err=True)
         return 130
     return code if isinstance(code, int) else 0
+
+
+def _home_option() -> click.Option:
+    """`--home` after the command as well, where many look for it first."""
+
+    def move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:
+        if home is not None and isinstance(ctx.obj, Surroundings):
+            ctx.obj = replace(ctx.obj, home=home.absolute())
+
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.Option(["--home"], type=kind, expose_value=False, callback=move, help="The folder with your files.")
 
 
 def main() -> None:

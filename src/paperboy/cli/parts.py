@@ -123,7 +123,7 @@ def llm(home: Home) -> LlmScorer:
         raise ConfigError(
             [
                 Problem(
-                    ".env",
+                    "settings",
                     f"LLM_BUDGET_USD: the price of {settings.openai_model} is unknown, so a budget cannot be kept; "
                     "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0",
                 )
@@ -173,7 +173,7 @@ def transport(home: Home) -> delivery.Transport:
     return smtp(home)
 
 
-def smtp(home: Home) -> SmtpTransport:
+def smtp(home: Home, timeout: float = 60) -> SmtpTransport:
     """The mail server."""
     from paperboy.mail.smtp import SmtpTransport
 
@@ -184,4 +184,5 @@ def smtp(home: Home) -> SmtpTransport:
         security=settings.smtp_security,
         username=settings.smtp_username,
         password=settings.smtp_password.get_secret_value(),
+        timeout=timeout,
     )

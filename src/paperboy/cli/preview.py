@@ -43,24 +43,24 @@ def command(around: Surroundings, name: str, *, open_it: bool, address: str | No
     logs.set_up(home.settings.log_level, around.environ, console)
     with parts.working(home, around, Bars(console), alone=False) as work:
         now = around.clock()
-        composed = work.store.days.composed(name, due.local_date(mailing_list, now)) or _now(
-            home, work, mailing_list, now
-        )
+        composed = _todays(work, mailing_list, now) or _now(home, work, mailing_list, now)
         if composed is None:
             return 0
         if reader:
             return _send(work, composed, mailing_list, reader, now)
         shown = work.composer.envelope(composed, _delivery(work, mailing_list, Subscriber("you@example.org"), now))
-        page = _file(home.settings.paperboy_outbox / "preview", name, shown.message)
+        page = _file(home.settings.paperboy_outbox, name, shown.message)
         click.echo(page)
-        if open_it:
-            webbrowser.open(page.as_uri())
+        if open_it and not webbrowser.open(page.as_uri()):
+            click.echo("No browser could be opened.", err=True)
     return 0
 
 
-def _file(folder: Path, name: str, message: bytes) -> Path:
+def _file(box: Path, name: str, message: bytes) -> Path:
+    folder = box / "preview"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for owned in (box, folder):
+            owned.mkdir(mode=0o700, parents=True, exist_ok=True)
         return outbox.show(folder, name, message)
     except OSError as error:
         raise PaperboyError(
@@ -76,17 +76,27 @@ def _reader(address: str) -> Subscriber:
     return Subscriber(found.address, found.name)
 
 
+def _todays(work: parts.Work, mailing_list: MailingList, now: datetime) -> Composed | None:
+    today = due.local_date(mailing_list, now)
+    composed = work.store.days.composed(mailing_list.name, today)
+    if composed:
+        click.echo(f"{mailing_list.name}: today's digest, as it was composed", err=True)
+    return composed
+
+
 def _now(home: Home, work: parts.Work, mailing_list: MailingList, now: datetime) -> Composed | None:
     """What the digest would be; None, and a word why, where there would be no mail."""
     missing = _look([entry for entry in home.lists if entry.subscribers or entry is mailing_list], work, now)
     made = draft.draft(work.morning, mailing_list, now)
     if made.outcome is None:
         raise PaperboyError(f"{mailing_list.name}: nothing could be scored, so there is no digest. {made.problem}")
+    if made.outcome is Outcome.QUIET and missing:
+        raise PaperboyError(missing)
     if made.outcome is Outcome.QUIET:
-        click.echo(missing or f"{mailing_list.name}: arXiv has nothing that this list has not seen; no mail")
+        click.echo(f"{mailing_list.name}: arXiv has nothing that this list has not seen; no mail", err=True)
         return None
     if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
-        click.echo(f"{mailing_list.name}: none passed, and send_empty is false; no mail")
+        click.echo(f"{mailing_list.name}: none passed, and send_empty is false; no mail", err=True)
         return None
     click.echo(f"{mailing_list.name}: {made.outcome}, {words.papers(made.digest.counts)}", err=True)
     composer = work.morning.composer
@@ -113,7 +123,8 @@ def _send(work: parts.Work, composed: Composed, mailing_list: MailingList, reade
     transport = work.delivery.transport
     try:
         envelope = work.composer.envelope(composed, _delivery(work, mailing_list, reader, now))
-        receipt = transport.send(replace(envelope, list_name=f"{mailing_list.name}-preview"))
+        marked = envelope.message.replace(b"\r\nSubject: ", b"\r\nSubject: [Test] ", 1)
+        receipt = transport.send(replace(envelope, message=marked, list_name=f"{mailing_list.name}-preview"))
     finally:
         transport.close()
     click.echo(f"{reader.address}: {receipt.state}, {receipt.reply}")

@@ -34,9 +34,10 @@ def command(around: Surroundings) -> int:
     subscribers.yaml is picked up without a restart; while a broken one stands, no morning begins.
     """
     home = Home.load(around.home, around.environ)
-    logs.set_up(home.settings.log_level, around.environ, Console(stderr=True))
+    console = Console(stderr=True)
+    logs.set_up(home.settings.log_level, around.environ, console)
     database = home.settings.paperboy_database
-    with lock.held(database, around.environ) as descriptor, Store.open(database) as store:
+    with lock.held(database, around.environ, "run") as descriptor, Store.open(database) as store:
         daemon = Daemon(
             has_work=Watch(around, home, store).has_work,
             start=lambda: _child(around, descriptor),
@@ -45,6 +46,8 @@ def command(around: Surroundings) -> int:
         signal.signal(signal.SIGTERM, daemon.stop)
         signal.signal(signal.SIGINT, daemon.stop)
         logger.info("Paperboy watches %d lists in %s", len(home.lists), home.path)
+        if console.is_terminal:
+            click.echo(f"Watching {len(home.lists)} lists in {home.path}. Ctrl-C ends.", err=True)
         daemon.run()
     return 0
 

@@ -29,17 +29,30 @@ def command(around: Surroundings, *, as_json: bool, mornings: int) -> int:
     names = [entry.name for entry in home.lists]
     days: tuple[DaySummary, ...] = ()
     month: Cost | None = Cost()
+    troubles: dict[str, str] = {}
     if home.settings.paperboy_database.exists():
         with Store.open(home.settings.paperboy_database) as store:
             days = store.days.newest(names, 1 if as_json else mornings)
             month = store.scores.spent_since(_month_start(home, now)).cost
+            troubles = {
+                name: f"{reason} (last tried {at.astimezone(home.settings.timezone):%a %d %b %H:%M %Z})"
+                for name, (reason, at) in store.days.troubles().items()
+            }
     by_list = {name: [day for day in days if day.list_name == name] for name in names}
     if as_json:
         lists = [_as_json(entry, by_list[entry.name], now) for entry in home.lists]
         click.echo(json.dumps({"lists": lists, "month": {"cost": _dollars(month)}}, indent=2))
     else:
-        Console().print(_table(home, by_list, now))
-        click.echo(f"This month: {words.money(month)}")
+        terminal = Console()
+        console = terminal if terminal.is_terminal else Console(width=200)
+        with console.capture() as printed:
+            console.print(_table(home, by_list))
+        for line in printed.get().splitlines():
+            click.echo(line.rstrip())
+        click.echo()
+        for line in _remarks(home, by_list, troubles, now):
+            click.echo(line)
+        click.echo(f"Spent this month: {words.money(month)}")
     return 0
 
 
@@ -82,7 +95,6 @@ def _counts(counts: Counts) -> dict[str, int]:
         "selected": counts.selected,
         "over_cap": counts.over_cap,
         "below": counts.below,
-        "relevant": counts.relevant,
     }
 
 
@@ -91,29 +103,45 @@ def _dollars(cost: Cost | None) -> float | None:
     return None if cost is None else round(cost.total, 6)
 
 
-def _table(home: Home, by_list: dict[str, list[DaySummary]], now: datetime) -> Table:
+def _table(home: Home, by_list: dict[str, list[DaySummary]]) -> Table:
+    """Fits 80 columns with names of up to a dozen letters."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("List", "Date", "Outcome", "Papers", "Cost", "Deliveries", "Next"):
-        table.add_column(column, overflow="fold")
+    for column in ("List", "Date", "Outcome", "Papers", "Cost"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("Deliveries", overflow="fold")
     for mailing_list in home.lists:
         days = by_list[mailing_list.name]
-        following = _when(_next(mailing_list, days[0] if days else None, now), now)
         if not days:
-            table.add_row(mailing_list.name, "–", "no morning yet", "", "", "", following)
+            table.add_row(mailing_list.name, "–", "none yet", "", "", "")
         for number, day in enumerate(days):
+            counts = day.counts
             table.add_row(
                 "" if number else mailing_list.name,
                 f"{day.date:%a %d %b}",
-                f"{day.outcome}" + (f": {day.reason}" if day.reason else ""),
-                words.papers(day.counts) if day.counts.considered else "",
-                words.money(day.spending.cost) if day.spending.usage.calls else "",
+                day.outcome.value,
+                f"{counts.relevant} of {counts.considered}" if counts.considered else "",
+                words.money(day.spending.cost, unknown="unknown") if day.spending.usage.calls else "",
                 words.in_words(day.deliveries),
-                "" if number else following,
             )
     return table
 
 
+def _remarks(home: Home, by_list: dict[str, list[DaySummary]], troubles: dict[str, str], now: datetime) -> list[str]:
+    """Why a list is still due, what was odd about its newest day, and what comes next."""
+    lines = []
+    for mailing_list in home.lists:
+        name, days = mailing_list.name, by_list[mailing_list.name]
+        if name in troubles:
+            lines.append(f"{name}: {troubles[name]}")
+        if days and days[0].reason:
+            lines.append(f"{name}, {days[0].date:%a %d %b}: {days[0].reason}")
+    for mailing_list in home.lists:
+        following = _next(mailing_list, next(iter(by_list[mailing_list.name]), None), now)
+        lines.append(f"Next for {mailing_list.name}: {_when(following, now)}")
+    return lines
+
+
 def _when(following: datetime | None, now: datetime) -> str:
     if following is None:
-        return "never: no subscribers"
+        return "never, it has no subscribers"
     return "due now" if following <= now else f"{following:%a %d %b %H:%M %Z}"

@@ -45,10 +45,10 @@ def papers(counts: Counts) -> str:
     return words
 
 
-def money(cost: Cost | None) -> str:
+def money(cost: Cost | None, unknown: str = "price unknown") -> str:
     """US dollars, to a tenth of a cent where there is little of them."""
     if cost is None:
-        return "price unknown"
+        return unknown
     return f"${cost.total:.2f}" if cost.total >= 0.1 or not cost.total else f"${cost.total:.4f}"
 
 

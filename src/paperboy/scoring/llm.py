@@ -24,7 +24,7 @@ from paperboy.scoring.costs import Prices
 from paperboy.scoring.prompt import Message, Prompt
 from paperboy.scoring.reply import read_reply
 
-BUDGET_USED_UP: Final = "the day's LLM budget is used up"
+BUDGET_USED_UP: Final = "what is left of LLM_BUDGET_USD for today does not cover another call"
 MOST_ASKS = 3  # how often a paper is asked for before it is given up for this morning
 BREAKER = 3  # so many batches in a row without a score, and the server counts as dead
 REFUSALS = 8  # so many papers refused on their own before any was scored, and it is not the papers

@@ -44,6 +44,7 @@ def clean_comment(text: str) -> str:
     """One line of plain text of at most 400 characters: no links, no control or direction characters."""
     text = " ".join(text[: 10 * MAX_COMMENT].split())
     text = "".join(char for char in text if unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
+    text = _ANCHOR.sub("", text)
     found = 1
     while found:  # a link may be nested in a link's text
         text, found = _MARKDOWN_LINK.subn(r"\1", text)
@@ -54,6 +55,7 @@ def clean_comment(text: str) -> str:
     return text[: MAX_COMMENT - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
 
 
+_ANCHOR = re.compile(r"</?a\b[^<>]{0,300}>", re.IGNORECASE)
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _LINK = re.compile(
     r"<?\b(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[^\s<>]*[^\s<>.,;:!?)]>?"  # the sentence keeps its full stop

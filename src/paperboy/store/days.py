@@ -57,6 +57,16 @@ class Days:
                     [list_name, arxiv_id, Became.BEFORE_START.value, day.isoformat()],
                 )
 
+    def trouble(self, list_name: str, reason: str, at: datetime) -> None:
+        """Notes why the list's last try came to nothing, until a day of it is frozen."""
+        with self._database.transaction(durable=False):
+            self._database.execute("insert or replace into troubles values (?, ?, ?)", [list_name, reason, iso(at)])
+
+    def troubles(self) -> dict[str, tuple[str, datetime]]:
+        """Why lists are still due, and when they were last tried."""
+        rows = self._database.rows("select * from troubles")
+        return {row["list"]: (row["reason"], instant(row["at"])) for row in rows}
+
     def freeze(self, day: Day, at: datetime) -> None:
         """Everything a morning decides for a list, in one durable transaction: all of it stands, or nothing.
 
@@ -65,6 +75,7 @@ class Days:
         stamp, local = iso(at), day.date.isoformat()
         with self._database.transaction(durable=True):
             digest_id = self._freeze_digest(day, stamp)
+            self._database.execute("delete from troubles where list = ?", [day.list_name])
             self._database.insert_all("days", [_row(day, digest_id, stamp)])
             self._database.insert_all(
                 "seen",

@@ -109,6 +109,12 @@ create table days (
     primary key (list, date)
 ) strict;
 
+create table troubles (
+    list text primary key,      -- it is still due
+    reason text not null,       -- for people: why its last try came to nothing
+    at text not null
+) strict, without rowid;
+
 create table seen (
     list text not null,
     arxiv_id text not null,
