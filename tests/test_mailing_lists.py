@@ -197,9 +197,8 @@ lists:
         (["subscribers:", "  -"], ["6:8: each of subscribers must be text; put it in quotes"]),
         (["subscribers: [ada]"], ["5:19: 'ada' is not an address: An email address must have an @-sign."]),
         (["subscribers: ['a@b@example.org']"], ["5:19: 'a@b@example.org' is not one address: it has more than one @"]),
-        (["subscribers:", "  - A <a@example.org> <b@example.org>"], [
-            "6:9: 'A <a@example.org> <b@example.org>' has more than one address; write each on a line of its own, dashes in one "
-            "column"
+        (["subscribers:", "  - A <a@b.org> <b@b.org>"], [
+            "6:9: 'A <a@b.org> <b@b.org>' has more than one address; write each on its own line, dashes in one column"
         ]),
         (["subscribers:", r'  - "Ada\r\nBcc: x <a@example.org>"'], [
             "6:9: it holds a control character (U+000D); write one line of plain text"
@@ -207,9 +206,8 @@ lists:
         (["subscribers:", "  - ada@example.org", "  - Ada <ADA@Example.ORG>"], [
             "7:9: ADA@example.org is on this list already, in line 6"
         ]),
-        (["subscribers:", "     - ada@example.org", "      - Grace Hopper <grace@example.org>"], [
-            "6:8: 'ada@example.org - Grace Hopper <grace@example.org>' has more than one address; write each on a line of "
-            "its own, dashes in one column"
+        (["subscribers:", "     - a@b.org", "      - C <c@b.org>"], [
+            "6:12: 'a@b.org - C <c@b.org>' has more than one address; write each on its own line, dashes in one column"
         ]),
         (["subscribers: !!python/name:os.system x"], [
             "5:18: subscribers must be a list, as [one, two]",
@@ -272,7 +270,7 @@ def test_topics_files_are_looked_for_folder_by_folder(home):
         ("[a]", "4:13: topics must be text; put it in quotes"),
         (
             "topics/none.md",
-            "4:13: there is no 'topics/none.md' in the home's prompts/; create it, or write here what the list wants to read",
+            "4:13: there is no 'topics/none.md' in the home's prompts/; create it, or write the topics here",
         ),
         ("../secret.md", "4:13: '../secret.md' is not inside the folder prompts; write it as topics/physics.md"),
         ("/etc/secret.md", "4:13: '/etc/secret.md' is not inside the folder prompts; write it as topics/physics.md"),

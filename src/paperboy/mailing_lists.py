@@ -304,9 +304,7 @@ def _topics_file(name: str, prompts: Sequence[Path]) -> str:
         except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
             reason = getattr(error, "strerror", "it is a link to itself")
             raise ValueError(f"{file} cannot be read: {reason}; it must be a file with the topics") from None
-    raise ValueError(
-        f"there is no {name!r} in the home's prompts/; create it, or write here what the list wants to read"
-    )
+    raise ValueError(f"there is no {name!r} in the home's prompts/; create it, or write the topics here")
 
 
 def _topics_text(file: Path, folder: Path) -> str:

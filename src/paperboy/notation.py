@@ -77,7 +77,7 @@ def mailbox(text: str) -> Mailbox:
         return Mailbox(_address(text))
     name = unquote(match["name"]).strip()
     if "<" in name or ">" in name or "@" in name:  # two entries run together where a dash is indented differently
-        raise ValueError(f"{text!r} has more than one address; write each on a line of its own, dashes in one column")
+        raise ValueError(f"{text!r} has more than one address; write each on its own line, dashes in one column")
     return Mailbox(_address(match["address"].strip()), name)
 
 

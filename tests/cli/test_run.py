@@ -105,9 +105,7 @@ def test_an_edit_is_picked_up_without_a_restart(world: World) -> None:
         assert watch.has_work(world.clock())
         world.run("once")
         assert not watch.has_work(world.clock())
-        joined = (
-            "  - {name: sky, categories: [astro-ph.GA], topics: x, send_at: '00:00', subscribers: [v@example.org]}\n"
-        )
+        joined = "  - {name: sky, categories: [astro-ph.GA], topics: x, send_at: '00:00', subscribers: [v@b.org]}\n"
         world.write("subscribers.yaml", LISTS + joined + "    oops")
         assert not watch.has_work(world.clock())
         world.write("subscribers.yaml", LISTS + joined)
