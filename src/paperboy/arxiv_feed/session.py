@@ -24,6 +24,7 @@ class PoliteSession(requests.Session):
         self.head_of_page = Head(0, 0)
 
     def request(self, method: str | bytes, url: str | bytes, *args: Any, **options: Any) -> requests.Response:
+        """One request. The response holds a checked page; `head_of_page` tells what is on it."""
         headers = CaseInsensitiveDict(options.pop("headers", None) or {})  # the package names itself here
         headers["User-Agent"] = self._user_agent
         options |= {"headers": headers, "timeout": self._timeout}

@@ -29,6 +29,7 @@ class Database:
 
     @classmethod
     def open(cls, path: Path) -> Database:
+        """Opens, checks and migrates the file. Raises StoreError, and then leaves it as it was."""
         if path.is_dir():
             raise StoreError(f"{path}: this is a folder; PAPERBOY_DATABASE must name a file")
         try:
