@@ -181,6 +181,20 @@ def test_a_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> 
     assert world.digests() == [["2611.00001", "2611.00003"]]
 
 
+def test_a_category_added_while_arxiv_is_out_of_reach_starts_when_it_is_back(world: World) -> None:
+    world.feed.papers = [new(1), probability(2, published=EARLIER)]
+    world.run(foundations(categories=("cs.LG",)))
+    world.clock.now += timedelta(days=1)
+    two = foundations(categories=("cs.LG", "math.PR"))
+    world.feed.broken = "arXiv does not answer"
+    world.run(two)
+    world.clock.now += timedelta(days=2)
+    world.feed.broken = ""
+    world.feed.papers.append(probability(3, published=THURSDAYS + timedelta(days=1)))
+    world.run(two)
+    assert world.scorer.asked == ["2611.00001", "2611.00003"]
+
+
 def test_a_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) -> None:
     """Its categories have no part in today's batch: one question to arXiv tells that from a late one."""
     world.feed.papers = [new(1, published=EARLIER), new(2, categories=("cs.CV",), primary_category="cs.CV")]

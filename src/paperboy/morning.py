@@ -3,6 +3,7 @@
     lists ← the caller
     fetch the union of all lists' categories into the store; announcements says fresh | quiet | late
     for each list that is due:
+        start      ← once: what is too old for a list, or a way into it, that is new
         candidates ← stored papers in its categories that it has not seen, less those from before its start
         scores     ← kept ones, else the scorer's, kept as they arrive; what fails is carried over
         curation   ← curate
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
@@ -74,6 +75,8 @@ class Papers(draft.Papers, Protocol):
 
     def last_fetch(self, categories: Collection[str]) -> datetime | None: ...
 
+    def fetched_since(self, categories: Collection[str], since: datetime) -> bool: ...
+
     def newest(self, categories: Collection[str]) -> datetime | None: ...
 
 
@@ -117,7 +120,6 @@ class Report:
     """What a morning came to."""
 
     lists: tuple[ListReport, ...]
-    problems: tuple[str, ...] = field(default=())  # those that concern no single list
 
     @property
     def due(self) -> tuple[str, ...]:
@@ -148,7 +150,7 @@ def run(
             if report.outcome is None:
                 parts.days.trouble(entry.name, report.problem, now)
             reports.append(report)
-    return Report(tuple(reports), (problem,) if problem else ())
+    return Report(tuple(reports))
 
 
 def look(parts: Parts, lists: Sequence[MailingList], now: datetime) -> str:
@@ -224,8 +226,10 @@ def _morning_of(
 
 def _begin(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
     """Settles what is too old for a list, or a way into it, that is new. Not left to the first digest: if that has to
-    wait, today's papers are not too old tomorrow.
+    wait, today's papers are not too old tomorrow. Left to the first fetch: before it, nobody knows what is old.
     """
+    if not parts.papers.fetched_since(mailing_list.categories, now):
+        return
     papers, too_old = draft.candidates(parts, mailing_list, now)
     if papers or too_old or parts.days.started(mailing_list.name, LONGEST_WINDOW):
         ids = (paper.arxiv_id for paper in too_old)
@@ -269,7 +273,7 @@ def late_sentence(now: datetime) -> str:
     batch = announcements.newest_batch(now)
     return (
         f"arXiv's batch of {batch.announced.astimezone(announcements.EASTERN):%A %d %B} was due at "
-        f"{batch.visible:%H:%M} UTC and is not there yet; run again later"
+        f"{batch.visible:%H:%M} UTC and is not there yet"
     )
 
 
