@@ -208,12 +208,21 @@ def test_a_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) 
 
 
 def test_a_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) -> None:
+    world.feed.papers, monday = [new(1)], date(2026, 11, 23)
+    world.run(foundations())
+    world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
+    assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
+    assert world.store.days.outcome("foundations", monday) is None
+    world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
+    world.clock.now = datetime(2026, 11, 23, 7, tzinfo=UTC)
+    world.run(foundations())
+    assert world.store.days.outcome("foundations", monday) is Outcome.NOTE
+
+
+def test_a_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) -> None:
     world.feed.papers = [new(1)]
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 21, 1, tzinfo=UTC)
-    assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
-    assert world.store.days.outcome("foundations", date(2026, 11, 21)) is None
-    world.clock.now = datetime(2026, 11, 21, 7, tzinfo=UTC)
     world.run(foundations())
     assert world.store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET
 

@@ -219,8 +219,8 @@ def _morning_of(
         if waits:
             return ListReport(name, None, counts, spending, reason)
         return _freeze(parts, Day(name, day, Outcome.GAVE_UP, reason, made.digest.model.name, counts), now, spending)
-    if made.outcome is Outcome.QUIET and patience is None and now < begins(mailing_list, day):
-        return ListReport(name, Outcome.QUIET)  # asked by hand, before today's batch may be there: the day stays open
+    if made.outcome is Outcome.QUIET and now < announcements.next_batch(now).visible <= begins(mailing_list, day):
+        return ListReport(name, Outcome.QUIET)  # asked by hand, and today's batch is to come: the day stays open
     return _freeze(parts, _day(parts, made, now), now, spending)
 
 
