@@ -92,6 +92,13 @@ def test_the_best_of_very_few_papers_is_nothing_special(number: int) -> None:
     assert all(score.relevance < 7 for score in found.values())
 
 
+def test_papers_that_are_all_alike_are_average_ones() -> None:
+    """Not all of them the best: nobody wants a digest of everything."""
+    alike = [paper(f"2611.{n:05}", title="Why networks generalise", abstract="We learn why.") for n in range(40)]
+    (answer,) = LocalScorer().score(mailing_list(topics="Relevant: why networks generalise"), alike, alike)
+    assert {score.relevance for score in answer.scores.values()} == {4}
+
+
 def test_equal_papers_get_equal_scores_in_any_order() -> None:
     papers = [on(number, "Quenching of dwarf galaxies") for number in range(30)]
     found = scores(papers + off_topic(30))

@@ -12,11 +12,11 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Generator, Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from paperboy.models import MailingList, Model, Paper, Score, Scored
 
-_IDEA = "words and pairs, wanted minus unwanted, 1"  # change it whenever the same topics would give another ranking
+_IDEA = "words and pairs, wanted minus unwanted, 2"  # change it whenever the same topics would give another ranking
 
 # The best share of recent papers that gets each relevance; 2 below them, 1 without a shared word.
 _SHARES = ((0.01, 10), (0.025, 9), (0.05, 8), (0.10, 7), (0.20, 6), (0.35, 5), (0.50, 4), (0.70, 3))
@@ -188,17 +188,18 @@ def _comment(found: Iterable[tuple[float, str]]) -> str:
     return f"Shares with the topics: {', '.join(names)}" if names else ""
 
 
-def _places(strengths: dict[str, float]) -> dict[str, int]:
-    """How many papers are stronger, by arXiv id."""
-    places: dict[str, int] = {}
-    last: tuple[float, int] | None = None
-    for place, (arxiv_id, strength) in enumerate(sorted(strengths.items(), key=lambda item: (-item[1], item[0]))):
-        last = last if last and last[0] == strength else (strength, place)
-        places[arxiv_id] = last[1]
+def _places(strengths: dict[str, float]) -> dict[str, float]:
+    """Places from 0, the strongest first. Equals share the middle of the places that they take up together."""
+    places: dict[str, float] = {}
+    ranked = sorted(strengths, key=lambda arxiv_id: -strengths[arxiv_id])
+    for _, group in groupby(ranked, key=lambda arxiv_id: strengths[arxiv_id]):
+        equals = list(group)
+        middle = len(places) + (len(equals) - 1) / 2
+        places |= dict.fromkeys(equals, middle)
     return places
 
 
-def _relevance(place: int | None, among: int) -> int:
+def _relevance(place: float | None, among: int) -> int:
     """1-10 for a place, counted from 0, among so many papers. The middle of a place counts: the only paper is an
     average one, not the best of all.
     """
