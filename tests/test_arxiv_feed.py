@@ -373,7 +373,13 @@ def test_a_paper_that_arxiv_lists_twice_for_good_costs_no_other(
     server.papers.append(whole[0])
     assert Asked(server.url).fetch() == whole
     assert len(server.requests) == 2
-    assert "lists some papers twice: 30 different ones of 31" in caplog.text
+    assert "counts 31 papers, and again lists the same 30" in caplog.text
+
+
+def test_pages_that_count_differently_for_good_cost_one_more_pass(server: ArxivServer) -> None:
+    server.faults += [faults.fine, faults.claimed_total(31), faults.fine] * 2
+    assert Asked(server.url, page_size=10).fetch() == server.papers
+    assert [request.query["start"] for request in server.requests] == ["0", "10", "20"] * 2
 
 
 def test_a_total_that_shrinks_between_pages_ends_nothing_early(server: ArxivServer) -> None:

@@ -376,6 +376,9 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:
         def trouble(self, list_name: str, reason: str, at: datetime) -> None:
             self._days.trouble(list_name, reason, at)
 
+        def untrouble(self, list_name: str) -> None:
+            self._days.untrouble(list_name)
+
         def freeze(self, day: Day, at: datetime) -> None:
             raise StoreWriteError("the disk is full")
 

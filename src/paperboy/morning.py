@@ -89,6 +89,8 @@ class Days(draft.Days, Protocol):
 
     def trouble(self, list_name: str, reason: str, at: datetime) -> None: ...
 
+    def untrouble(self, list_name: str) -> None: ...
+
     def freeze(self, day: Day, at: datetime) -> None: ...
 
 
@@ -149,6 +151,8 @@ def run(
             report = _one_list(parts, entry, problem, now, patience)
             if report.outcome is None:
                 parts.days.trouble(entry.name, report.problem, now)
+            else:
+                parts.days.untrouble(entry.name)
             reports.append(report)
     return Report(tuple(reports))
 

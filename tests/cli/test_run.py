@@ -114,6 +114,20 @@ def test_an_edit_is_picked_up_without_a_restart(world: World) -> None:
         assert not watch.has_work(world.clock())
 
 
+def test_what_is_mended_without_a_new_time_stamp_is_noticed(world: World) -> None:
+    """As a file that was unreadable for a moment."""
+    world.write("subscribers.yaml", LISTS)
+    home = Home.load(world.path, {})
+    credentials = world.path / "credentials"
+    (credentials / "SMTP_PORT").mkdir(parents=True)
+    around = Surroundings(world.path, {"CREDENTIALS_DIRECTORY": str(credentials)}, world.clock)
+    with Store.open(home.settings.paperboy_database) as store:
+        watch = Watch(around, home, store)
+        assert not watch.has_work(world.clock())
+        (credentials / "SMTP_PORT").rmdir()
+        assert watch.has_work(world.clock())
+
+
 def test_a_deferred_delivery_is_work_when_its_wait_is_over(world: World) -> None:
     world.write("subscribers.yaml", LISTS)
     world.smtp.faults.append(Fault("RCPT", "450 later", times=1))

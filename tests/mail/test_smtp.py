@@ -242,6 +242,17 @@ def test_a_login_wanted_only_at_the_recipient_is_no_recipients_fault(server: Smt
     sender.close()
 
 
+def test_a_relay_that_passes_on_such_a_reply_fails_one_address() -> None:
+    """We have logged in, so it cannot be about us; the queue behind it must go on."""
+    contexts = certificates()
+    with SmtpServer("starttls", contexts[0], "paperboy", "s3cret") as relay:
+        relay.faults.append(Fault("RCPT", "530 5.7.0 relaying not allowed", address="bob@example.org"))
+        sender = transport(relay, security="starttls", username="paperboy", password="s3cret", ssl_context=contexts[1])
+        assert sender.send(envelope("bob@example.org")).state is DeliveryState.FAILED
+        assert sender.send(envelope("ada@example.org")).state is DeliveryState.SENT
+        sender.close()
+
+
 def test_a_message_that_is_too_big_fails_alone(server: SmtpServer) -> None:
     """Were it the server's fault, the queue would stand still behind it."""
     server.faults.append(Fault("MAIL", "552 5.3.4 message too big", times=1))

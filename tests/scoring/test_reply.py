@@ -160,6 +160,7 @@ def test_every_id_asked_for_is_scored_or_missing(entries: list[dict[str, Any]]) 
         ("Extends GPT-4.1 vs. Llama-3.1 (i.e. by 3.5 points) and/or [12].", None),
         ("A \u202egnitset\u202c of\x00 con\x07trols\ud800.", "A gnitset of controls."),
         ('See <a href="http://evil.example.org">the code</a> now.', "See the code now."),
+        ("Bounds <a, b> for a<A and b>c.", None),
         ("<b>bold</b> & $\\alpha$-divergence", None),
     ],
 )

@@ -132,27 +132,26 @@ class ArxivFeed:
 
     def _all_pages(self, query: str, tally: _Tally, earlier: list[set[str]]) -> dict[str, Paper]:
         """Every page once. Raises `FaultError` if arXiv's count changes on the way, and if the pages hold fewer papers
-        than it counts; unless `earlier` has the very same papers: then it lists some of them twice.
+        than it counts; unless `earlier` has the very same papers: then it counts or lists them wrongly for good.
         """
         papers: dict[str, Paper] = {}
-        start, unreadable, total = 0, 0, 0
+        start, unreadable, total, changed = 0, 0, 0, False
         while start < total or not start:
             page = self._page(query, start)
             if page.total > LARGEST_WINDOW:
                 raise _TooManyError(page.total)
-            if start and page.total != total:
-                raise FaultError(f"counted {total} papers and then {page.total} while its pages were read")
+            changed |= bool(start) and page.total != total
             total = page.total
             start += len(page.papers) + len(page.unreadable)
             unreadable += len(page.unreadable)
             papers |= {paper.arxiv_id: paper for paper in page.papers}
             tally.report(len(papers), total)
-        if len(papers) + unreadable < total:
+        if changed or len(papers) + unreadable < total:
             repeated = set(papers) in earlier
             earlier.append(set(papers))
             if not repeated:
                 raise FaultError(f"counts {total} papers and lists only {len(papers)} different ones")
-            logger.warning("%s lists some papers twice: %d different ones of %d", self._host, len(papers), total)
+            logger.warning("%s counts %d papers, and again lists the same %d", self._host, total, len(papers))
         return papers
 
     def _page(self, query: str, start: int) -> _Page:

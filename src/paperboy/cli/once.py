@@ -72,10 +72,15 @@ class Stop:
             signal.signal(number, handler)
 
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
-        self.asked = True
-        if not self.gently:  # every commit stands by itself, and an ordinary exit would wait for the LLM's answers
-            os.write(2, b"Stopped before sending began; nothing is lost.\n")
-            os._exit(130 if signum == signal.SIGINT else 1)
+        if self.gently:
+            if not self.asked:
+                os.write(2, b"Stopping after the message in hand.\n")
+            self.asked = True
+            return
+        if os.isatty(2):
+            os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
+        os.write(2, b"Stopped before sending began; nothing is lost.\n")
+        os._exit(130 if signum == signal.SIGINT else 1)  # every commit stands; an ordinary exit would wait for the LLM
 
 
 def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:

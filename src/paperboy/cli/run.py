@@ -72,7 +72,7 @@ class Watch:
 
     def _reload(self) -> None:
         files = _stamps(self._around.home)
-        if files == self._files:
+        if files == self._files and not self._complaint:  # what was broken may be mended without a new time stamp
             return
         self._files = files
         try:
@@ -80,7 +80,8 @@ class Watch:
             if home.settings.paperboy_database != self._home.settings.paperboy_database:
                 raise ConfigError([Problem(".env", "PAPERBOY_DATABASE has changed; restart Paperboy to use it")])
         except ConfigError as error:
-            logger.error("%s\nno morning begins until that is mended", error)
+            if str(error) != self._complaint:
+                logger.error("%s\nno morning begins until that is mended", error)
             self._complaint = str(error)
             return
         if self._complaint:

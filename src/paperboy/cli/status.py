@@ -131,7 +131,7 @@ def _remarks(home: Home, by_list: dict[str, list[DaySummary]], troubles: dict[st
     lines = []
     for mailing_list in home.lists:
         name, days = mailing_list.name, by_list[mailing_list.name]
-        if name in troubles:
+        if name in troubles and mailing_list.subscribers:
             lines.append(f"{name}: {troubles[name]}")
         if days and days[0].reason:
             lines.append(f"{name}, {days[0].date:%a %d %b}: {days[0].reason}")

@@ -86,7 +86,7 @@ class SmtpTransport:
             return self._hand_over(connection, envelope.message)
         except _RefusedError as refused:
             receipt = self._receipt(refused)
-            if refused.code in _LOGIN_WANTED:  # some servers ask for a login only at RCPT
+            if refused.code in _LOGIN_WANTED and not self._username:  # some servers ask for it only at RCPT
                 raise self._refuses_us(refused, sender) from refused
             return receipt
         except MailServerError:

@@ -262,7 +262,7 @@ def _refusal(exchange: Exchange) -> Mapping[str, Any] | None:
     if status in {400, 422}:
         return error or {}
     # Some servers have another status for a format that they do not know; then only their words tell.
-    tells = status >= 400 and status not in {401, 402, 403, 408, 409, 425, 429}
+    tells = status >= 400 and status not in {401, 402, 403, 408, 409, 425, 429, 502, 503, 504}
     return error if tells and error and _MENTIONS_FORMAT.search(_all_said(error)) else None
 
 

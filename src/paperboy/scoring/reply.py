@@ -55,7 +55,7 @@ def clean_comment(text: str) -> str:
     return text[: MAX_COMMENT - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
 
 
-_ANCHOR = re.compile(r"</?a\b[^<>]{0,300}>", re.IGNORECASE)
+_ANCHOR = re.compile(r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>", re.IGNORECASE)
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _LINK = re.compile(
     r"<?\b(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[^\s<>]*[^\s<>.,;:!?)]>?"  # the sentence keeps its full stop

@@ -59,8 +59,9 @@ class Database:
         self._write_ahead()
 
     def _refuse_strangers(self) -> None:
+        tables = set(self.utils.table_names())  # before the steps: another process may be making both just now
         applied = [step.name for step in migrations.applied(self.utils)]
-        if not applied and set(self.utils.table_names()) - {migrations.migrations_table}:
+        if not applied and tables - {migrations.migrations_table}:
             raise StoreError(
                 f"{self.path}: this database belongs to another program; name another file with PAPERBOY_DATABASE"
             )

@@ -62,6 +62,11 @@ class Days:
         with self._database.transaction(durable=False):
             self._database.execute("insert or replace into troubles values (?, ?, ?)", [list_name, reason, iso(at)])
 
+    def untrouble(self, list_name: str) -> None:
+        """The list's last try came to something."""
+        with self._database.transaction(durable=False):
+            self._database.execute("delete from troubles where list = ?", [list_name])
+
     def troubles(self) -> dict[str, tuple[str, datetime]]:
         """Why lists are still due, and when they were last tried."""
         rows = self._database.rows("select * from troubles")
@@ -75,7 +80,6 @@ class Days:
         stamp, local = iso(at), day.date.isoformat()
         with self._database.transaction(durable=True):
             digest_id = self._freeze_digest(day, stamp)
-            self._database.execute("delete from troubles where list = ?", [day.list_name])
             self._database.insert_all("days", [_row(day, digest_id, stamp)])
             self._database.insert_all(
                 "seen",
