@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paperboy.models import Problem, as_lines
+from paperboy.models import Problem
 
 
 class PaperboyError(Exception):
@@ -34,7 +34,7 @@ class ConfigError(PaperboyError):
     exit_code = 78
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__(as_lines(problems))
+        super().__init__("\n".join(map(str, problems)))
         self.problems = tuple(problems)
 
 

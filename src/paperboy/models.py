@@ -6,7 +6,7 @@ can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from enum import StrEnum
@@ -211,6 +211,15 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
+class Alert:
+    """Something that needs the operator's hand, or that no longer does."""
+
+    headline: str  # a short sentence: "The LLM refuses the key"
+    paragraphs: tuple[str, ...]  # what happened, what it means for the lists, what to do
+    details: tuple[str, ...] = ()  # lines to show as they are: places in files, replies of servers
+
+
+@dataclass(frozen=True, slots=True)
 class Rendered:
     """A mail's content. The subject is one line of text."""
 
@@ -328,8 +337,3 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
-
-
-def as_lines(problems: Iterable[Problem]) -> str:
-    """The problems, a line each."""
-    return "\n".join(str(problem) for problem in problems)

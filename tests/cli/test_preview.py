@@ -2,8 +2,19 @@
 
 import email
 import email.policy
+from email.message import EmailMessage
 
 from tests.cli.conftest import World
+
+
+def sent(world: World) -> list[EmailMessage]:
+    messages = [email.message_from_bytes(mail.content, policy=email.policy.default) for mail in world.smtp.messages]
+    assert all(isinstance(message, EmailMessage) for message in messages)
+    return messages
+
+
+def bodies(message: EmailMessage) -> list[str]:
+    return [part.get_content() for part in message.iter_parts()]
 
 
 def test_what_the_digest_would_be_now(world: World) -> None:
@@ -53,13 +64,38 @@ def test_a_test_mail_goes_to_one_address_alone_with_a_message_id_of_its_own(worl
     assert world.mails() == ["ada@example.org"]
     world.run("once", "--list", "foundations")
     assert world.mails() == ["ada@example.org", "ada@example.org", "grace@example.org"]
-    ids = [
-        email.message_from_bytes(sent.content, policy=email.policy.default)["Message-ID"]
-        for sent in world.smtp.messages
-    ]
-    assert len(set(ids)) == 3
-    assert world.smtp.messages[0].content.count(b"\r\nSubject: [Test] ") == 1
-    assert b"[Test]" not in world.smtp.messages[1].content
+    trial, real, _ = sent(world)
+    assert len({message["Message-ID"] for message in sent(world)}) == 3
+    assert trial["Subject"] == f"[Test] {real['Subject']}"
+    assert trial["List-Unsubscribe"] == real["List-Unsubscribe"]
+
+
+def test_a_test_mail_of_a_draft_and_of_todays_digest_says_what_it_is(world: World) -> None:
+    world.announce(1)
+    world.run("preview", "foundations", "--to", "ada@example.org")
+    world.run("once", "--list", "foundations")
+    world.run("preview", "foundations", "--to", "vera@example.org")
+    for reader, message in zip(("ada", "vera"), (sent(world)[0], sent(world)[-1]), strict=True):
+        assert message["Subject"].startswith("[Test] Foundations, 20 Nov: 1 paper")
+        for body in bodies(message):
+            assert "Test mail" in body
+            assert f"This is a test, sent to {reader}@example.org alone; nothing was marked as sent." in body
+            assert "is on this list" not in body
+            assert "2611.00001" in body
+    for message in sent(world)[1:3]:
+        assert "[Test]" not in message["Subject"]
+        assert not any("test" in body.lower() for body in bodies(message))
+
+
+def test_the_files_show_the_copy_of_a_reader(world: World) -> None:
+    world.announce(1)
+    for _ in ("a draft", "today's digest"):
+        world.run("preview", "foundations")
+        for ending in ("txt", "html"):
+            shown = (world.path / "outbox" / "preview" / f"foundations.{ending}").read_text("utf-8")
+            assert "Your address you@example.org is on this list." in shown
+            assert "Test mail" not in shown
+        world.run("once", "--list", "foundations")
 
 
 def test_a_test_mail_in_the_outbox_leaves_the_newest_digest_beside_it(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mailbox
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def envelope(to: str = "ada@example.org", text: str = "Grüße.\n", list_name: s
         mailing_list=mailing_list(),
         date=datetime(2026, 11, 20, 6, 30, tzinfo=UTC),
     )
-    message = address(shared, to=Subscriber(to), message_id="<1@example.org>", list_unsubscribe=None)
+    message = address(shared, to=Subscriber(to), message_id="<1@example.org>")
     return Envelope("papers@example.org", to, message, list_name)
 
 
@@ -53,6 +54,20 @@ def test_the_newest_digest_lies_beside_it_as_files(tmp_path: Path) -> None:
     assert (tmp_path / "foundations.eml").read_bytes() == envelope().message
     assert (tmp_path / "other.txt").read_text("utf-8") == "Another list's.\n"
     assert not list(tmp_path.glob(".*"))
+
+
+def test_of_a_digests_copies_the_files_show_the_first(tmp_path: Path) -> None:
+    """Copies differ in their bodies, too; nobody needs the same digest written 500 times."""
+    outbox = Outbox(tmp_path)
+    for to in ("ada@example.org", "bob@example.org"):
+        copy = envelope(to)
+        outbox.send(replace(copy, message=copy.message.replace(b"Gr=C3=BC", to[:3].encode())))
+    assert (tmp_path / "foundations.txt").read_text("utf-8") == "adaße.\n"
+
+
+def test_an_alert_has_files_that_no_list_can_have(tmp_path: Path) -> None:
+    Outbox(tmp_path).send(envelope(list_name="_alert"))
+    assert (tmp_path / "_alert.html").is_file()
 
 
 def test_it_is_its_owners_alone(tmp_path: Path) -> None:

@@ -122,9 +122,8 @@ def _delivery(work: parts.Work, mailing_list: MailingList, reader: Subscriber, n
 def _send(work: parts.Work, composed: Composed, mailing_list: MailingList, reader: Subscriber, now: datetime) -> int:
     transport = work.delivery.transport
     try:
-        envelope = work.composer.envelope(composed, _delivery(work, mailing_list, reader, now))
-        marked = envelope.message.replace(b"\r\nSubject: ", b"\r\nSubject: [Test] ", 1)
-        receipt = transport.send(replace(envelope, message=marked, list_name=f"{mailing_list.name}-preview"))
+        envelope = work.composer.test(composed, _delivery(work, mailing_list, reader, now))
+        receipt = transport.send(replace(envelope, list_name=f"{mailing_list.name}-preview"))
     finally:
         transport.close()
     click.echo(f"{reader.address}: {receipt.state}, {receipt.reply}")

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
+from paperboy.mail.copies import Copy, marks
 from paperboy.mail.mime import (
     addr_spec,
     address,
+    alert_id,
     domain_of,
+    fill,
     freeze,
+    freeze_alert,
     message_id,
-    unsubscribe_header,
     unsubscribe_token,
+    unsubscribe_uri,
+    with_subject,
 )
 from paperboy.mail.render import Renderer
-from paperboy.models import Addressed, Composed, Delivery, Digest, Envelope, Rendered, Subscriber
+from paperboy.mail.text import one_line
+from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, Rendered, Subscriber
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and nobody named a sender
+_ALERT = "_alert"  # what an alert's files are called in the outbox; no list can be called that
 
 
 class Composer:
@@ -35,17 +42,26 @@ class Composer:
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """The digest's mail, dated `now`. Errors as for `Renderer.digest`."""
-        rendered = self._renderer.digest(digest, unsubscribe_address=self._unsubscribe_address)
+        rendered = self._renderer.digest(
+            digest, copy=self._marks(digest.mailing_list.name), unsubscribe_address=self._unsubscribe_address
+        )
         return self._composed(rendered, digest, now)
 
     def note(self, digest: Digest, now: datetime) -> Composed:
         """The note of a morning on which none passed, dated `now`. Errors as for `Renderer.note`."""
-        rendered = self._renderer.note(digest, unsubscribe_address=self._unsubscribe_address)
+        rendered = self._renderer.note(
+            digest, copy=self._marks(digest.mailing_list.name), unsubscribe_address=self._unsubscribe_address
+        )
         return self._composed(rendered, digest, now)
 
     def _composed(self, rendered: Rendered, digest: Digest, now: datetime) -> Composed:
         message = freeze(
-            rendered, sender=self._sender, reply_to=self._reply_to, mailing_list=digest.mailing_list, date=now
+            rendered,
+            sender=self._sender,
+            reply_to=self._reply_to,
+            mailing_list=digest.mailing_list,
+            date=now,
+            marks=self._marks(digest.mailing_list.name).values,
         )
         return Composed(rendered.subject, self._envelope_sender, message)
 
@@ -58,12 +74,41 @@ class Composer:
         )
 
     def envelope(self, composed: Composed, delivery: Delivery) -> Envelope:
-        """A delivery's message with its own headers before the shared bytes."""
-        own = delivery.addressed
+        """A delivery's message: the shared bytes with what is the subscriber's own."""
+        reason = f"Your address {_shown(delivery)} is on this list."
+        return self._envelope(composed, delivery, "Paperboy", reason)
+
+    def test(self, composed: Composed, delivery: Delivery) -> Envelope:
+        """The same message as a test mail, which says so in subject and body. Its headers are the real ones, the wish
+        to stop included, so that a test tests them.
+        """
+        reason = f"This is a test, sent to {_shown(delivery)} alone; nothing was marked as sent."
+        subject = f"[Test] {composed.subject}"
+        marked = Composed(subject, composed.sender, with_subject(composed.message, subject))
+        return self._envelope(marked, delivery, "Test mail", reason)
+
+    def _envelope(self, composed: Composed, delivery: Delivery, kicker: str, reason: str) -> Envelope:
+        own, list_name = delivery.addressed, delivery.list_name
         message = address(
-            composed.message,
+            fill(composed.message, marks=self._marks(list_name), copy=Copy(kicker, reason, own.token)),
             to=own.subscriber,
             message_id=own.message_id,
-            list_unsubscribe=unsubscribe_header(self._unsubscribe_address, delivery.list_name, own.token),
+            list_unsubscribe=[unsubscribe_uri(self._unsubscribe_address, list_name, own.token)],
         )
-        return Envelope(composed.sender, own.subscriber.address, message, delivery.list_name)
+        return Envelope(composed.sender, own.subscriber.address, message, list_name)
+
+    def alert(self, alert: Alert, to: Subscriber, now: datetime) -> Envelope:
+        """A mail to the operator, dated `now`. Errors as for `Renderer.alert`."""
+        message = address(
+            freeze_alert(self._renderer.alert(alert), sender=self._sender, date=now),
+            to=to,
+            message_id=alert_id(alert.headline, now, self._secret, domain_of(self._sender)),
+        )
+        return Envelope(self._envelope_sender, to.address, message, _ALERT)
+
+    def _marks(self, list_name: str) -> Copy:
+        return marks(self._secret, list_name)
+
+
+def _shown(delivery: Delivery) -> str:
+    return one_line(delivery.addressed.subscriber.address)

@@ -4,6 +4,9 @@ A page is squeezed in steps. At each, one more entry, from the lowest rank up, t
 entries take a form before any takes the one after it: so abstracts shrink fairly, and the best papers last.
 
     whole → abstract of 900, 600, 400, 250 characters → no abstract → only title and comment → in the plain text only
+
+The table of contents names every paper that is shown; once any has only its title and comment, its lines are short and
+without links.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from paperboy.mail.page import Author, Item, Mention, Page
+from paperboy.mail.page import Author, Item, Line, Mention, Page
+from paperboy.mail.prose import prose, shortened
 from paperboy.mail.text import shorten
+from paperboy.mail.topics import within
 
 _WHOLE = 100_000
 _ABSTRACTS = (_WHOLE, 900, 600, 400, 250, 0)  # characters, by form
@@ -21,7 +26,9 @@ _HIDDEN = _BARE + 1
 
 # What HTML shows at most of texts that have no natural end; the plain text always has them whole.
 _TITLE, _COMMENT, _NAME, _TOPICS = 400, 600, 80, 6_000
+_LINE, _SHORT_LINE = 120, 60  # of a title in the table of contents
 _AUTHORS, _FOLLOWED, _MENTIONS = 12, 40, 10
+_NONE = prose("")
 
 
 def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
@@ -58,35 +65,50 @@ def squeezed(page: Page, step: int) -> Page:
         mine = form + 1 if left <= ahead else form
         if mine < _HIDDEN:
             shown.append(_formed(item, mine))
-    return replace(page, items=tuple(shown), hidden=len(page.items) - len(shown), shortened=step > 0)
+    contents = page.contents
+    if any(item.bare for item in shown):
+        contents = tuple(Line(line.rank, shorten(line.title, _SHORT_LINE), "") for line in contents[: len(shown)])
+    return replace(
+        page,
+        contents=contents[: len(shown)],
+        items=tuple(shown),
+        hidden=len(page.items) - len(shown),
+        shortened=step > 0,
+    )
 
 
 def _formed(item: Item, form: int) -> Item:
     if form == _BARE:
-        return replace(item, abstract="", bare=True)
+        return replace(item, abstract=_NONE, bare=True)
     limit = _ABSTRACTS[form]
-    return replace(item, abstract=shorten(item.abstract, limit) if limit else "")
+    return replace(item, abstract=shortened(item.abstract, limit) if limit else _NONE)
 
 
 def trimmed(page: Page) -> Page:
     """The page with titles, comments, lists of authors and such cut to what a reader of HTML takes in."""
-    topics = _within(page.topics, _TOPICS)
+    topics = within(page.topics, _TOPICS)
     return replace(
         page,
         title=shorten(page.title, _TITLE),
+        contents=tuple(replace(line, title=shorten(line.title, _LINE)) for line in page.contents),
         items=tuple(_trimmed_item(item) for item in page.items),
         topics=topics,
         topics_cut=topics != page.topics,
         followed=_some(page.followed, _FOLLOWED),
-        let_go=tuple(Mention(m.arxiv_id, m.url, shorten(m.title, _TITLE)) for m in page.let_go[:_MENTIONS]),
+        carried_over=_few(page.carried_over),
+        let_go=_few(page.let_go),
     )
+
+
+def _few(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
+    return tuple(replace(mention, title=shortened(mention.title, _TITLE)) for mention in mentions[:_MENTIONS])
 
 
 def _trimmed_item(item: Item) -> Item:
     return replace(
         item,
-        title=shorten(item.title, _TITLE),
-        comment=shorten(item.comment, _COMMENT),
+        title=shortened(item.title, _TITLE),
+        comment=shortened(item.comment, _COMMENT),
         author_match=shorten(item.author_match, _NAME),
         authors=_some_authors(item.authors),
     )
@@ -98,10 +120,8 @@ def _some_authors(authors: tuple[Author, ...]) -> tuple[Author, ...]:
     if len(names) <= _AUTHORS:
         return names
     kept: list[Author] = []
-    followed = 0
     for place, author in enumerate(names):
-        followed += author.followed
-        if place < _AUTHORS // 2 or place == len(names) - 1 or (author.followed and followed <= _FOLLOWED):
+        if place < _AUTHORS // 2 or place == len(names) - 1 or author.followed:
             kept.append(author)
         elif kept[-1].name != "…":
             kept.append(Author("…"))
@@ -112,13 +132,3 @@ def _some(names: tuple[str, ...], most: int) -> tuple[str, ...]:
     if len(names) <= most:
         return names
     return (*names[:most], f"{len(names) - most} more")
-
-
-def _within(lines: tuple[str, ...], characters: int) -> tuple[str, ...]:
-    kept: list[str] = []
-    for line in lines:
-        kept.append(shorten(line, characters))
-        characters -= len(line)
-        if characters <= 0:
-            break
-    return tuple(kept)

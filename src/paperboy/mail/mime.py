@@ -1,98 +1,123 @@
 """A mail's bytes (RFC 5322, 2045-2047, 2369, 2919). Pure.
 
-`freeze` serialises once per list what all recipients share; `address` puts a recipient's own headers in front of it.
-The headers are written here and not by `email.policy`, which encodes a long List-Unsubscribe until no client can read
-it and breaks names with quotes when it folds them.
+`freeze` serialises once per list what all recipients share; `fill` puts what is a recipient's own into it, and
+`address` their own headers in front of it. The headers are written here and not by `email.policy`, which encodes a long
+List-Unsubscribe until no client can read it and breaks names with quotes when it folds them.
 """
 
 from __future__ import annotations
 
-import binascii
 import hashlib
-import hmac
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from datetime import date as Date  # noqa: N812  # `date` is the name of two parameters
-from datetime import datetime
 from email.utils import format_datetime, parseaddr
+from string import ascii_letters, digits
 from urllib.parse import quote
 
 import idna
 
+from paperboy.mail.copies import Copy, filled, keyed, quoted_printable
 from paperboy.mail.text import one_line
 from paperboy.models import MailingList, Rendered, Subscriber
 
 _LINE = 76
-_WORD_BYTES = 39  # of UTF-8 in one encoded word: with a header's name before it, it still fits a line
+_WORD = 66  # of a line: what cannot be folded still fits behind the longest header's name, "Reply-To: "
 _PLAIN_PHRASE = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@\x00-\x1f\x7f]+@[^\s<>()\[\]\\,;:\"@\x00-\x1f\x7f]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MESSAGE_ID = re.compile(r"<[!-;=?-~]+@[!-;=?-~]+>")
-_LIST_UNSUBSCRIBE = re.compile(r"<[!-;=?-~]+>(, <[!-;=?-~]+>)*")
+_URI = re.compile(r"[a-z]+:[!-;=?-~]+")
+_BOUNDARY = re.compile(rb'\r\nContent-Type: multipart/alternative;\r\n boundary="([^"\r\n]+)"\r\n')
+_SUBJECT = re.compile(rb"\r\nSubject:[^\r\n]*(?:\r\n[ \t][^\r\n]*)*")
 
 
-def freeze(rendered: Rendered, *, sender: str, reply_to: str, mailing_list: MailingList, date: datetime) -> bytes:
+def freeze(
+    rendered: Rendered,
+    *,
+    sender: str,
+    reply_to: str,
+    mailing_list: MailingList,
+    date: datetime,
+    marks: Sequence[str] = (),
+) -> bytes:
     """The message that all subscribers of a list share, without To, Message-ID and List-Unsubscribe.
 
-    Text and HTML as alternatives, lines of at most 76 octets that end in CRLF. `sender` and `reply_to` are addresses
-    with or without a name, `reply_to` may be empty; `date` is shown in the list's zone. Only ASCII comes out, except
-    where an address has a local part beyond it. ValueError for something that is no address.
+    Text and HTML as alternatives, lines of at most 76 octets that end in CRLF, `marks` (plain words) unbroken, so that
+    `fill` finds them. `sender` and `reply_to` are addresses with or without a name, `reply_to` may be empty; `date` is
+    shown in the list's zone. Only ASCII comes out, except where an address has a local part beyond it. ValueError for
+    something that is no address.
     """
-    text, html = _quoted_printable(rendered.text), _quoted_printable(rendered.html)
-    boundary = "=_" + hashlib.sha256(text + html).hexdigest()[:32]  # "=_" never occurs in quoted-printable
+    list_id = f"{mailing_list.name}.lists.{domain_of(sender)}"
     headers = [
-        f"From: {_mailbox(sender)}",
-        *([f"Reply-To: {_mailbox(reply_to)}"] if reply_to else []),
-        f"Subject: {_unstructured(rendered.subject)}",
-        f"Date: {format_datetime(date.astimezone(mailing_list.timezone))}",
-        f"List-Id: {_named(mailing_list.title, f'{mailing_list.name}.lists.{domain_of(sender)}')}",
-        "Auto-Submitted: auto-generated",
+        *_always(rendered.subject, sender, date.astimezone(mailing_list.timezone)),
+        *([_header("Reply-To", _mailbox(reply_to))] if reply_to else []),
+        _header("List-Id", [*_phrase(one_line(mailing_list.title)), f"<{list_id}>"]),
         "Precedence: bulk",
-        "X-Auto-Response-Suppress: All",
-        "MIME-Version: 1.0",
-        f'Content-Type: multipart/alternative;\r\n boundary="{boundary}"',
     ]
-    return b"".join(
-        (
-            "".join(f"{header}\r\n" for header in headers).encode(),
-            _part(boundary, "plain", text),
-            _part(boundary, "html", html),
-            f"\r\n--{boundary}--\r\n".encode(),
-        )
-    )
+    return _serialised(headers, rendered, marks)
 
 
-def address(message: bytes, *, to: Subscriber, message_id: str, list_unsubscribe: str | None) -> bytes:
-    """The frozen message for one recipient. Nothing of it is parsed or encoded again. ValueError for an identifier or
-    a List-Unsubscribe that may not stand in a header.
+def freeze_alert(rendered: Rendered, *, sender: str, date: datetime) -> bytes:
+    """A message to the operator, from no list, without To and Message-ID; its date is shown in UTC. Otherwise as for
+    `freeze`.
+    """
+    return _serialised(_always(rendered.subject, sender, date.astimezone(UTC)), rendered)
+
+
+def fill(message: bytes, *, marks: Copy, copy: Copy) -> bytes:
+    """The frozen message with a copy's own values where its marks stand. One without marks stays as it is."""
+    found = _BOUNDARY.search(message)
+    if not found:
+        return message
+    boundary = b"\r\n--" + found[1]
+    head, text, html, end = message.split(boundary)
+    return boundary.join((head, filled(text, marks, copy.as_text()), filled(html, marks, copy.as_html()), end))
+
+
+def address(message: bytes, *, to: Subscriber, message_id: str, list_unsubscribe: Sequence[str] = ()) -> bytes:
+    """The frozen message for one recipient, who can leave the list at each of the URIs `list_unsubscribe`. Nothing of
+    it is parsed or encoded again. ValueError for an identifier or a URI that may not stand in a header.
     """
     if not _MESSAGE_ID.fullmatch(message_id):
         raise ValueError(f"not a Message-ID: {message_id!r}")
-    own = f"To: {_named(to.name, addr_spec(to.address))}\r\nMessage-ID: {message_id}\r\n"
-    if list_unsubscribe is not None:
-        if not _LIST_UNSUBSCRIBE.fullmatch(list_unsubscribe):
-            raise ValueError("not a List-Unsubscribe of URIs in angle brackets")
-        folded = list_unsubscribe.replace(", ", ",\r\n ")
-        own += f"List-Unsubscribe: {folded}\r\n"
-    return own.encode() + message
+    own = [_header("To", _named(to.name, addr_spec(to.address))), f"Message-ID: {message_id}"]
+    if list_unsubscribe:
+        own.append(_list_unsubscribe(list_unsubscribe))
+    return "".join(f"{header}\r\n" for header in own).encode() + message
+
+
+def with_subject(message: bytes, subject: str) -> bytes:
+    """The frozen message under another subject."""
+    head, end, body = message.partition(b"\r\n\r\n")
+    header = f"\r\n{_header('Subject', _words(subject))}".encode()
+    return _SUBJECT.sub(lambda _: header, head, count=1) + end + body
 
 
 def message_id(list_name: str, date: Date, address: str, secret: bytes, domain: str) -> str:
     """One delivery's identifier: the same whenever it is tried, and it does not give the address away."""
-    digest = _hmac(secret, "message", list_name, date.isoformat(), address)
+    digest = keyed(secret, "message", list_name, date.isoformat(), address)
     return f"<{date:%Y%m%d}.{list_name}.{digest[:24]}@{domain}>"
+
+
+def alert_id(headline: str, now: datetime, secret: bytes, domain: str) -> str:
+    """An alert's identifier: the same for one headline at one instant."""
+    instant = now.astimezone(UTC)
+    digest = keyed(secret, "alert", instant.isoformat(), headline)
+    return f"<{instant:%Y%m%d}.alert.{digest[:24]}@{domain}>"
 
 
 def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
     """What names list and subscriber in an unsubscribe mail: 32 hexadecimal digits."""
-    return _hmac(secret, "unsubscribe", list_name, address)[:32]
+    return keyed(secret, "unsubscribe", list_name, address)[:32]
 
 
-def unsubscribe_header(address: str, list_name: str, token: str) -> str:
-    """The value of List-Unsubscribe: a mail to `address`. Other URIs can join it after a comma."""
+def unsubscribe_uri(address: str, list_name: str, token: str) -> str:
+    """A URI for List-Unsubscribe: a mail to `address`."""
     local, _, domain = addr_spec(address).rpartition("@")
-    return f"<mailto:{quote(local)}@{domain}?subject={quote(f'unsubscribe {list_name} {token}')}>"
+    return f"mailto:{quote(local)}@{domain}?subject={quote(f'unsubscribe {list_name} {token}')}"
 
 
 def addr_spec(mailbox: str) -> str:
@@ -116,14 +141,32 @@ def domain_of(mailbox: str) -> str:
     return addr_spec(mailbox).rpartition("@")[2]
 
 
-def _hmac(secret: bytes, *fields: str) -> str:
-    return hmac.new(secret, "\0".join(fields).encode(), hashlib.sha256).hexdigest()
+# --- the whole
 
 
-def _quoted_printable(text: str) -> bytes:
-    """Lines of at most 76 octets with CRLF, the last one ended."""
-    lines = text.encode("utf-8", "replace").replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip(b"\n")
-    return binascii.b2a_qp(lines, istext=True).replace(b"\n", b"\r\n") + b"\r\n"
+def _always(subject: str, sender: str, date: datetime) -> list[str]:
+    """The headers of all that Paperboy writes, to readers and to its operator."""
+    return [
+        _header("From", _mailbox(sender)),
+        _header("Subject", _words(subject)),
+        f"Date: {format_datetime(date)}",
+        "Auto-Submitted: auto-generated",
+        "X-Auto-Response-Suppress: All",
+    ]
+
+
+def _serialised(headers: Iterable[str], rendered: Rendered, marks: Sequence[str] = ()) -> bytes:
+    text, html = quoted_printable(rendered.text, marks), quoted_printable(rendered.html, marks)
+    boundary = "=_" + hashlib.sha256(text + html).hexdigest()[:32]  # "=_" never occurs in quoted-printable
+    head = [*headers, "MIME-Version: 1.0", f'Content-Type: multipart/alternative;\r\n boundary="{boundary}"']
+    return b"".join(
+        (
+            "".join(f"{header}\r\n" for header in head).encode(),
+            _part(boundary, "plain", text),
+            _part(boundary, "html", html),
+            f"\r\n--{boundary}--\r\n".encode(),
+        )
+    )
 
 
 def _part(boundary: str, subtype: str, body: bytes) -> bytes:
@@ -136,55 +179,78 @@ def _part(boundary: str, subtype: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
-def _mailbox(mailbox: str) -> str:
+# --- headers: a list of tokens, between any two of which a line may end
+
+
+def _header(name: str, tokens: Iterable[str]) -> str:
+    start = f"{name}:"
+    lines = [start]
+    for token in tokens:
+        if lines[-1] != start and len(lines[-1]) + 1 + len(token) > _LINE:
+            lines.append("")
+        lines[-1] += f" {token}"
+    return "\r\n".join(lines)
+
+
+def _list_unsubscribe(uris: Sequence[str]) -> str:
+    """No line ends within a URI, however long it is, and none is encoded: clients read them as they stand."""
+    if not all(map(_URI.fullmatch, uris)):
+        raise ValueError("not a List-Unsubscribe of URIs")
+    return "List-Unsubscribe: " + ",\r\n ".join(f"<{uri}>" for uri in uris)
+
+
+def _mailbox(mailbox: str) -> list[str]:
     name = "" if _ADDRESS.fullmatch(mailbox) else parseaddr(mailbox)[0]
     return _named(name, addr_spec(mailbox))
 
 
-def _named(name: str, bracketed: str) -> str:
-    """`Name <bracketed>`, the name as atoms, as a quoted string, or as encoded words; only the brackets' content for
-    an empty name, unless it is a List-Id, which needs them.
-    """
+def _named(name: str, address: str) -> list[str]:
     phrase = _phrase(one_line(name))
-    if not phrase:
-        return bracketed if "@" in bracketed else f"<{bracketed}>"
-    joint = "\r\n " if "\r\n" in phrase or len(phrase) + len(bracketed) > _LINE - 13 else " "
-    return f"{phrase}{joint}<{bracketed}>"
+    return [*phrase, f"<{address}>"] if phrase else [address]
 
 
-def _phrase(name: str) -> str:
-    if not name.isascii() or len(name) > 60 or "=?" in name:
-        return "\r\n ".join(_encoded_words(name))
-    if _PLAIN_PHRASE.fullmatch(name):
-        return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def _phrase(name: str) -> list[str]:
+    """A name as atoms, as a quoted string, or as encoded words."""
+    if name.isascii() and "=?" not in name:
+        words = name.split()
+        if _PLAIN_PHRASE.fullmatch(name) and all(len(word) <= _WORD for word in words):
+            return words
+        escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+        if len(escaped) + 2 <= _WORD:
+            return [f'"{escaped}"']
+    return list(_encoded_words(name))
 
 
-def _unstructured(text: str) -> str:
-    """Any text as the value of a header such as Subject, folded."""
-    clean = one_line(text)
-    words = clean.split(" ")
-    if not clean.isascii() or "=?" in clean or max(map(len, words)) > 60:
-        return "\r\n ".join(_encoded_words(clean))
-    lines, room = [""], _LINE - len("Subject: ")
-    for word in words:
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > room:
-            lines.append(word)
-            room = _LINE - 1
-        else:
-            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-    return "\r\n ".join(lines)
+def _words(text: str) -> list[str]:
+    """Any text for a header such as Subject: encoded from the first word that must be to the last."""
+    words = one_line(text).split(" ")
+    odd = [place for place, word in enumerate(words) if not word.isascii() or "=?" in word or len(word) > _WORD]
+    if not odd:
+        return words
+    first, after = odd[0], odd[-1] + 1
+    return [*words[:first], *_encoded_words(" ".join(words[first:after])), *words[after:]]
 
 
 def _encoded_words(text: str) -> Iterator[str]:
-    """RFC 2047 words, none of which cuts a character in two."""
-    chunk = b""
-    for character in text:
-        encoded = character.encode()
-        if len(chunk) + len(encoded) > _WORD_BYTES:
-            yield f"=?utf-8?b?{b64encode(chunk).decode()}?="
-            chunk = b""
-        chunk += encoded
+    """RFC 2047 words, which end where words end. Space between them is not text, so each has its own within."""
+    chunk = ""
+    for word in re.findall(r"[^ ]* ?", text):
+        for part in [word] if len(_encoded_word(word)) <= _WORD else word:
+            if len(_encoded_word(chunk + part)) > _WORD:
+                yield _encoded_word(chunk)
+                chunk = ""
+            chunk += part
     if chunk:
-        yield f"=?utf-8?b?{b64encode(chunk).decode()}?="
+        yield _encoded_word(chunk)
+
+
+def _encoded_word(text: str) -> str:
+    """In the form that people can read, unless base64 is much shorter."""
+    octets = text.encode()
+    readable = "".join(_READABLE[octet] for octet in octets)
+    base64 = b64encode(octets).decode()
+    return f"=?utf-8?q?{readable}?=" if len(readable) <= 1.5 * len(base64) else f"=?utf-8?b?{base64}?="
+
+
+_PLAIN_OCTETS = f"{ascii_letters}{digits}!*+-/".encode()  # wherever an encoded word may stand
+_READABLE = {octet: chr(octet) if octet in _PLAIN_OCTETS else f"={octet:02X}" for octet in range(256)} | {ord(" "): "_"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import email
 import email.policy
-import hashlib
 import mailbox
 import os
 import re
@@ -14,7 +13,8 @@ from pathlib import Path
 from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
 
-_LIST_NAME = re.compile(r"[a-z0-9-]+")
+_LIST_NAME = re.compile(r"_?[a-z0-9-]+")
+_BOUNDARY = re.compile(rb'boundary="([^"]+)"')  # made from what all copies of a digest share
 
 
 class Outbox:
@@ -25,7 +25,7 @@ class Outbox:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._maildir: mailbox.Maildir | None = None
-        self._shown: dict[str, bytes] = {}  # by list: the digest of the bodies that the files show
+        self._shown: dict[str, bytes] = {}  # by list: the boundary of the digest that the files show
 
     @property
     def via(self) -> str:
@@ -61,10 +61,11 @@ class Outbox:
 
     def _show(self, envelope: Envelope) -> None:
         """Shows the newest digest beside the Maildir, once per digest and not once per recipient."""
-        body = hashlib.sha256(envelope.message.partition(b"\r\n\r\n")[2]).digest()
-        if self._shown.get(envelope.list_name) != body:
+        found = _BOUNDARY.search(envelope.message)
+        mark = found[1] if found else envelope.message
+        if self._shown.get(envelope.list_name) != mark:
             show(self._folder, envelope.list_name, envelope.message)
-            self._shown[envelope.list_name] = body
+            self._shown[envelope.list_name] = mark
 
 
 def show(folder: Path, name: str, message: bytes) -> Path:

@@ -1,18 +1,25 @@
 """What a mail's templates see: a digest as words and numbers for readers. Pure.
 
-All text here is clean (`mail.text`), with TeX turned into Unicode, and not escaped: that is the templates' part.
+All text here is clean (`mail.text`), with TeX turned into Unicode, and not escaped: that is the templates' part. What
+each name means to somebody who edits the templates stands in `emails/README.md`.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from urllib.parse import quote
 
 from paperboy.curate import name_key
-from paperboy.mail.text import one_line, paragraphs
+from paperboy.mail.copies import Copy
+from paperboy.mail.prose import Prose, prose
+from paperboy.mail.text import one_line, shorten
+from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Paper
-from paperboy.tex import to_text
+
+_PREHEADER = 130  # characters; no client shows more before it shows the mail itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class Mention:
 
     arxiv_id: str
     url: str
-    title: str
+    title: Prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +46,37 @@ class Item:
     rank: int
     arxiv_id: str
     url: str
-    title: str
+    pdf_url: str
+    html_url: str  # empty for papers from before arXiv had HTML
+    title: Prose
     category: str
     date: str  # "18 Nov 2026", of its submission
     authors: tuple[Author, ...]
     author_count: int  # also where `authors` was shortened
     author_match: str  # the followed name, or empty
-    comment: str
+    comment: Prose
     relevance: int
     novelty: int | None
-    abstract: str
+    abstract: Prose
     bare: bool = False  # only title and comment are to be shown
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the table of contents."""
+
+    rank: int
+    title: str
+    url: str  # empty where room is short
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A row of the counts. The rows of one depth add up to the last row above them that is less deep."""
+
+    label: str
+    number: str
+    depth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,54 +94,102 @@ class Bill:
 class Page:
     """Everything that a template may use, under the name `page`."""
 
+    copy: Copy
     list_name: str
     title: str  # of the list
     date: str  # "Friday, 20 November 2026"
     short_date: str  # "20 Nov"
+    subject: str
+    preheader: str
+    contents: tuple[Line, ...]
     items: tuple[Item, ...]
     counts: Counts
+    figures: tuple[Figure, ...]
     model: str
     bill: Bill | None  # None: the embedded scorer, and no LLM
-    topics: tuple[str, ...]  # paragraphs
+    topics: tuple[Block, ...]
     categories: tuple[str, ...]
     followed: tuple[str, ...]
     min_relevance: int
     min_novelty: int
     max_papers: int
     over_cap: tuple[Mention, ...]
+    carried_over: tuple[Mention, ...]
     let_go: tuple[Mention, ...]
     unsubscribe_address: str
+    unsubscribe_subject: str
     unsubscribe_url: str
     hidden: int = 0  # items that only the plain-text part shows
     shortened: bool = False  # whether any abstract was cut
     topics_cut: bool = False
 
 
-def page(digest: Digest, unsubscribe_address: str) -> Page:
+def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     """The whole digest, nothing shortened: as the plain-text part shows it."""
     mailing_list = digest.mailing_list
-    subject = quote(f"unsubscribe {mailing_list.name}")
     followed = frozenset(name_key(name) for name in mailing_list.authors)
+    items = tuple(_item(entry, followed) for entry in digest.entries)
+    title = one_line(mailing_list.title)
+    subject, in_subject = _subject(title, digest.date, items)
+    stop = f"unsubscribe {mailing_list.name} {copy.token}"
     return Page(
+        copy=copy,
         list_name=mailing_list.name,
-        title=one_line(mailing_list.title),
+        title=title,
         date=f"{digest.date:%A}, {digest.date.day} {digest.date:%B %Y}",
-        short_date=f"{digest.date.day} {digest.date:%b}",
-        items=tuple(_item(entry, followed) for entry in digest.entries),
+        short_date=_short(digest.date),
+        subject=subject,
+        preheader=_preheader(items[in_subject:] or items, digest.counts),
+        contents=tuple(Line(item.rank, item.title.plain, item.url) for item in items) if len(items) > 1 else (),
+        items=items,
         counts=digest.counts,
+        figures=tuple(_figures(digest.counts, mailing_list.max_papers)),
         model=one_line(digest.model.name),
         bill=_bill(digest) if digest.model.is_llm else None,
-        topics=paragraphs(mailing_list.topics),
+        topics=blocks(mailing_list.topics),
         categories=mailing_list.categories,
         followed=tuple(one_line(name) for name in mailing_list.authors),
         min_relevance=mailing_list.min_relevance,
         min_novelty=mailing_list.min_novelty,
         max_papers=mailing_list.max_papers,
         over_cap=tuple(_mention(entry.paper) for entry in digest.over_cap),
+        carried_over=tuple(_mention(paper) for paper in digest.carried_over),
         let_go=tuple(_mention(paper) for paper in digest.let_go),
         unsubscribe_address=unsubscribe_address,
-        unsubscribe_url=f"mailto:{quote(unsubscribe_address, safe='@')}?subject={subject}",
+        unsubscribe_subject=stop,
+        unsubscribe_url=f"mailto:{quote(unsubscribe_address, safe='@')}?subject={quote(stop)}",
     )
+
+
+# --- subject and preheader
+
+SUBJECT_WIDTH = 70  # characters, within which the top paper's title may still join
+_CLAUSE = re.compile(r"(?<=\S{3})(?=: | [-–—] |[?!] )")  # dashes of titles
+
+
+def _subject(title: str, day: date, items: Sequence[Item]) -> tuple[str, int]:
+    """The list, the day, how many, and the top paper if it fits, whole or up to its colon; with the number of papers
+    that it names whole.
+    """
+    if not items:
+        return f"{title}, {_short(day)}: no relevant papers today", 0
+    short = f"{title}, {_short(day)}: {counted(len(items), 'paper')}"
+    top = items[0].title.plain
+    room = SUBJECT_WIDTH - len(short) - len(" · ")
+    if len(top) <= room:
+        return f"{short} · {top}", 1
+    heads = [top[: match.start()] for match in _CLAUSE.finditer(top) if match.start() <= room]
+    return (f"{short} · {heads[-1]}", 0) if heads else (short, 0)
+
+
+def _preheader(items: Sequence[Item], counts: Counts) -> str:
+    """What an inbox shows behind the subject: the titles that the subject does not."""
+    if not items:
+        return f"None of {counted(counts.scored, 'scanned paper')} passed."
+    return shorten(" · ".join(item.title.plain for item in items[:5]), _PREHEADER)
+
+
+# --- entries
 
 
 def _item(entry: Entry, followed: frozenset[str]) -> Item:
@@ -123,34 +198,68 @@ def _item(entry: Entry, followed: frozenset[str]) -> Item:
     return Item(
         rank=entry.rank,
         arxiv_id=paper.arxiv_id,
-        url=_url(paper),
+        url=_url("abs", paper),
+        pdf_url=_url("pdf", paper),
+        html_url=_url("html", paper) if _has_html(paper.arxiv_id) else "",
         title=_title(paper),
         category=one_line(paper.primary_category),
-        date=_day(paper.published.date()),
+        date=f"{_short(paper.published.date())} {paper.published:%Y}",
         authors=authors,
         author_count=len(authors),
         author_match=one_line(entry.matched_author or ""),
-        comment=one_line(to_text(entry.score.comment)),
+        comment=prose(_without_markdown(entry.score.comment)),
         relevance=entry.score.relevance,
         novelty=entry.score.novelty,
-        abstract=one_line(to_text(paper.abstract)),
+        abstract=prose(paper.abstract),
     )
 
 
 def _mention(paper: Paper) -> Mention:
-    return Mention(paper.arxiv_id, _url(paper), _title(paper))
+    return Mention(paper.arxiv_id, _url("abs", paper), _title(paper))
 
 
-def _title(paper: Paper) -> str:
-    return one_line(to_text(paper.title)) or "(no title)"
+def _title(paper: Paper) -> Prose:
+    return prose(paper.title) or prose("(no title)")
 
 
-def _url(paper: Paper) -> str:
-    return "https://arxiv.org/abs/" + quote(paper.arxiv_id)
+def _url(form: str, paper: Paper) -> str:
+    return f"https://arxiv.org/{form}/{quote(paper.arxiv_id)}"
 
 
-def _day(day: date) -> str:
-    return f"{day.day} {day:%b %Y}"
+def _has_html(arxiv_id: str) -> bool:
+    """Whether it is new enough: arXiv makes HTML of what came from December 2023 on."""
+    return bool(re.match(r"\d{4}\.", arxiv_id)) and arxiv_id[:4] >= "2312"
+
+
+def _without_markdown(comment: str) -> str:
+    """The words of a comment, in which models like to use bold type, code marks and bullets."""
+    plain = re.sub(r"(?m)^\s*(?:#{1,6}|[-*+]|\d+\.)\s+", "", comment)
+    plain = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", plain)
+    return re.sub(r"`+([^`]+)`+", r"\1", plain)
+
+
+def _short(day: date) -> str:
+    return f"{day.day} {day:%b}"
+
+
+# --- numbers
+
+
+def _figures(counts: Counts, cap: int) -> Iterator[Figure]:
+    rows = (
+        ("Total arXiv papers", counts.considered, 0, True),
+        ("Scanned", counts.scored, 1, True),
+        ("Relevant", counts.relevant, 2, True),
+        ("by authors this list follows", counts.author_matches, 3, 0 < counts.author_matches < counts.relevant),
+        ("by their scores", counts.selected, 3, 0 < counts.author_matches < counts.relevant),
+        (f"Passed, beyond the {cap} that this list takes", counts.over_cap, 2, counts.over_cap > 0),
+        ("Below the thresholds", counts.below, 2, True),
+        ("Not scored, and back on the next morning", counts.carried_over, 1, counts.carried_over > 0),
+        ("Not scored, and let go", counts.let_go, 1, counts.let_go > 0),
+    )
+    for label, number, depth, shown in rows:
+        if shown:
+            yield Figure(label, f"{number:,}", depth)
 
 
 def _bill(digest: Digest) -> Bill:
@@ -161,6 +270,11 @@ def _bill(digest: Digest) -> Bill:
         cost=None if cost is None else (money(cost.prompt), money(cost.completion), money(cost.total)),
         about="" if cost is None or cost.total <= 0 else _about(cost.total),
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun: 1 paper, 1,200 papers."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def money(dollars: float) -> str:

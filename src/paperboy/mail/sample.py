@@ -6,7 +6,15 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
-from paperboy.models import Cost, Counts, Digest, Entry, MailingList, Model, Paper, Score, Spending, Usage
+from paperboy.mail.copies import Copy
+from paperboy.models import Alert, Cost, Counts, Digest, Entry, MailingList, Model, Paper, Score, Spending, Usage
+
+SAMPLE_COPY = Copy("Paperboy", "This is why you get it.", "0123456789abcdef0123456789abcdef")
+
+
+def sample_alert() -> Alert:
+    """An alert with details."""
+    return Alert("Something needs a hand", ("It happened.", "This mends it."), ("a/file:1: it", "another line"))
 
 
 def sample_digests() -> tuple[Digest, ...]:
@@ -43,7 +51,7 @@ def _full() -> Digest:
             name="sample",
             title="A sample",
             categories=("cs.LG", "stat.ML"),
-            topics="Samples of all kinds.\nNothing else.",
+            topics="# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else.",
             timezone=ZoneInfo("UTC"),
             authors=("Ada Lovelace",),
             max_papers=1,
@@ -64,7 +72,7 @@ def _paper(number: int) -> Paper:
     return Paper(
         arxiv_id=f"2601.0000{number}",
         version=1,
-        title=f"Sample {number}: where $a < b$ & more",
+        title=f"Sample {number}: where $a < b$ & $M_V$",
         authors=("Ada Lovelace", "Grace Hopper"),
         abstract="One sentence stands here. Another one follows it.",
         primary_category="cs.LG",

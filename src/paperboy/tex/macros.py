@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -54,7 +55,26 @@ def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
     return write
 
 
+def both_errors(above: str, below: str) -> str:
+    """A measurement's errors on the line, "(+0.2/-0.1)"; empty if they are none or Unicode has their scripts."""
+    is_pair = above[:1] == "+" and below[:1] in {"-", "−"}
+    if not is_pair or not all(re.fullmatch(r". ?\d[\d.,]* ?%?", text) for text in (above, below)):
+        return ""
+    has_scripts = raised("^", above)[0] != "^" and raised("_", below)[0] != "_"
+    return "" if has_scripts else f"({above}/{below})"
+
+
 # Macros
+
+
+def _code_point(text: str) -> str:
+    r"""MathJax's `\unicode{x2014}`: what has the code point, in decimal digits or, after an x, in hexadecimal ones."""
+    match = re.fullmatch(r"0?[xX]([\da-fA-F]{1,6})|([0-9]{1,7})", text.strip())
+    number = int(match[1] or match[2], 16 if match[1] else 10) if match else 0
+    character = chr(number) if number <= sys.maxunicode else "\0"
+    if character.isspace():
+        return " "
+    return f"\\unicode{{{text}}}" if unicodedata.category(character)[0] == "C" else character
 
 
 def _names(text: str) -> frozenset[str]:
@@ -98,14 +118,17 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
     "texorpdfstring": (2, lambda shown, _: shown),
     "textcolor": (2, lambda _, text: text),
     "ion": (2, lambda element, stage: f"{element} {stage.upper()}"),
+    "unicode": (1, _code_point),
     "not": (1, lambda text: unicodedata.normalize("NFC", text[:1] + "\u0338" + text[1:])),
 }
 
 _OUR_SYMBOLS = {
     "lt": "<", "gt": ">", "lq": "‘", "rq": "’", "prime": "′", "degr": "°", "arcdeg": "°", "degree": "°", "deg": "°",
+    "sun": "⊙", "Sun": "⊙", "bigodot": "⊙", "earth": "⊕", "farcs": "″.", "farcm": "′.", "fdg": "°.", "Box": "□",
+    "Msun": "M⊙", "msun": "M⊙", "Lsun": "L⊙", "lsun": "L⊙", "Rsun": "R⊙", "rsun": "R⊙", "kms": "km s⁻¹", "lg": "lg",
     "arcsec": "″", "arcmin": "′", "micron": "μm", "lsim": "≲", "gsim": "≳", "thicksim": "∼", "varpropto": "∝",
     "textless": "<", "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "det": "det", "mid": "|", "lvert": "|",
-    "rvert": "|", "textasciitilde": "~", "quad": " ", "qquad": " ", "newline": " ",
+    "rvert": "|", "textasciitilde": "~", "quad": " ", "qquad": " ", "thinspace": " ", "newline": " ",
     "backslash": "\\", "%": "%", "$": "$", "#": "#",
     "&": "&", "_": "_", "{": "{", "}": "}", "|": "‖", " ": " ", "\n": "\n", ",": " ", ";": " ", ":": " ", ">": " ",
     "!": "", "/": "", "-": "", "@": "", "\\": " ",

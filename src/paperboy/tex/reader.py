@@ -13,6 +13,7 @@ from paperboy.tex.macros import (
     LETTERS,
     PROSE_COMMANDS,
     SCRIPTS,
+    both_errors,
     enclosed,
     raised,
     symbols,
@@ -138,7 +139,24 @@ class _Reader:
             self.at = start
             return sign
         text = render(argument, math=True, depth=self.depth + 1)
+        if errors := self._both_errors(sign, text):
+            return errors
         return raised(sign, text, before_word=self._next().isalnum()) if text.strip() else ""
+
+    def _both_errors(self, sign: str, text: str) -> str:
+        """A measurement's two errors, if this script and the next are that; else empty, and nothing is read."""
+        start = self.at
+        self._skip_spaces()
+        if re.match(r"[-+−] ?\d", text) and self._next() == {"^": "_", "_": "^"}[sign]:
+            self.at += 1
+            argument = self._argument() or ""
+            # What has scripts of its own is no error; read here and again at its turn, it would cost twice a level.
+            other = "" if re.search(r"[\^_]", argument) else render(argument, math=True, depth=self.depth + 1)
+            if errors := both_errors(text, other) if sign == "^" else both_errors(other, text):
+                begins_word = re.match(r"[A-Za-z\d{]|\\(?:math|text|rm|[A-Z])", self.tex[self.at : self.at + 6])
+                return " " * (self.out[-1:] not in {" ", "("}) + errors + " " * bool(begins_word)
+        self.at = start
+        return ""
 
     def _argument(self) -> str | None:
         """The source of the group or the single token that comes next; None at the end."""

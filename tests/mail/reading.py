@@ -1,0 +1,45 @@
+"""What the tests of mails share: the templates we ship, and how a reader, or a machine, sees the parts."""
+
+from __future__ import annotations
+
+import html as entities
+import re
+from pathlib import Path
+
+from paperboy.mail.copies import Copy
+from paperboy.mail.page import Page, page
+from paperboy.mail.render import Renderer
+from paperboy.models import Digest, Rendered
+
+EMAILS = Path(__file__).parents[2] / "emails"
+RENDERER = Renderer([EMAILS])
+COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2)
+FROM = "papers@example.org"
+THANKS = "Thank you to arXiv for use of its open access interoperability."
+
+
+def render(of: Digest, by: Renderer = RENDERER) -> Rendered:
+    """The digest's mail to Ada."""
+    return by.digest(of, copy=COPY, unsubscribe_address=FROM)
+
+
+def note(of: Digest, by: Renderer = RENDERER) -> Rendered:
+    """The note's mail to Ada."""
+    return by.note(of, copy=COPY, unsubscribe_address=FROM)
+
+
+def page_of(of: Digest) -> Page:
+    """What the templates see."""
+    return page(of, copy=COPY, unsubscribe_address=FROM)
+
+
+def visible(html: str) -> str:
+    """The words of the HTML on one line."""
+    body = re.sub(r"<!--.*?-->", "", html.partition("<body")[2], flags=re.DOTALL)
+    body = re.sub(r"</?(?:a|b|code|span)\b[^>]*>", "", "<" + body)
+    return flat(entities.unescape(re.sub(r"<[^>]*>", " ", body)))
+
+
+def flat(text: str) -> str:
+    """The words of the text on one line."""
+    return " ".join(text.split())

@@ -1,0 +1,185 @@
+"""Text made fit for a mail: what is cleaned, where it is cut, how it is wrapped."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from paperboy.mail.text import WIDTH, columns, cut, one_line, shorten, wrap
+
+ODD = st.text(st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u1100\u1161\ud800数😀é-–'), max_size=300)
+
+
+# --- one line
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        (" two \n\t words\u00a0here ", "two words here"),
+        ("a\0b\x1b[31mc\u202ed\u200be\ufefff\ud800g\uffff", "ab[31mcdefg"),
+        ("e\u0301", "é"),
+        ("\u2028", ""),
+    ],
+)
+def test_a_line_is_cleaned(text: str, cleaned: str) -> None:
+    assert one_line(text) == cleaned
+
+
+@given(st.one_of(st.text(), ODD))
+def test_a_clean_line_stays_as_it_is(text: str) -> None:
+    clean = one_line(text)
+    assert one_line(clean) == clean
+    assert clean == " ".join(clean.split())
+    assert not any(unicodedata.category(character) in {"Cc", "Cs"} for character in clean)
+
+
+# --- where a text is cut
+
+
+def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:
+    text = "We follow J. Doe et al. here, e.g. This holds. It ends later than the limit allows it to do so."
+    assert shorten(text, 60) == "We follow J. Doe et al. here, e.g. This holds. …"
+    assert shorten("word " * 30, 22) == "word word word word …"
+    assert shorten("short", 60) == "short"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "We follow J. Doe, H.-W. Rix and Smith et al. (2020) here.",
+        "It holds, e.g. Bayes, i.e. All of it, cf. Sect. 3 and Fig. 2 (Eq. 4, Sec. IV, App. B, No. 7).",
+        "A cut vs. An end, ca. 10, approx. 10 or resp. The rest of it.",
+        "Dr. Doe of St. Andrews wrote to Prof. Hopper and Mt. Wilson on it.",
+        "Version 3.5 is 0.5 better than v. 2 (p. 30, Jan. 5).",
+        "It has three parts: 1. The first one, as it is.",
+        "The H.E.S.S. Collaboration and the U.S. Navy agree on it.",
+        "All of approx. five and of https://x.example.org/a.b.",
+        "We measure the redshift z.",
+        "It reacts with CO.",
+        "By Smith et al.",
+        "The Lyman limit at order N.",
+        "Is it so?",
+        "They said “it is so.”",
+        "It is so (as we say here).",
+    ],
+)
+@pytest.mark.parametrize("then", ["We go on with", "The rest is", "This is", "In it, there is"])
+def test_a_sentence_ends_where_it_ends(sentence: str, then: str) -> None:
+    """No abbreviation, initial or number in it is taken for its end, and its own end is found."""
+    text = f"{sentence} {then} " + "more of it " * 10
+    for limit in range(len(sentence), len(sentence) + 10):
+        assert shorten(text, limit) == f"{sentence} …"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "3 of them",
+        "(We go on",
+        "“We go on”",
+        "[OIII] is",
+        "α is",
+        "eROSITA finds",
+        "z∼2 is",
+        "z is",
+        "(i) it is",
+        "Ωₘ is",
+    ],
+)
+def test_a_sentence_may_start_in_other_ways(start: str) -> None:
+    assert shorten(f"This much is known of it. {start} " + "so on " * 20, 60) == "This much is known of it. …"
+
+
+@pytest.mark.parametrize("start", ["as it is", "com/a_b is", "k-means is", "i.e. it is", "é is"])
+def test_a_word_in_lower_case_starts_no_sentence(start: str) -> None:
+    assert shorten(f"This much is known of it. {start} " + "so on " * 20, 60) != "This much is known of it. …"
+
+
+def test_chinese_sentences_end_without_a_space() -> None:
+    assert shorten("这是第一句话。这是第二句话,它比较长,一直没有结束" * 2, 14) == "这是第一句话。 …"
+
+
+def test_no_bracket_stays_open_if_another_end_is_near() -> None:
+    text = "It is so. It was so (this is. And it goes on. And on) for ever and ever after."
+    assert shorten(text, 50) == "It is so. It was so (this is. And it goes on. …"
+    assert shorten(text, 28) == "It is so. …"
+    assert shorten("a long line of words (with a bracket that does not end", 40) == "a long line of words …"
+    assert shorten("a (word with a bracket that does not end before the limit)", 40).startswith("a (word with")
+    assert shorten("for all of x in [0, 1) it holds and for all others it does not", 40).startswith(
+        "for all of x in [0, 1) it"
+    )
+
+
+def test_words_without_spaces_are_cut_between_characters() -> None:
+    assert shorten("x" * 50, 20) == "x" * 20 + " …"
+    assert shorten("o" + "\u0308o\u0301" * 50, 21) == "o" + "\u0308o\u0301" * 6 + "\u0308 …"
+    assert shorten("A " + "x" * 500, 100) == "A " + "x" * 98 + " …"
+
+
+@given(st.one_of(st.text(), ODD), st.integers(0, 200))
+@example(": " * 9, 3)
+def test_a_cut_text_is_hardly_longer_than_its_limit(text: str, limit: int) -> None:
+    short = shorten(text, limit)
+    assert len(short) <= limit + 2
+    assert text == short or text.startswith(short.removesuffix("…").rstrip())
+
+
+@given(ODD, st.integers(1, 100), st.integers(0, 100))
+def test_a_wider_limit_never_cuts_earlier(text: str, limit: int, more: int) -> None:
+    if limit + more < len(text):
+        assert cut(text, limit) <= cut(text, limit + more)
+
+
+# --- wrapping
+
+
+def test_wrapped_text_has_its_indents() -> None:
+    lines = wrap("word " * 20, "  1. ", "     ").split("\n")
+    assert lines == ["  1. " + "word " * 13 + "word", "     word word word word word word"]
+    assert wrap("word " * 20, "> ").count("\n> ") == 1
+    assert wrap("", "> ") == ""
+    assert wrap(12) == "12"
+
+
+def test_wide_and_combining_characters_are_measured_in_columns() -> None:
+    assert [columns(text) for text in ("abc", "数学", "e\u0301", "😀", "각", "\u1100\u1161", "x̂₂", "❤\ufe0f")] == [
+        3, 4, 1, 2, 2, 2, 2, 2,
+    ]  # fmt: skip
+    assert wrap("数学 " * 20).split("\n")[0] == " ".join(["数学"] * 15)
+    assert wrap("e\u0301" * 70 + " word").count("\n") == 0
+
+
+def test_long_words_are_broken_and_addresses_are_not() -> None:
+    assert wrap("so " + "x" * 100, "  ") == f"  so\n  {'x' * 74}\n  {'x' * 26}"
+    for address in ("https://x.example.org/" + "a" * 90, "ada@" + "a" * 90 + ".example.org", "mailto:" + "a" * 90):
+        assert wrap(f"see {address} there") == f"see\n{address}\nthere"
+
+
+def test_lines_break_at_good_places() -> None:
+    assert wrap("a" * 70 + " as ( this )").split("\n")[1] == "( this )"
+    assert wrap("a" * 70 + " word …").split("\n")[1] == "word …"
+    assert wrap("a" * 72 + " 12\u00a0km off").split("\n")[1] == "12\u00a0km off"
+
+
+@given(st.one_of(st.text(), ODD), st.text(" >1.", max_size=20), st.text(" >1.", max_size=20))
+@example("( " * 100, "", "")
+@example("\u00a0" * 200 + "a", "", " ")
+@example("a" * 70 + "数" * 70, "", " " * 20)
+def test_no_line_is_too_long_and_nothing_gets_lost(text: str, first: str, rest: str) -> None:
+    wrapped = wrap(text, first, rest)
+    lines = wrapped.split("\n") if wrapped else []
+    assert wrapped.splitlines() == lines
+    for number, line in enumerate(lines):
+        assert line == line.rstrip()
+        assert line.startswith(rest if number else first)
+        assert columns(line) <= WIDTH or re.search("@|://|mailto:", line)
+    bodies = [line.removeprefix(rest if number else first) for number, line in enumerate(lines)]
+    assert "".join("".join(bodies).split()) == "".join(text.split())
+
+
+def test_hostile_text_is_wrapped_soon() -> None:
+    for text in ("x" * 100_000, "( " * 50_000, "\u0301" * 100_000, "数" * 100_000):
+        assert wrap(text)

@@ -1,0 +1,178 @@
+"""The operator's topics as blocks: their shape stays, and no word of them gets lost."""
+
+import re
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from paperboy.mail.text import one_line
+from paperboy.mail.topics import Block, blocks, within
+
+
+def item(text: str, marker: str = "", depth: int = 0) -> Block:
+    return Block("item", text, marker, depth)
+
+
+def paragraph(text: str) -> Block:
+    return Block("paragraph", text)
+
+
+def test_headings_paragraphs_and_lists_keep_their_shape() -> None:
+    markdown = """\
+# Small *galaxies* #
+
+We read all of it, and **like**
+to `hear` more.
+
+1. Dwarfs
+   - near ones,
+     all of them
+   - far ones
+
+   and others
+2. Streams
+
+Underlined
+----------
+> Quoted
+> words
+***
+end
+"""
+    assert blocks(markdown) == (
+        Block("heading", "Small galaxies"),
+        paragraph("We read all of it, and like to hear more."),
+        item("Dwarfs", "1."),
+        item("near ones, all of them", "•", 1),
+        item("far ones", "•", 1),
+        item("and others"),
+        item("Streams", "2."),
+        Block("heading", "Underlined"),
+        paragraph("Quoted words"),
+        paragraph("end"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("markdown", "read"),
+    [
+        ("plain words on a line", [paragraph("plain words on a line")]),
+        ("one\n\n\ntwo", [paragraph("one"), paragraph("two")]),
+        ("one  \ntwo\\\nthree", [paragraph("one"), paragraph("two"), paragraph("three")]),
+        ("1. a\n1. b\n1. c", [item("a", "1."), item("b", "2."), item("c", "3.")]),
+        ("3) a\n7) b", [item("a", "3)"), item("b", "7)")]),
+        ("- a\n\n      code\n  # b", [item("a", "•"), item("code"), item("b")]),
+        ("-\n- b\n- - c", [item("b", "•"), item("c", "•", 1)]),
+        ("```python\nx = 1\n\ny = 2\n```", [paragraph("x = 1"), paragraph("y = 2")]),
+        ("``` two words\nx", [paragraph("two words"), paragraph("x")]),
+        ("|a|b|\n|---|:-:|\n| c | *d* |", [paragraph("a|b"), paragraph("c | *d*")]),
+        ("", []),
+        ("\0 \u202e\n- \n\n---", []),
+    ],
+)
+def test_each_kind_of_block(markdown: str, read: list[Block]) -> None:
+    assert list(blocks(markdown)) == read
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<script>alert(1)</script> & <b>words</b>",
+        "[a *label](https://x.example.org/a_b_c) and <https://x.example.org/_a_/*b*c>",
+        "![shown](x.png) and [ref][1]",
+        "[1]: https://x.example.org",
+        r"$M_* + \,\{_x_\}$ for R&D, snake_case_words",
+        "from $5 to $7*",
+        "C# & 50% of 3 * 4 * 5",
+        "~~no~~ ==no== [ ] open",
+    ],
+)
+def test_what_is_no_shape_stays_as_it_was_written(line: str) -> None:
+    assert blocks(line) == (paragraph(line),)
+
+
+def test_lines_of_any_system_are_lines() -> None:
+    assert blocks("- a\r\n- b\r\tc\r\n\r\nd\u2028\u2028e") == (
+        item("a", "•"),
+        item("b c", "•"),
+        paragraph("d"),
+        paragraph("e"),
+    )
+
+
+def test_nesting_beyond_reason_is_shown_as_it_was_written() -> None:
+    assert blocks("> " * 60 + "deep\nwords") == (paragraph("> " * 60 + "deep"), paragraph("words"))
+    deep = "".join("  " * depth + f"- level {depth}\n" for depth in range(15))
+    assert [block.depth for block in blocks(deep)] == list(range(15))
+
+
+TEXT = st.text(st.sampled_from("abc 012\n\t*_`#>-+=|.)(&;[]<>!:$\\~\u00a0é"))
+WORDS = st.lists(
+    st.sampled_from(
+        ["word", "Alpha", "β", "x1", "2024.", "3", "-", "*", "#", ">", "+", "\n", "\n\n", "    ", "1)", "<b>", "|"]
+    )
+).map(" ".join)
+
+
+@given(st.one_of(st.text(), TEXT))
+def test_no_text_is_refused(markdown: str) -> None:
+    for block in blocks(markdown):
+        assert block.text
+        assert block.text == one_line(block.text)
+        assert (block.kind == "item") or not (block.marker or block.depth)
+
+
+@given(WORDS)
+@example("> - > - " * 12 + "word")
+@example("2024. word\n\n 3. word")
+def test_no_word_gets_lost(markdown: str) -> None:
+    read = " ".join(f"{block.marker} {block.text}" for block in blocks(markdown))
+    assert set(re.findall(r"\w+", markdown)) - {"1", "2", "3"} <= set(re.findall(r"\w+", read))
+    assert re.findall(r"[^\W\d]+", markdown) == re.findall(r"[^\W\d]+", read)
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        *(
+            sign * 10_000
+            for sign in (">", "> ", "-", "- ", "[", "![", "*", "_", "`", "<", "\\", "|", "1. ", "> - ", "$", "](")
+        ),
+        *(
+            sign * 5_000
+            for sign in ("*a ", "_a_", "**a*", "$a ", "- a\n", "1. a\n", ">\n", "|a\n", "`a``", "a\n\n", "://")
+        ),
+        "".join(" " * depth + "- a\n" for depth in range(500)),
+        "".join(">" * depth + " a\n" for depth in range(500)),
+    ],
+)
+def test_hostile_nesting_ends_soon(markdown: str) -> None:
+    begun = time.perf_counter()
+    blocks(markdown)
+    assert time.perf_counter() - begun < 5
+
+
+# --- the first of them
+
+
+def test_the_first_blocks_within_a_size() -> None:
+    all_of_it = (
+        Block("heading", "Title"),
+        paragraph("words " * 30 + "end"),
+        item("more " * 30, "•"),
+        item("short", "•"),
+    )
+    assert within(all_of_it, 10_000) == all_of_it
+    assert within(all_of_it, 100) == (all_of_it[0], paragraph("words " * 14 + "words words …"))
+    assert within(all_of_it, 200) == all_of_it[:2]
+    assert within((paragraph("words " * 3), Block("heading", "Title"), all_of_it[1]), 40) == (paragraph("words " * 3),)
+    assert within((), 10) == ()
+
+
+@given(st.lists(st.text("ab .", min_size=1).map(paragraph)), st.integers(1, 200))
+def test_what_is_within_is_hardly_more_than_asked(read: list[Block], characters: int) -> None:
+    kept = within(tuple(read), characters)
+    assert sum(len(block.text) for block in kept) <= characters + 2
+    assert bool(kept) == bool(read)
