@@ -34,7 +34,7 @@ WORDS = [
     ")",
 ]
 FORMULAS = [
-    "$x^{9.5}$", "$T_{\\rm eff}$", "$a_E$", r"\(M_V = 3\)", "$<$", "$\\alpha$", "$$\\foo<b$$", "$a_\\hat{E}$",
+    "$x^{9.5}$", "$T_{\\rm eff}$", "$a_{b,E}$", r"\(M_{V,0} = 3\)", "$<$", "$\\alpha$", "$$\\foo<b$$", "$a_\\hat{E}$",
     "$\\{1\\}$", "$\0_V$", "$\u0301_V$", "$\\!$", "$_\u1100$", "$\u1161_V$", "$", "\\emph{", "}", "^", "\\,", "{",
 ]  # fmt: skip
 TEX = st.one_of(st.text(), st.lists(st.sampled_from(WORDS + FORMULAS)).map("".join))
@@ -45,23 +45,23 @@ def shown(text: Prose) -> str:
 
 
 def test_a_formula_without_a_unicode_form_is_marked() -> None:
-    text = prose("Stars of $10^{9.5}$ M$_\\odot$  & $<$ CO$_2$\n")
-    assert text.plain == str(text) == "Stars of 10^9.5 M⊙ & < CO₂"
-    assert text.pieces == (Piece("Stars of "), Piece("10^{9.5}", True, "10^9.5"), Piece(" M⊙ & < CO₂"))
-    assert escape(text) == "Stars of <code>10^{9.5}</code> M⊙ &amp; &lt; CO₂"
-    assert len(text) == len("Stars of 10^{9.5} M⊙ & < CO₂")
+    text = prose("Stars of $E_{p,z}$ M$_\\odot$  & $<$ CO$_2$\n")
+    assert text.plain == str(text) == "Stars of E_(p,z) M⊙ & < CO₂"
+    assert text.pieces == (Piece("Stars of "), Piece("E_{p,z}", True, "E_(p,z)"), Piece(" M⊙ & < CO₂"))
+    assert escape(text) == "Stars of <code>E_{p,z}</code> M⊙ &amp; &lt; CO₂"
+    assert len(text) == len("Stars of E_{p,z} M⊙ & < CO₂")
     assert not prose(" \0$\\,$ ")
 
 
 @pytest.mark.parametrize(
     ("tex", "source"),
     [
-        ("$x^{a,b}$", "x^{a,b}"),
-        ("$$ T_{\\rm  eff}\n$$", "T_{\\rm eff}"),
-        (r"\(M_V\)", "M_V"),
-        (r"\[M_V\]", "M_V"),
-        (r"$a_V\,b\;c\:d\!e\>f\ g~h\quad i$", "a_V b c d e f g h i"),
-        (r"$\alpha\!b_V\!c$", r"\alpha b_V c"),
+        ("$x_{a,b}$", "x_{a,b}"),
+        ("$$ T_{\\rm  eff,0}\n$$", "T_{\\rm eff,0}"),
+        (r"\(M_{V,0}\)", "M_{V,0}"),
+        (r"\[M_{V,0}\]", "M_{V,0}"),
+        (r"$a_{V,0}\,b\;c\:d\!e\>f\ g~h\quad i$", "a_{V,0} b c d e f g h i"),
+        (r"$\alpha\!b_{V,0}\!c$", r"\alpha b_{V,0}c"),
         (r"$a_V \\, \~b \quadratic$", r"a_V \\, \~b \quadratic"),
         (r"$\unknown{x}$", r"\unknown{x}"),
     ],
@@ -69,6 +69,25 @@ def test_a_formula_without_a_unicode_form_is_marked() -> None:
 def test_sources_are_legible(tex: str, source: str) -> None:
     """Without delimiters, and TeX's spaces are spaces; what is only like one is left alone."""
     assert prose(tex).pieces[0] == Piece(source, True, to_text(tex))
+
+
+@pytest.mark.parametrize(
+    ("tex", "plain"),
+    [
+        (r"$T_{\rm eff}$", "T_eff"),
+        (r"$M_V = -5$, $M_\star$", "M_V = -5, M⋆"),
+        ("$10^{9.5}$ of $t^{2/3}$", "10^9.5 of t^(2/3)"),
+        (r"PAH$_{3.3}$, H$_\varnothing$", "PAH_3.3, H_∅"),
+        (r"$S_V(\lambda)$", "S_V(λ)"),
+    ],
+)
+def test_scripts_that_everybody_reads_are_no_sources(tex: str, plain: str) -> None:
+    assert prose(tex) == Prose(plain, (Piece(plain),))
+
+
+@pytest.mark.parametrize("tex", ["$x_{a_b}$", "$x_{a,b}$", "$x_{V}^{W,W}$", r"$\unknown_V$"])
+def test_scripts_of_scripts_and_of_several_words_are_sources(tex: str) -> None:
+    assert prose(tex).pieces[0].source
 
 
 @pytest.mark.parametrize(
@@ -90,13 +109,13 @@ def test_spaces_between_pieces_are_kept_and_never_doubled() -> None:
 
 
 def test_an_accent_after_a_formula_goes_with_it() -> None:
-    text = prose("$a_E$\u0301 so")
-    assert text.pieces == (Piece("a_É", True, "a_E\u0301"), Piece(" so"))
+    text = prose("$a_{b,E}$\u0301 so")
+    assert text.pieces == (Piece("a_{b,E}\u0301", True, "a_(b,E)\u0301"), Piece(" so"))
 
 
 @given(TEX)
-@example("$a_E$\u0301\u0302")
-@example("\u1100$\u1161_V$")
+@example("$a_{b,E}$\u0301\u0302")
+@example("\u1100$\u1161_{V,0}$")
 def test_both_forms_are_clean_and_say_the_same(tex: str) -> None:
     text = prose(tex)
     assert text.plain == one_line(to_text(tex))
@@ -118,22 +137,22 @@ def test_both_forms_are_clean_and_say_the_same(tex: str) -> None:
 
 
 def test_both_forms_are_cut_at_the_same_place() -> None:
-    text = prose("Of $10^{9.5}$ stars. We see $M_V = 3$. This is the rest, and it is longer.")
-    assert shortened(text, 60).plain == "Of 10^9.5 stars. We see M_V = 3. …"
-    assert escape(shortened(text, 60)) == "Of <code>10^{9.5}</code> stars. We see <code>M_V = 3</code>. …"
+    text = prose("Of $N_{a,b}$ stars. We see $M_{V,0} = 3$. This is the rest, and it is longer.")
+    assert shortened(text, 60).plain == "Of N_(a,b) stars. We see M_(V,0) = 3. …"
+    assert escape(shortened(text, 60)) == "Of <code>N_{a,b}</code> stars. We see <code>M_{V,0} = 3</code>. …"
     assert shortened(text, 500) is text
 
 
 def test_no_formula_is_cut() -> None:
-    text = prose("We see $M_V = 3 + 4$ here")
-    assert shown(shortened(text, 14)) == "We see …"
-    assert shown(shortened(text, 19)) == "We see M_V = 3 + 4 …"
-    assert shown(shortened(prose("PAH$_{3.3}$$x_V$ so on"), 7)) == "PAH …"
+    text = prose("We see $M_{V,0} = 3 + 4$ here")
+    assert shown(shortened(text, 18)) == "We see …"
+    assert shown(shortened(text, 23)) == "We see M_{V,0} = 3 + 4 …"
+    assert shown(shortened(prose("PAH$_{3,3}$$x_{V,0}$ so on"), 7)) == "PAH …"
 
 
 def test_a_line_that_is_one_long_formula_is_cut_as_plain_text() -> None:
-    text = prose("$A_B : C_D : E_F : G_H : I_J$")
-    assert shortened(text, 16) == Prose("A_B : C_D : E_F …", (Piece("A_B : C_D : E_F …"),))
+    text = prose("$A_{1,2} : C_{3,4} : E_F : G_H : I_J$")
+    assert shortened(text, 24) == Prose("A_(1,2) : C_(3,4) : E_F …", (Piece("A_(1,2) : C_(3,4) : E_F …"),))
 
 
 @given(TEX, st.integers(1, 60))

@@ -63,8 +63,8 @@ def test_both_parts_carry_the_whole_digest() -> None:
             "Always in, and first: papers by Yoshua Bengio, Yann LeCun.",
             "Total arXiv papers 15 Scanned 13 Relevant 2 by authors this list follows 1 by their scores 1",
             (
-                "beyond the 50 that this list takes 1 Below the thresholds 10 Not scored, and back on the next morning 1 "
-                "Not scored, and let go 1"
+                "beyond the 50 that this list takes 1 Below the thresholds 10 "
+                "Not scored, and back on the next morning 1 Not scored, and let go 1"
             ),
             "Never scored",
             "Back tomorrow",
@@ -128,10 +128,10 @@ def test_the_preheader_stands_first_and_is_not_seen() -> None:
 
 
 def test_a_formula_without_a_good_unicode_form_keeps_its_source_in_monospace() -> None:
-    of = paper(title=r"Dwarfs to $M_V < -5$", abstract=r"Of $10^{9.5}$ Suns and $\alpha^2$ & $a<b_{ij}$.")
+    of = paper(title=r"Dwarfs to $M_{V,0} < -5$", abstract=r"Of $T_{\rm eff}$ and $\alpha^2$ & $a<\frob{b}$.")
     mail = render(digest([entry(1, of)]))
-    assert "<code>M_V &lt; -5</code>" in mail.html
-    assert "Of <code>10^{9.5}</code> Suns and α² &amp; a&lt;bᵢⱼ." in mail.html
+    assert "<code>M_{V,0} &lt; -5</code>" in mail.html
+    assert r"Of T_eff and α² &amp; <code>a&lt;\frob{b}</code>." in mail.html
     assert "$" not in mail.text.split("THE MORNING")[0].replace("$0.03", "")
 
 

@@ -1,4 +1,4 @@
-r"""One line for readers, in which mathematics that has no good Unicode form is marked. Pure.
+"""One line for readers, in which mathematics that has no good Unicode form is marked. Pure.
 
 Plain text shows such a formula as legibly as Unicode goes ("10^9.5"), HTML its TeX in a monospace span.
 """
@@ -137,6 +137,9 @@ def _trimmed(pieces: list[Piece]) -> list[Piece]:
 # Formulas
 
 _MARKUP = re.compile(r"[\\^_{}]")
+_SCRIPT = re.compile(  # T_eff, 10^9.5, x^(2/3)
+    r"(?:^|(?<=[^\s\\^_{}(]))(?:[_^](?:(?:[^\W_]|[.⊙⊕∞])+|[^\s\w\\^_{}()])|\^\([^()\\^_{}]+\))(?![_^])"
+)
 _LITERAL = re.compile(r"(?P<literal>\\(?:[{}_]|(?:[lr]brace|backslash)(?![A-Za-z])))|\\.", re.DOTALL)
 _SPACING = re.compile(
     r"(?P<wide>(?<=[A-Za-z])\\[!/](?=[A-Za-z])|\\[,;:> \n]|\\q?quad(?![A-Za-z])|~)|(?P<none>\\[!/])|\\.", re.DOTALL
@@ -144,8 +147,10 @@ _SPACING = re.compile(
 
 
 def _has_unicode_form(part: Span) -> bool:
-    r"""Whether the text shows no TeX, except characters that \{, \} and \_ stand for. Prose has no other form."""
-    if not part.formula or not _MARKUP.search(part.text):
+    r"""Whether the text shows no TeX, except the scripts that everybody reads, and characters that \{, \}
+    and \_ stand for. Prose has no other form.
+    """
+    if not part.formula or not _MARKUP.search(_SCRIPT.sub("", part.text)):
         return True
     body = _body(part.formula)
     without = _LITERAL.sub(lambda match: "|" if match["literal"] else match[0], body)
