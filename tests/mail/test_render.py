@@ -123,7 +123,7 @@ def test_the_page_is_made_for_screen_readers() -> None:
 def test_the_preheader_stands_first_and_is_not_seen() -> None:
     mail = render(digest(entries(3)))
     first = lxml_html.document_fromstring(mail.html).find("body")[0][0]
-    assert first.text == " · ".join(f"On the Learning of Paper 2611.0000{n}" for n in (1, 2, 3))
+    assert first.text.strip() == " · ".join(f"On the Learning of Paper 2611.0000{n}" for n in (1, 2, 3))
     assert "display:none" in first.get("style")
 
 

@@ -1,0 +1,289 @@
+"""The mails under test, each as its only reader gets it: through the real templates, composer and serialisation.
+
+`MAILS` makes them by name. The papers are those of the demo's sample; what an LLM says of them is written here.
+"""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import importlib.resources
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from functools import cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from paperboy import announcements, curate, mailing_lists, sample
+from paperboy.mail.compose import Composer
+from paperboy.mail.render import Renderer
+from paperboy.models import (
+    Alert,
+    Cost,
+    Delivery,
+    DeliveryState,
+    Digest,
+    Envelope,
+    MailingList,
+    Model,
+    Paper,
+    Score,
+    Spending,
+    Subscriber,
+    Usage,
+)
+from paperboy.scoring.local import LocalScorer
+
+EMAILS = Path(__file__).parents[2] / "emails"
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+TODAY = date(2026, 11, 20)
+ADA = Subscriber("ada@example.org", "Ada Lovelace")
+LUNA = Model("gpt-6-luna", is_llm=True)
+RENDERER = Renderer([EMAILS])
+COMPOSER = Composer(RENDERER, sender="Paperboy <papers@example.org>", reply_to="", secret=b"the secret of these tests")
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """One mail as it arrives, read as a mail program reads it. `digest` is what it was made of; None for an alert."""
+
+    subject: str
+    html: str
+    text: str
+    message: bytes
+    digest: Digest | None
+
+
+def read(envelope: Envelope, digest: Digest | None) -> Mail:
+    parsed = email.message_from_bytes(envelope.message, policy=email.policy.default)
+    html, text = parsed.get_body(("html",)), parsed.get_body(("plain",))
+    assert html is not None
+    assert text is not None
+    return Mail(parsed["Subject"], html.get_content(), text.get_content(), envelope.message, digest)
+
+
+def to_ada(digest: Digest) -> Delivery:
+    name = digest.mailing_list.name
+    return Delivery(1, 1, name, COMPOSER.addressed(name, digest.date, ADA), DeliveryState.SENDING)
+
+
+def as_digest(digest: Digest) -> Mail:
+    return read(COMPOSER.envelope(COMPOSER.digest(digest, NOW), to_ada(digest)), digest)
+
+
+def as_note(digest: Digest) -> Mail:
+    return read(COMPOSER.envelope(COMPOSER.note(digest, NOW), to_ada(digest)), digest)
+
+
+def as_test(digest: Digest) -> Mail:
+    """As `paperboy preview --to` sends it."""
+    return read(COMPOSER.test(COMPOSER.digest(digest, NOW), to_ada(digest)), digest)
+
+
+def as_alert(alert: Alert) -> Mail:
+    return read(COMPOSER.alert(alert, ADA, NOW), None)
+
+
+def curated(
+    mailing_list: MailingList,
+    papers: Sequence[Paper],
+    scores: Mapping[str, Score],
+    *,
+    model: Model = LUNA,
+    spending: Spending | None = None,
+    let_go: Sequence[Paper] = (),
+    day: date = TODAY,
+) -> Digest:
+    """The digest that a morning would make of these papers and scores."""
+    of = curate.curate(mailing_list, papers, scores)
+    counts = replace(of.counts, considered=of.counts.considered + len(let_go), let_go=len(let_go))
+    return Digest(
+        mailing_list=mailing_list,
+        date=day,
+        entries=of.entries,
+        counts=counts,
+        model=model,
+        spending=spending or Spending(Usage(calls=1, prompt_tokens=21_034, completion_tokens=4_120), Cost(0.021, 0.05)),
+        over_cap=of.over_cap,
+        let_go=tuple(let_go),
+        carried_over=of.carried_over,
+    )
+
+
+# --- what the sample gives
+
+
+@cache
+def sample_lists() -> Mapping[str, MailingList]:
+    """The demo's lists by name, as an LLM would serve them."""
+    with importlib.resources.as_file(sample.LISTS) as file:
+        lists = mailing_lists.load(file, prompts=[], send_at=time(7), timezone=ZoneInfo("Europe/Berlin"))
+    return {each.name: replace(each, min_relevance=7) for each in lists}
+
+
+@cache
+def sample_papers() -> tuple[Paper, ...]:
+    batch = announcements.newest_batch(NOW)
+    return sample.papers(batch.submitted_from, batch.submitted_until)
+
+
+def in_categories(mailing_list: MailingList) -> tuple[Paper, ...]:
+    return tuple(paper for paper in sample_papers() if set(paper.categories) & set(mailing_list.categories))
+
+
+BELOW = Score(3, 4)
+JUDGED = {
+    "2611.90031": Score(
+        9, 8, "Says what the edge of stability does for you: gradient descent forgets the scale it started from and "
+        "settles on the least-$\\ell_1$ solution. The proof covers diagonal linear networks; residual networks and "
+        "transformers only agree, within 20%."
+    ),
+    "2611.90052": Score(
+        2, 5, "Far from your topics, and charming: an audio network learns to hear hedgehogs from forty labelled "
+        "minutes. Read it for how honestly it says what such counts cannot tell."
+    ),
+    "2611.90053": Score(
+        3, 3, "A survey outside your topics. One finding travels: under a common protocol, more than half of the "
+        "spread between published methods goes away."
+    ),
+    "2611.90040": Score(
+        10, 9, "If you read one paper today, this one. Superposition gets exact transition points from replica theory, "
+        "and trained language models then show the phases, at depths that shift with width as predicted. It also "
+        "explains why circuits look sparse under ablation and dense under probing."
+    ),
+    "2611.90042": Score(
+        10, 9, "How often may data repeat? A closed form answers from the spectrum at initialisation, before anything "
+        "is trained, and holds up to 2.8 billion parameters. Two predictions failed, and the authors show you both."
+    ),
+    "2611.90043": Score(
+        9, 9, "Every weight that matters in a network that adds, down to the mistakes it makes. A good test for anyone "
+        "who finds circuits by machine: none of five such methods sees the doubling chain."
+    ),
+    "2611.90032": Score(
+        9, 8, "Pins down the one thing that cheap attention loses, an argmax over near-ties, with a matching lower "
+        "bound, and counts how often real text cares: ten times more in source code than in prose."
+    ),
+    "2611.90033": Score(
+        9, 8, "Depth is to state-space models what heads are to attention: k + 1 layers for k nested counters, no "
+        "fewer. The proofs are constructive, and probing finds the counters in pretrained models as well."
+    ),
+    "2611.90035": Score(
+        9, 8, "A bound on generalisation that is not vacuous for 274 of 312 networks, with a proof of where such "
+        "bounds must fail. The faster rate rests on late gradients staying in a small subspace: check whether yours do."
+    ),
+    "2611.90046": Score(
+        9, 7, "An exact line, k < d, between mixtures without bad valleys and those with them. The side result on why "
+        "experts die in training is the part you may want to use tomorrow."
+    ),
+    "2611.90005": Score(
+        8, 7, "Conformal coverage that survives its own consequences, for one more quantile per round, and a theorem "
+        "on when nothing can hold it. Matters wherever a model retrains on what it caused."
+    ),
+    "2611.90028": Score(
+        8, 7, "Identifiable features from unlabelled pairs of environments, with the rate and a matching lower bound. "
+        "Every latent has to shift in some pair; for language it will not, and the paper says so."
+    ),
+    "2611.90036": Score(7, 8, "One sentence of abstract, one theorem on what batches of two do."),
+    "2611.90047": Score(7, 7, "Optimal constants without memory, by a proof in exact arithmetic."),
+    "2611.90008": Score(7, 6, "The price of privacy for kernel means, up to a logarithm."),
+}  # fmt: skip
+WITHOUT_SCORE = {"2611.90051", "2611.90063"}  # the LLM failed on them, and they come back
+
+
+def sample_digest() -> Digest:
+    """A good morning of `foundations`: three papers by followed authors, nine selected, three over the cap, and two
+    that come back. The README's picture shows it.
+    """
+    foundations = replace(
+        sample_lists()["foundations"],
+        authors=("Rosalind Achebe-Thorne", "Noémie Okonkwo-Lindahl"),
+        max_papers=9,
+        subscribers=(ADA,),
+    )
+    papers = in_categories(foundations)
+    scores = {p.arxiv_id: JUDGED.get(p.arxiv_id, BELOW) for p in papers if p.arxiv_id not in WITHOUT_SCORE}
+    usage = Usage(2, prompt_tokens=12_846, cached_tokens=1_536, completion_tokens=2_317, reasoning_tokens=448)
+    return curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0139)))
+
+
+def embedded_digest() -> Digest:
+    """A morning of `galaxies` as `paperboy demo` makes it: no LLM, no comments, no novelty."""
+    galaxies = replace(sample_lists()["galaxies"], min_relevance=5)
+    papers = in_categories(galaxies)
+    [scored] = LocalScorer().score(galaxies, papers, papers)
+    return curated(galaxies, papers, scored.scores, model=LocalScorer().model, spending=Spending())
+
+
+def heavy_digest(number: int) -> Digest:
+    """That many papers, all selected; the sample's over and over, each under an id of its own."""
+    everything = replace(sample_lists()["foundations"], max_papers=number, authors=("Gonzalo de la Peña-Ruiz",))
+    source = sample_papers()
+    papers = [replace(source[n % len(source)], arxiv_id=f"2611.{n + 1:05}") for n in range(number)]
+    remark = "Careful work on a question that this list asks; the last table is what to look at first."
+    scores = {paper.arxiv_id: Score(10 - n * 4 // number, 7, remark) for n, paper in enumerate(papers)}
+    return curated(everything, papers, scores)
+
+
+def empty_digest() -> Digest:
+    """Papers came, and none passed."""
+    foundations = sample_lists()["foundations"]
+    papers = [paper for paper in in_categories(foundations) if "Noémie Okonkwo-Lindahl" not in paper.authors]
+    scores = {paper.arxiv_id: BELOW for paper in papers[:-1]}
+    usage = Usage(2, prompt_tokens=11_020, completion_tokens=903)
+    return curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0054)))
+
+
+def single_digest() -> Digest:
+    """One paper without an abstract, by a model without a known price; another was let go."""
+    foundations = replace(sample_lists()["foundations"], topics="Theory.", authors=())
+    paper, other = sample_papers()[35], sample_papers()[0]
+    spending = Spending(Usage(1, prompt_tokens=900, completion_tokens=80), cost=None)
+    scores = {paper.arxiv_id: Score(8, 7, "Short, and right.")}
+    return curated(foundations, [replace(paper, abstract="")], scores, spending=spending, let_go=[other])
+
+
+HOSTILE = (
+    "<script>alert(1)</script> a < b && c > d \"q\" 'q' \N{RIGHT-TO-LEFT OVERRIDE}evil \0\x07 🙂 {{ page }} <mj-text>"
+)
+
+
+def odd_digest() -> Digest:
+    """What nobody should write: endless words, addresses, formulas and lists of authors, and mark-up anywhere."""
+    first = sample_papers()[0]
+    url = "https://example.org/" + "a-very-long-path/" * 40 + "?q=" + "x" * 300
+    formula = "$" + "+".join(rf"\frac{{a_{{{n}}}^{{{n}}}}}{{\mathfrak{{b}}_{{{n}}}}}" for n in range(80)) + "$"
+    names = tuple(f"Author Number {n} O'Brien" for n in range(3_000))
+    papers = (
+        replace(first, title="w" * 5_000, abstract=f"See {url} for more. {url}", authors=("A" * 300, "Bo Short")),
+        replace(first, title=f"On {formula}", abstract=f"We study {formula}. " * 3, authors=names),
+        replace(first, title=HOSTILE, abstract=HOSTILE * 10, authors=(HOSTILE, 'O\'Brien, "Bob" <x@y>')),
+        replace(first, title="", abstract="", authors=()),
+        replace(first, title="漢字" * 150, abstract="数学的構造" * 400, authors=("山田太郎",)),
+    )
+    papers = tuple(replace(paper, arxiv_id=f"2611.0000{n}") for n, paper in enumerate(papers, start=1))
+    scores = {paper.arxiv_id: Score(9, 8, f"{HOSTILE} **bold** [link](https://x.example) " * 30) for paper in papers}
+    odd = replace(sample_lists()["foundations"], title="T" * 200, topics=f"{HOSTILE}\n\n{'x' * 2_000}", authors=())
+    return curated(odd, papers, scores, let_go=[replace(first, title="y" * 3_000)])
+
+
+def alert() -> Alert:
+    refused = "api.openai.com answers every call with 401: the key is not valid."
+    lost = "No digest was made this morning, and no paper is lost: they wait for the next one."
+    mend = "Put a valid key into .env as OPENAI_API_KEY; paperboy check tries it, paperboy once makes today's mail."
+    reply = "api.openai.com said: 401 invalid_api_key " + "0123456789abcdef" * 12
+    waiting = "foundations: 31 papers wait since Friday, 20 November 2026"
+    return Alert("The LLM refuses the key", (f"{refused} {lost}", mend), (waiting, reply))
+
+
+MAILS: Mapping[str, Callable[[], Mail]] = {
+    "digest": cache(lambda: as_digest(sample_digest())),
+    "embedded": cache(lambda: as_digest(embedded_digest())),
+    "heavy": cache(lambda: as_digest(heavy_digest(64))),
+    "heaviest": cache(lambda: as_digest(heavy_digest(183))),
+    "single": cache(lambda: as_digest(single_digest())),
+    "odd": cache(lambda: as_digest(odd_digest())),
+    "test": cache(lambda: as_test(sample_digest())),
+    "note": cache(lambda: as_note(empty_digest())),
+    "alert": cache(lambda: as_alert(alert())),
+}

@@ -1,0 +1,108 @@
+"""Real days of arXiv as mails: with the scores that their papers really got, and with the comments where we have them.
+
+They lie beside the checkout, in `../shared`, and are not part of the project; `HERE` says whether they are there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from paperboy.models import Digest, MailingList, Paper, Score
+from paperboy.tex import name_to_text
+from tests.mail.mails import ADA, curated
+
+SHARED = Path(__file__).parents[3] / "shared"
+HERE = (SHARED / "data" / "days").is_dir()
+
+DAYS = ("2025-02-18", "2025-06-06")
+ASTRO = ("2025-09-03", "2025-10-08", "2025-11-12", "2025-09-26")  # the most papers, and the most TeX
+ALL_ASTRO = "183 at once"
+NAMES = (*DAYS, *ASTRO, ALL_ASTRO)
+
+REMARK = "It bears on what this list asks for, and its main claim is stated so that it can be checked."
+FOLLOWED = ("Yoshua Bengio", "Yann LeCun")
+
+
+@cache
+def digest_of(name: str) -> Digest:
+    """The digest of one of `NAMES`."""
+    if name in DAYS:
+        return _foundations(name)
+    by_date = _astro()
+    if name in ASTRO:
+        return _galaxies(date.fromisoformat(name), by_date[name])
+    best = [row for day in sorted(by_date) for row in by_date[day] if row["relevance"] >= 7]
+    return _galaxies(date(2025, 12, 9), best[:183])
+
+
+def _foundations(day: str) -> Digest:
+    """A day of cs.LG and cs.AI. An author match has no score in the data, and gets a middling one here."""
+    rows = _rows(f"days/{day}.jsonl")
+    comments = _comments(SHARED / "reference" / f"digest-{day}.md")
+    scores = {
+        row["arxiv_id"]: Score(row["relevance"] or 5, row["novelty"] or 5, comments.get(row["arxiv_id"], REMARK))
+        if row["selected"]
+        else Score(3, 3)
+        for row in rows
+    }
+    wants = _list("foundations", "Foundations of machine learning", ("cs.LG", "cs.AI"), FOLLOWED)
+    return curated(wants, [_paper(row, day) for row in rows], scores, day=date.fromisoformat(day))
+
+
+def _galaxies(day: date, rows: Sequence[Mapping[str, Any]]) -> Digest:
+    scores = {row["arxiv_id"]: Score(row["relevance"], row["novelty"], REMARK) for row in rows}
+    wants = _list("near-field-cosmology", "Near-field cosmology", ("astro-ph.GA", "astro-ph.CO"), ())
+    return curated(wants, [_paper(row, row["date"]) for row in rows], scores, day=day)
+
+
+def _list(topics: str, title: str, categories: tuple[str, ...], authors: tuple[str, ...]) -> MailingList:
+    text = (SHARED / "data" / "topics" / f"{topics}.md").read_text("utf-8")
+    zone = ZoneInfo("Europe/Berlin")
+    return MailingList(
+        topics, title, categories, text, zone, authors=authors, min_novelty=1, max_papers=200, subscribers=(ADA,)
+    )
+
+
+def _paper(row: Mapping[str, Any], day: str) -> Paper:
+    submitted = datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC)
+    category = row.get("primary_category", "astro-ph.GA")
+    return Paper(
+        arxiv_id=row["arxiv_id"],
+        version=1,
+        title=row["title"],
+        authors=tuple(name_to_text(name) for name in row["authors"]),
+        abstract=row["abstract"],
+        primary_category=category,
+        categories=tuple(row.get("categories", [category])),
+        published=submitted,
+        updated=submitted,
+    )
+
+
+def _comments(digest: Path) -> dict[str, str]:
+    """The comments of a reference digest by arXiv id."""
+    if not digest.exists():
+        return {}
+    found = re.findall(
+        r"^\*\*ArXiv ID:\*\* (\S+)$.*?^\*\*Comment:\*\* (.*?)$", digest.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+    return dict(found)
+
+
+@cache
+def _astro() -> Mapping[str, list[dict[str, Any]]]:
+    by_date: dict[str, list[dict[str, Any]]] = {}
+    for row in _rows("astro_scored.jsonl"):
+        by_date.setdefault(row["date"], []).append(row)
+    return by_date
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (SHARED / "data" / name).read_text("utf-8").splitlines()]

@@ -1,0 +1,186 @@
+"""How the mails look where they are read: in Chromium, from a small phone to a desk, light and dark."""
+
+from __future__ import annotations
+
+import colorsys
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lxml.html
+import pytest
+
+from tests.mail import browser
+from tests.mail.browser import Browser
+from tests.mail.mails import MAILS
+
+MODULES = Path(os.environ.get("PAPERBOY_NODE_MODULES", ""))
+AXE = MODULES / "axe-core" / "axe.min.js"
+
+pytestmark = [
+    pytest.mark.skipif(bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it"),
+    pytest.mark.skipif(not AXE.is_file(), reason="PAPERBOY_NODE_MODULES names no folder with axe-core; .ci/run does"),
+]
+
+WIDTHS = (320, 390, 800)
+SCHEMES = ("light", "dark")
+SMALLEST_TEXT = 14  # px
+CONTRAST = 4.5  # WCAG 2.2 AA for text of any size
+
+# Rules of axe that do not apply to a mail.
+NOT_FOR_MAILS = {
+    "landmark-one-main": "a mail is shown inside the page of a mail program, whose landmarks they are",
+    "region": "the same",
+}
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Browser]:
+    with browser.browser() as opened:
+        yield opened
+
+
+TOO_WIDE = """
+const [width] = arguments;
+const seen = e => e.checkVisibility({visibilityProperty: true, opacityProperty: true});
+const named = e => `${e.tagName} ${e.className} "${e.textContent.trim().slice(0, 60)}"`;
+const found = [...document.body.querySelectorAll('*')].filter(seen).filter(e => {
+    const clip = getComputedStyle(e);
+    const cut = clip.overflowX !== 'visible' && e.scrollWidth > e.clientWidth && clip.textOverflow !== 'ellipsis';
+    return cut || e.getBoundingClientRect().right > width + 0.5 || e.getBoundingClientRect().left < -0.5;
+}).map(named);
+const page = document.documentElement.scrollWidth;
+return page > width ? [`the page is ${page} wide`, ...found] : found;
+"""
+
+
+def too_wide(window: Browser, width: int) -> list[str]:
+    """What sticks out of the viewport, or is cut off without an ellipsis."""
+    found: list[str] = window.run(TOO_WIDE, width)
+    return found
+
+
+TEXTS = """
+const opaque = colour => !/(, 0\\)|transparent)$/.test(colour);
+const under = e => { for (; e; e = e.parentElement) {
+    const colour = getComputedStyle(e).backgroundColor;
+    if (opaque(colour)) return colour;
+} return 'rgb(255, 255, 255)'; };
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const found = {};
+while (walker.nextNode()) {
+    const e = walker.currentNode.parentElement, words = walker.currentNode.data.trim();
+    if (!words || !e.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
+    const style = getComputedStyle(e);
+    const key = [style.color, under(e), parseFloat(style.fontSize)].join('|');
+    found[key] ??= [style.color, under(e), parseFloat(style.fontSize), words.slice(0, 60)];
+}
+return Object.values(found);
+"""
+
+
+def texts(window: Browser) -> list[tuple[tuple[float, ...], tuple[float, ...], float, str]]:
+    """Each kind of visible text: its colour, the one under it (0 to 1 each), its size in px, and some of its words."""
+    return [(_rgb(ink), _rgb(paper), size, words) for ink, paper, size, words in window.run(TEXTS)]
+
+
+def _rgb(css: str) -> tuple[float, ...]:
+    return tuple(int(part) / 255 for part in css.removeprefix("rgb(").removesuffix(")").split(","))
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """The contrast ratio of WCAG, 1 to 21."""
+    brighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(rgb: tuple[float, ...]) -> float:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def inverted(rgb: tuple[float, ...]) -> tuple[float, ...]:
+    """The colour as a client makes it that turns light mails dark by itself: the same hue, its lightness reversed."""
+    hue, lightness, saturation = colorsys.rgb_to_hls(*rgb)
+    return colorsys.hls_to_rgb(hue, 1 - lightness, saturation)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", MAILS)
+def test_a_mail_fits_every_screen(window: Browser, name: str, scheme: str) -> None:
+    window.show(MAILS[name]().html, WIDTHS[0], scheme)
+    for width in WIDTHS:
+        window.resize(width, scheme)
+        assert too_wide(window, width) == [], f"at {width} px"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", MAILS)
+def test_axe_finds_nothing_to_mend(window: Browser, name: str, scheme: str) -> None:
+    window.show(MAILS[name]().html, WIDTHS[0], scheme)
+    window.run(AXE.read_text("utf-8") + "; window.axe = axe")
+    for width in WIDTHS:
+        window.resize(width, scheme)
+        assert violations(window) == [], f"at {width} px"
+
+
+def violations(window: Browser) -> list[str]:
+    """What axe-core holds against the page, best practices and all."""
+    found: list[dict[str, Any]] = window.run(
+        "const off = Object.fromEntries(arguments[0].map(rule => [rule, {enabled: false}]));"
+        "return (await axe.run(document, {rules: off, resultTypes: ['violations']})).violations",
+        list(NOT_FOR_MAILS),
+    )
+    return [f"{each['id']}: {each['help']}: {node['html'][:200]}" for each in found for node in each["nodes"][:3]]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", MAILS)
+def test_text_is_large_enough_and_stands_out(window: Browser, name: str, scheme: str) -> None:
+    """In our colours, and in the light ones as a client inverts them that does not know of the dark ones."""
+    window.show(MAILS[name]().html, 390, scheme)
+    for ink, paper, size, words in texts(window):
+        assert size >= SMALLEST_TEXT, words
+        assert contrast(ink, paper) >= CONTRAST, words
+        assert scheme == "dark" or contrast(inverted(ink), inverted(paper)) >= CONTRAST, f"inverted: {words}"
+
+
+@pytest.mark.parametrize("name", MAILS)
+def test_without_any_style_sheet_a_mail_still_reads(window: Browser, name: str) -> None:
+    """Some clients drop `<style>`: nothing sticks out then, text stands out, and all is there in its order."""
+    mail = MAILS[name]()
+    window.show(mail.html, WIDTHS[0], "light")
+    window.run("for (const style of document.querySelectorAll('style')) style.remove()")
+    for width in WIDTHS:
+        window.resize(width, "light")
+        assert too_wide(window, width) == [], f"at {width} px"
+    for ink, paper, _, words in texts(window):
+        assert contrast(ink, paper) >= CONTRAST, words
+    assert window.run("return document.querySelectorAll('h1').length") == 1
+    if mail.digest is None:
+        return
+    titles = window.run("return [...document.querySelectorAll('h2 a')].map(a => a.href)")
+    expected = [f"https://arxiv.org/abs/{entry.paper.arxiv_id}" for entry in mail.digest.entries]
+    assert titles == expected[: len(titles)]
+    order = "return [...document.querySelectorAll('h1, h2, h3, .w, p')].map(e => e.getBoundingClientRect().top)"
+    tops = window.run(order)
+    assert tops == sorted(tops)
+
+
+@pytest.mark.parametrize("name", MAILS)
+def test_a_screen_reader_is_told_what_is_what(name: str) -> None:
+    """What axe lets pass: layout tables that say so, tables of figures with headings, one h1, and the mail's title."""
+    page = lxml.html.document_fromstring(MAILS[name]().html)
+    tables = [table for table in page.iter("table") if table.get("role") != "presentation"]
+    assert all(table.xpath(".//th[@scope]") for table in tables)
+    assert len(page.findall(".//h1")) == 1
+    assert page.findtext(".//title", "").startswith(" ".join(page.find(".//h1").text_content().split())[:60])
+
+
+def test_the_two_schemes_are_two(window: Browser) -> None:
+    """The dark scheme is dark, and the light one light, in the mail and around it."""
+    for scheme, dark in (("light", False), ("dark", True)):
+        window.show(MAILS["digest"]().html, 800, scheme)
+        papers = {paper for _, paper, _, _ in texts(window)}
+        assert all((_luminance(paper) < 0.1) == dark for paper in papers), scheme

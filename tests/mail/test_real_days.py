@@ -1,0 +1,117 @@
+"""Mails of real papers with the scores that they really got: nothing invented comes close to what people write."""
+
+from __future__ import annotations
+
+import copy
+import re
+import unicodedata
+from functools import cache
+
+import lxml.html
+import pytest
+
+from tests.mail import real_days
+from tests.mail.mails import Mail, as_digest
+
+pytestmark = pytest.mark.skipif(not real_days.HERE, reason="the real days lie in ../shared, which is not here")
+
+BUDGET = 95_000  # bytes of decoded HTML
+THANKS = "Thank you to arXiv for use of its open access interoperability."
+LINK = re.compile(
+    r"https://arxiv\.org/(abs|pdf|html)/\d{4}\.\d{5}|mailto:papers@example\.org\?subject=unsubscribe%20[\w%-]+"
+)
+
+OF_AUTHORS = {r"\HI", r"\sagalocal"}  # macros of their own, which the abstracts do not define
+
+
+@cache
+def mail_of(day: str) -> Mail:
+    return as_digest(real_days.digest_of(day))
+
+
+@cache
+def page_of(day: str) -> lxml.html.HtmlElement:
+    """The HTML without what no reader sees, and with a space between things that stand apart."""
+    page = lxml.html.document_fromstring(mail_of(day).html)
+    for hidden in page.xpath("//style | //comment() | //*[contains(@style, 'display:none')]"):
+        hidden.drop_tree()
+    for apart in page.iter("br", "div", "h1", "h2", "h3", "li", "p", "td", "th"):
+        apart.text, apart.tail = f" {apart.text or ''}", f" {apart.tail or ''}"
+    return page
+
+
+def words(element: lxml.html.HtmlElement) -> str:
+    return " ".join(element.text_content().split())
+
+
+each_day = pytest.mark.parametrize("day", real_days.NAMES)
+
+
+@each_day
+def test_no_client_clips_it(day: str) -> None:
+    html = mail_of(day).html
+    assert len(html.encode()) + html.count("\n") <= BUDGET
+    assert THANKS in words(page_of(day))
+    assert "<mj-" not in html
+
+
+@each_day
+def test_the_headings_are_the_papers(day: str) -> None:
+    page, entries = page_of(day), real_days.digest_of(day).entries
+    assert len(page.findall(".//h1")) == 1
+    headings = page.findall(".//h2")
+    shown = [link.get("href") for heading in headings for link in heading.findall(".//a")]
+    assert len(shown) == len(headings)
+    assert shown == [f"https://arxiv.org/abs/{entry.paper.arxiv_id}" for entry in entries][: len(shown)]
+    assert len(shown) == len(entries) or f"{len(entries) - len(shown)} more in the plain-text part" in words(page)
+
+
+@each_day
+def test_the_text_names_every_paper_in_the_same_order(day: str) -> None:
+    text, at = " ".join(mail_of(day).text.split()), 0
+    for entry in real_days.digest_of(day).entries:
+        at = text.index(f"https://arxiv.org/abs/{entry.paper.arxiv_id} ", at)
+    at = text.index("PAPERS")
+    for heading in page_of(day).findall(".//h2"):
+        at = text.index(words(heading), at) + len(words(heading))
+        assert text[at:].startswith(f" {heading.find('.//a').get('href')} ")
+    assert THANKS in text
+
+
+@each_day
+def test_links_lead_to_arxiv_or_to_us(day: str) -> None:
+    assert [link for link in page_of(day).xpath("//a/@href") if not LINK.fullmatch(link)] == []
+    assert not page_of(day).xpath("//img | //link | //script | //iframe | //*[@src]")
+
+
+@each_day
+def test_tex_is_read_or_shown_as_code(day: str) -> None:
+    """What has no good form in Unicode stays as its source, in a face that says so; everything else is text."""
+    page = copy.deepcopy(page_of(day))
+    for code in page.findall(".//code"):
+        code.clear(keep_tail=True)
+    left = re.findall(r"\\[A-Za-z]+|\$[^$\d\s][^$]*\$|[_^]\{", words(page))
+    assert set(left) <= OF_AUTHORS
+
+
+@each_day
+def test_lines_are_no_longer_than_allowed(day: str) -> None:
+    mail = mail_of(day)
+    assert max(map(len, mail.message.split(b"\r\n"))) <= 998
+    body = mail.message.partition(b"\r\n\r\n")[2]
+    assert max(map(len, body.split(b"\r\n"))) <= 76
+    assert not re.search(rb"(?<!\r)\n|\r(?!\n)", mail.message)
+    assert [line for line in mail.text.splitlines() if columns(line) > 76 and len(line.split()) > 1] == []
+
+
+def columns(line: str) -> int:
+    """How wide a terminal shows it: an accent of its own takes no column."""
+    return sum(not unicodedata.combining(character) for character in line)
+
+
+@each_day
+def test_both_parts_say_the_same(day: str) -> None:
+    """As SpamAssassin counts it: of the words of the HTML, how many are in the text."""
+    in_html = {word for word in words(page_of(day).find("body")).split() if re.search(r"\w", word)}
+    in_text = set(mail_of(day).text.split())
+    assert len(in_html & in_text) >= 0.95 * len(in_html)
