@@ -150,7 +150,7 @@ class _Session(SMTP):
     def end(self) -> None:
         """Cuts the connection, if it is still there."""
         for transport in (self.transport, self._original_transport):
-            if transport is not None:
+            if transport is not None and not transport.is_closing():  # Python 3.11.2 cannot abort twice
                 transport.abort()
 
     async def _fails(self, phase: Phase, recipients: list[str] | None = None) -> bool:
