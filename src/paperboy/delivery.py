@@ -77,7 +77,7 @@ class Parts:
     transport: Transport
     ledger: Ledger
     digests: Digests
-    address: Callable[[Composed, Delivery], Envelope]  # puts the subscriber's own headers before the frozen bytes
+    address: Callable[[Composed, Delivery], Envelope]  # puts what is the subscriber's own into the frozen bytes
     progress: draft.Progress
     clock: Callable[[], datetime]
 

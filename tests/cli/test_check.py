@@ -1,12 +1,15 @@
 """`paperboy check` finds today what would fail tomorrow, and names the fix."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from paperboy.store import Store
 from tests.cli.conftest import World
 from tests.servers.smtp import Fault
+
+EMAILS = Path(__file__).parents[2] / "emails"
 
 
 def test_all_is_well(world: World) -> None:
@@ -32,6 +35,18 @@ def test_offline_asks_no_server(world: World) -> None:
     ran = world.run("check", "--offline")
     assert ran.code == 0
     assert (world.arxiv.requests, world.llm.requests, world.smtp.connections) == ([], [], 0)
+
+
+def test_templates_of_ones_own_are_named_and_so_is_a_misspelt_one(world: World) -> None:
+    """A file that no template asks for changes nothing, and says nothing by itself."""
+    (world.path / "emails").mkdir()
+    for name in ("_head.mjml.j2", "_mashead.mjml.j2"):
+        (world.path / "emails" / name).write_bytes((EMAILS / "_head.mjml.j2").read_bytes())
+    ran = world.run("check", "--offline")
+    assert (
+        "ok     emails: the templates render; yours are _head.mjml.j2; "
+        "only templates of yours can use _mashead.mjml.j2\n"
+    ) in ran.out
 
 
 def test_a_list_without_subscribers_is_named(world: World) -> None:

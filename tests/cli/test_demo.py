@@ -75,3 +75,15 @@ def test_it_needs_no_network(tmp_path: Path) -> None:
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC), "TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_it_shows_the_templates_of_the_home(tmp_path: Path) -> None:
+    """So that somebody who restyles a mail sees it on whole digests."""
+    (tmp_path / "emails").mkdir()
+    (tmp_path / "emails" / "_masthead.txt.j2").write_text("The paper round\n")
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "paperboy", "--home", str(tmp_path), "demo"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    assert done.returncode == 0, done.stderr
+    page = re.findall(r"^  (\S+)\.html", done.stdout, flags=re.MULTILINE)[0]
+    assert Path(page + ".txt").read_text("utf-8").startswith("The paper round\n")

@@ -4,6 +4,8 @@ import email
 import email.policy
 from email.message import EmailMessage
 
+import pytest
+
 from tests.cli.conftest import World
 
 
@@ -121,8 +123,9 @@ def test_an_unreachable_arxiv_is_an_error_and_no_result(world: World) -> None:
     assert "127.0.0.1" in ran.err
 
 
-def test_an_address_that_is_none_is_wrong_usage(world: World) -> None:
-    ran = world.run("preview", "foundations", "--to", "nope")
+@pytest.mark.parametrize("address", ["nope", ""])
+def test_an_address_that_is_none_is_wrong_usage(world: World, address: str) -> None:
+    ran = world.run("preview", "foundations", "--to", address)
     assert ran.code == 2
     assert "--to" in ran.err
 

@@ -178,6 +178,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--real", action="store_true", help="of the real days, too, which lie in ../shared")
     parser.add_argument("--readme", action="store_true", help="emails/digest.png, which the README shows")
     chosen = parser.parse_args(arguments)
+    if not chosen.folder and not chosen.readme:
+        parser.error("say where the pictures go, or --readme")
+    if chosen.real and not real_days.HERE:
+        parser.error("the real days lie in ../shared, which is not here")
     if absent := missing():
         parser.exit(1, f"{absent}: .ci/run says how it is installed\n")
     if chosen.readme:

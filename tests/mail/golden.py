@@ -8,6 +8,7 @@ declarations, and the way conditional comments are cut do not count: another MJM
 
 from __future__ import annotations
 
+import argparse
 import email
 import email.policy
 import re
@@ -116,6 +117,9 @@ def _attribute(name: str, value: str) -> str:
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        prog="python -m tests.mail.golden", description="Writes the golden mails anew."
+    ).parse_args()
     FOLDER.mkdir(exist_ok=True)
     for name in FILES:
         file, content = FOLDER / name, made(name)

@@ -160,3 +160,12 @@ def test_without_a_sender_mail_for_the_outbox_has_one_all_the_same() -> None:
 def test_a_sender_that_is_no_address_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="not an address"):
         composer(sender=wrong)
+
+
+def test_a_reader_sees_the_address_that_is_theirs() -> None:
+    by = composer()
+    bucher = Subscriber("ada@xn--bcher-kva.example")
+    for make in (by.envelope, by.test):
+        message = parsed(make(by.digest(digest(), NOW), delivery(by, bucher)))
+        assert message["To"] == "ada@xn--bcher-kva.example"
+        assert "ada@bücher.example" in message.get_body(("plain",)).get_content()

@@ -70,14 +70,31 @@ def test_abstracts_are_shortened_at_the_end_of_a_sentence() -> None:
 
 
 def test_the_contents_name_what_is_shown_and_give_way_before_a_paper_does() -> None:
-    long = "A title that goes on and on, because its authors could not agree on fewer words than all of these"
-    whole = trimmed(page_of(digest([entry(n, paper(f"2611.{n:05}", title=long)) for n in (1, 2, 3)])))
-    assert [line.title for line in whole.contents] == [long] * 3
-    assert all(line.url for line in squeezed(whole, 15).contents), "links, while every paper has more than a title"
-    short = squeezed(whole, 17).contents
-    assert len(short) == 3
-    assert all(len(line.title) <= 62 and not line.url for line in short)
-    assert [line.rank for line in squeezed(whole, 20).contents] == [1]
+    of = [entry(n, paper(f"2611.{n:05}", title="A title? It " + "goes on " * 20)) for n in range(1, 41)]
+    whole = trimmed(page_of(digest(of)))
+    assert len(whole.contents) == 40
+    assert all(100 < len(line.title) <= 122 for line in whole.contents), "cut at a word, not at a question mark"
+    assert squeezed(whole, 5 * 40).contents == whole.contents, "while every paper has more than its title"
+    bare = squeezed(whole, 5 * 40 + 1)
+    assert [line.rank for line in bare.contents] == list(range(1, 31))
+    assert bare.contents_left == 10
+    few = squeezed(whole, 6 * 40 + 20)
+    assert ([line.rank for line in few.contents], few.contents_left) == (list(range(1, 21)), 0)
+
+
+def test_the_mail_says_what_it_left_to_the_text() -> None:
+    def said(number: int) -> str:
+        abstract = SENTENCE * 28
+        return visible(
+            render(digest([entry(n, paper(f"2611.{n:05}", abstract=abstract)) for n in range(1, number + 1)])).html
+        )
+
+    assert "this mail," not in said(3)
+    assert "clips this mail, abstracts are shortened here; the plain-text part has everything." in said(60)
+    assert re.search(r"clips this mail, \d+ papers have no abstract here; the plain", said(110))
+    assert re.search(r"clips this mail, \d+ papers have only title and reason here; the plain", said(220))
+    assert re.search(r"and \d+ more below", said(220))
+    assert re.search(r"And \d+ more in the plain-text part of this mail\. So that", said(900))
 
 
 def test_a_long_list_of_authors_loses_its_middle_and_no_followed_author() -> None:
@@ -85,6 +102,24 @@ def test_a_long_list_of_authors_loses_its_middle_and_no_followed_author() -> Non
     mail = render(digest([entry(1, paper(authors=(*names[:50], "Yoshua Bengio", *names[50:])))]))
     assert "Author 5, …, Yoshua Bengio, …, Author 99 (101 authors)" in visible(mail.html)
     assert all(name in " ".join(mail.text.split()) for name in names)
+
+
+def test_no_ellipsis_stands_for_a_single_author() -> None:
+    names = tuple(f"Author {n}" for n in range(13))
+    of = digest([entry(1, paper(authors=names))], mailing_list=mailing_list(authors=(names[7], names[9], names[11])))
+    shown = visible(render(of).html)
+    assert ", ".join(names) in shown
+    assert "authors)" not in shown
+
+
+def test_a_thousand_short_topics_leave_the_papers_their_room() -> None:
+    topics = "\n".join(f"- topic {n}" for n in range(1_000))
+    of = [entry(n, paper(f"2611.{n:05}", abstract=SENTENCE * 15)) for n in range(1, 41)]
+    mail = render(digest(of, mailing_list=mailing_list(topics=topics)))
+    assert len(re.findall("<h2", mail.html)) == 40
+    assert "The plain-text part of this mail has the topics in full." in mail.html
+    assert mail.html.count(SENTENCE.strip()) > 40 * 10
+    assert "topic 999" in mail.text
 
 
 def test_followed_authors_are_named_however_many_wrote_a_paper() -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paperboy.mail.copies import Copy, marks
+from paperboy.mail.copies import Copy, marks, unsubscribe_uri
 from paperboy.mail.mime import (
     addr_spec,
     address,
@@ -28,7 +28,6 @@ from paperboy.mail.mime import (
     freeze_alert,
     message_id,
     unsubscribe_token,
-    unsubscribe_uri,
     with_subject,
 )
 from paperboy.mail.text import one_line

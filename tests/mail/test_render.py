@@ -16,7 +16,7 @@ from paperboy.mail.fit import size
 from paperboy.mail.prose import prose
 from paperboy.mail.render import HTML_BUDGET
 from paperboy.mail.text import one_line
-from paperboy.models import Alert, Counts, Digest, Spending, Usage
+from paperboy.models import Alert, Digest, Spending, Usage
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
 from tests.mail.reading import COPY, RENDERER, THANKS, flat, note, render, visible
 
@@ -43,7 +43,7 @@ def test_both_parts_carry_the_whole_digest() -> None:
     for part in (visible(mail.html), flat(mail.text)):
         for words in (
             "Paperboy · Friday, 20 November 2026",
-            "2 of 15 new papers, for about $0.03. 1 by authors this list follows. 1 could not be scored and will be",
+            "2 of 15 new papers, for about $0.03. By authors this list follows: 1. Not scored yet, and back on",
             "First & foremost",
             "CO₂ with",
             "Ann Ö",
@@ -115,6 +115,8 @@ def test_the_page_is_made_for_screen_readers() -> None:
         assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
         if papers:
             assert levels.count(2) == papers
+        names = [link.get("aria-label") or link.text_content() for link in root.iter("a")]
+        assert len(set(names)) == len(names) - (papers if papers > 1 else 0), "only titles stand twice, as in contents"
         for table in root.iter("table"):
             is_data = table.find(".//th") is not None and table.find(".//table") is None
             assert is_data or table.get("role") == "presentation"
@@ -133,6 +135,25 @@ def test_a_formula_without_a_good_unicode_form_keeps_its_source_in_monospace() -
     assert "<code>M_{V,0} &lt; -5</code>" in mail.html
     assert r"Of T_eff and α² &amp; <code>a&lt;\frob{b}</code>." in mail.html
     assert "$" not in mail.text.split("THE MORNING")[0].replace("$0.03", "")
+
+
+def test_lists_of_topics_are_lists() -> None:
+    of = digest(
+        [],
+        below=3,
+        mailing_list=mailing_list(topics="We read\n\n1. dwarfs\n   - near\n   - far\n\nand so on\n\n- more"),
+    )
+    root = lxml_html.document_fromstring(note(of).html)
+    lists = [[" ".join(item.text_content().split()) for item in each] for each in root.findall(".//div[@role='list']")]
+    assert lists == [["1. dwarfs", "• near", "• far"], ["• more"]]
+
+
+def test_no_table_for_word_is_wider_than_its_cell() -> None:
+    """Outlook on Windows takes the width of each table from its attribute, and widens what is around it."""
+    for mail in (render(rich()), note(digest([], below=3)), RENDERER.alert(Alert("It", ("happened",)))):
+        widths = re.findall(r'<table[^>]*?width="?(\d+)(?:px)?"[^>]*?style="border-top', mail.html)
+        assert set(widths) <= {"616"}
+        assert max(map(int, re.findall(r'width="(\d+)(?:px)?"', mail.html))) == 680
 
 
 def test_papers_beyond_the_cap_are_a_number_in_html_and_named_in_the_text() -> None:
@@ -190,7 +211,20 @@ def test_an_alert_says_what_is_wrong_and_shows_the_places() -> None:
     assert "<code>.env:3: KEY</code>" in mail.html
 
 
-def test_plain_text_is_wrapped() -> None:
+def test_an_alert_with_a_thousand_lines_is_sent_all_the_same() -> None:
+    """HTML shows the first ones, and the text all."""
+    lines = tuple(f"subscribers.yaml:{n}:3: {'x' * 400}" for n in range(1_000))
+    mail = RENDERER.alert(Alert("A broken file", ("Mend it. " * 1_000,) * 30, lines))
+    assert size(mail.html) < HTML_BUDGET
+    assert "950 more in the plain-text part of this mail" in visible(mail.html)
+    assert mail.text.count("subscribers.yaml:") == 1_000
+
+
+def test_plain_text_is_wrapped_whatever_the_settings() -> None:
+    of = replace(rich(), model=replace(rich().model, name="a/very/long/name-of-a-model " * 9))
+    sender = "a-rather-long-name-of-a-sender@mail.department.university.example.org"
+    mail = RENDERER.digest(of, copy=COPY, unsubscribe_address=sender)
+    assert max(map(len, mail.text.splitlines())) <= 76
     assert max(map(len, render(rich()).text.splitlines())) <= 76
     assert not re.search(r"[ \t]$", render(rich()).text.replace("\n-- \n", "\n"), re.MULTILINE)
     assert not re.search(r"\n{4}", render(rich()).text)
@@ -280,8 +314,8 @@ def test_a_paper_without_anything_still_has_an_entry() -> None:
     assert "Why:" not in mail.html + mail.text
 
 
-def test_entries_of_an_empty_digest_give_no_contents() -> None:
-    none = digest([], below=0)
-    assert none.counts == Counts()
-    assert "0 of 0 new papers" in visible(render(none).html)
-    assert len(entries(2)) == 2
+def test_a_digest_of_nothing_is_a_mail_all_the_same() -> None:
+    mail = render(digest([], below=0))
+    assert "0 of 0 new papers" in visible(mail.html)
+    assert "<ol" not in mail.html
+    assert "CONTENTS" not in mail.text

@@ -305,7 +305,7 @@ def main() -> None:
         try:
             threading.Event().wait()
         except KeyboardInterrupt:
-            print(f"{len(server.requests)} requests, {sum(map(len, server.asked))} papers")
+            print(f"# {len(server.requests)} requests, {sum(map(len, server.asked))} papers")
 
 
 if __name__ == "__main__":

@@ -280,11 +280,11 @@ def main() -> None:
     def keep(message: Message) -> None:
         maildir.add(message.content.replace(b"\r\n", b"\n"))
         subject = message_from_bytes(message.content, policy=policy.default)["subject"]
-        print(f"{message.sender} -> {message.recipient}: {subject} ({len(message.content):,} bytes)", flush=True)
+        print(f"# {message.sender} -> {message.recipient}: {subject} ({len(message.content):,} bytes)", flush=True)
 
     with SmtpServer(port=options.port, on_message=keep) as server, contextlib.suppress(KeyboardInterrupt):
         print(f"SMTP_HOST={server.host}\nSMTP_PORT={server.port}\nSMTP_SECURITY=none\nMAIL_FROM=papers@example.org")
-        print(f"keeping mail in {folder}; Ctrl-C ends", flush=True)
+        print(f"# keeping mail in {folder}; Ctrl-C ends", flush=True)
         threading.Event().wait()
 
 

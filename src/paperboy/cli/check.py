@@ -103,7 +103,19 @@ def _in_words(entry: MailingList) -> str:
 
 def _templates(home: Home) -> str:
     parts.renderer(home).check()
-    return "the templates render"
+    return f"the templates render{_yours(home)}"
+
+
+def _yours(home: Home) -> str:
+    """Which templates are the operator's own, and which of those stand for none of ours: a misspelt name does not."""
+    own, *shipped = home.folders("emails")
+    if not shipped or any(folder.samefile(own) for folder in shipped):
+        return ""
+    names = {file.name for folder in shipped for file in folder.iterdir()}
+    theirs = sorted(file.name for file in own.iterdir() if file.suffix != ".md")
+    words = {"yours are": [name for name in theirs if name in names]}
+    words |= {"only templates of yours can use": [name for name in theirs if name not in names]}
+    return "".join(f"; {said} {', '.join(found)}" for said, found in words.items() if found)
 
 
 def _prompts(home: Home) -> str:

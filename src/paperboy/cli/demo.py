@@ -30,9 +30,9 @@ def command(around: Surroundings, *, open_it: bool) -> int:
     """A whole morning on a bundled sample of invented papers.
 
     Needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new folder.
-    The home is left alone.
+    The home is left alone; only its `emails/`, if it has any, give the mails their look.
     """
-    home = _home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")))
+    home = _home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")), around.home / "emails")
     console = Console(stderr=True)
     with parts.working(home, around, Bars(console), SampleFeed(around.clock())) as work:
         report = morning.run(work.morning, home.lists, home.named(()))
@@ -78,7 +78,10 @@ class SampleFeed:
         return since < until
 
 
-def _home(folder: Path) -> Home:
+def _home(folder: Path, emails: Path) -> Home:
+    """A home of its own, but with the operator's templates, where there are any: so the demo shows them, too."""
+    if emails.is_dir():
+        (folder / "emails").symlink_to(emails.resolve())
     settings = replace(Settings(), paperboy_database=folder / "data" / "paperboy.db", paperboy_outbox=folder / "outbox")
     with importlib.resources.as_file(sample.LISTS) as file:
         lists = mailing_lists.load(file, prompts=[], send_at=settings.send_at, timezone=settings.timezone)

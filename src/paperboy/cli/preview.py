@@ -38,7 +38,7 @@ def command(around: Surroundings, name: str, *, open_it: bool, address: str | No
     """
     home = Home.load(around.home, around.environ)
     mailing_list = home.list(name)
-    reader = _reader(address) if address else None
+    reader = None if address is None else _reader(address)
     console = Console(stderr=True)
     logs.set_up(home.settings.log_level, around.environ, console)
     with parts.working(home, around, Bars(console), alone=False) as work:
@@ -80,7 +80,9 @@ def _todays(work: parts.Work, mailing_list: MailingList, now: datetime) -> Compo
     today = due.local_date(mailing_list, now)
     composed = work.store.days.composed(mailing_list.name, today)
     if composed:
-        click.echo(f"{mailing_list.name}: today's digest, as it was composed", err=True)
+        click.echo(
+            f"{mailing_list.name}: today's digest, as it was composed; edits made since show from tomorrow on", err=True
+        )
     return composed
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import date, datetime
 
-from paperboy.mail.copies import Copy, marks
+import idna
+
+from paperboy.mail.copies import Copy, marks, unsubscribe_uri
 from paperboy.mail.mime import (
     addr_spec,
     address,
@@ -15,7 +18,6 @@ from paperboy.mail.mime import (
     freeze_alert,
     message_id,
     unsubscribe_token,
-    unsubscribe_uri,
     with_subject,
 )
 from paperboy.mail.render import Renderer
@@ -111,4 +113,8 @@ class Composer:
 
 
 def _shown(delivery: Delivery) -> str:
-    return one_line(delivery.addressed.subscriber.address)
+    """The address as its owner writes it: ada@bücher.example, not ada@xn--bcher-kva.example."""
+    local, _, domain = delivery.addressed.subscriber.address.rpartition("@")
+    with contextlib.suppress(idna.IDNAError):
+        domain = idna.decode(domain)
+    return one_line(f"{local}@{domain}")

@@ -12,6 +12,7 @@ import hmac
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from markupsafe import escape
 
@@ -42,6 +43,17 @@ class Copy:
         """As it stands in an HTML part: escaped as the templates escape."""
         kicker, reason, token = (str(escape(value)) for value in self.values)
         return Copy(kicker, reason, token)
+
+
+def unsubscribe_subject(list_name: str, token: str) -> str:
+    """What a mail says in its subject to leave a list."""
+    return f"unsubscribe {list_name} {token}"
+
+
+def unsubscribe_uri(address: str, list_name: str, token: str) -> str:
+    """A link to that mail, to a bare address with a domain in ASCII."""
+    local, _, domain = address.rpartition("@")
+    return f"mailto:{quote(local)}@{domain}?subject={quote(unsubscribe_subject(list_name, token))}"
 
 
 def marks(secret: bytes, list_name: str) -> Copy:

@@ -5,8 +5,7 @@ entries take a form before any takes the one after it: so abstracts shrink fairl
 
     whole → abstract of 900, 600, 400, 250 characters → no abstract → only title and comment → in the plain text only
 
-The table of contents names every paper that is shown; once any has only its title and comment, its lines are short and
-without links.
+The table of contents names every paper that is shown; once any has only its title and comment, it names the first 30.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from paperboy.mail.page import Author, Item, Line, Mention, Page
+from paperboy.mail.page import Author, Item, Mention, Page
 from paperboy.mail.prose import prose, shortened
-from paperboy.mail.text import shorten
+from paperboy.mail.text import clipped, shorten
 from paperboy.mail.topics import within
 
 _WHOLE = 100_000
@@ -25,8 +24,8 @@ _BARE = len(_ABSTRACTS)
 _HIDDEN = _BARE + 1
 
 # What HTML shows at most of texts that have no natural end; the plain text always has them whole.
-_TITLE, _COMMENT, _NAME, _TOPICS = 400, 600, 80, 6_000
-_LINE, _SHORT_LINE = 120, 60  # of a title in the table of contents
+_TITLE, _COMMENT, _NAME, _TOPICS = 400, 600, 80, 9_000
+_LINE, _LINES = 120, 30  # characters of a title in the table of contents; its lines, where room is short
 _AUTHORS, _FOLLOWED, _MENTIONS = 12, 40, 10
 _NONE = prose("")
 
@@ -65,12 +64,11 @@ def squeezed(page: Page, step: int) -> Page:
         mine = form + 1 if left <= ahead else form
         if mine < _HIDDEN:
             shown.append(_formed(item, mine))
-    contents = page.contents
-    if any(item.bare for item in shown):
-        contents = tuple(Line(line.rank, shorten(line.title, _SHORT_LINE), "") for line in contents[: len(shown)])
+    lines = min(_LINES, len(shown)) if any(item.bare for item in shown) else len(shown)
     return replace(
         page,
-        contents=contents[: len(shown)],
+        contents=page.contents[:lines],
+        contents_left=len(shown) - lines if page.contents else 0,
         items=tuple(shown),
         hidden=len(page.items) - len(shown),
         shortened=step > 0,
@@ -90,7 +88,7 @@ def trimmed(page: Page) -> Page:
     return replace(
         page,
         title=shorten(page.title, _TITLE),
-        contents=tuple(replace(line, title=shorten(line.title, _LINE)) for line in page.contents),
+        contents=tuple(replace(line, title=clipped(line.title, _LINE)) for line in page.contents),
         items=tuple(_trimmed_item(item) for item in page.items),
         topics=topics,
         topics_cut=topics != page.topics,
@@ -119,9 +117,12 @@ def _some_authors(authors: tuple[Author, ...]) -> tuple[Author, ...]:
     names = tuple(replace(author, name=shorten(author.name, _NAME)) for author in authors)
     if len(names) <= _AUTHORS:
         return names
+    is_kept = [place < _AUTHORS // 2 or author.followed for place, author in enumerate(names)]
+    is_kept[-1] = True
     kept: list[Author] = []
     for place, author in enumerate(names):
-        if place < _AUTHORS // 2 or place == len(names) - 1 or author.followed:
+        stands_alone = all(is_kept[place - 1 : place] + is_kept[place + 1 : place + 2])  # "…" for one saves nothing
+        if is_kept[place] or stands_alone:
             kept.append(author)
         elif kept[-1].name != "…":
             kept.append(Author("…"))

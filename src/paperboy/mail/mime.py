@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from datetime import date as Date  # noqa: N812  # `date` is the name of two parameters
 from email.utils import format_datetime, parseaddr
 from string import ascii_letters, digits
-from urllib.parse import quote
 
 import idna
 
@@ -69,12 +68,17 @@ def freeze_alert(rendered: Rendered, *, sender: str, date: datetime) -> bytes:
 
 def fill(message: bytes, *, marks: Copy, copy: Copy) -> bytes:
     """The frozen message with a copy's own values where its marks stand. One without marks stays as it is."""
-    found = _BOUNDARY.search(message)
-    if not found:
+    if not (found := boundary_of(message)):
         return message
-    boundary = b"\r\n--" + found[1]
+    boundary = b"\r\n--" + found
     head, text, html, end = message.split(boundary)
     return boundary.join((head, filled(text, marks, copy.as_text()), filled(html, marks, copy.as_html()), end))
+
+
+def boundary_of(message: bytes) -> bytes:
+    """What stands between the parts of a message from here; empty for others."""
+    found = _BOUNDARY.search(message)
+    return found[1] if found else b""
 
 
 def address(message: bytes, *, to: Subscriber, message_id: str, list_unsubscribe: Sequence[str] = ()) -> bytes:
@@ -112,12 +116,6 @@ def alert_id(headline: str, now: datetime, secret: bytes, domain: str) -> str:
 def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
     """What names list and subscriber in an unsubscribe mail: 32 hexadecimal digits."""
     return keyed(secret, "unsubscribe", list_name, address)[:32]
-
-
-def unsubscribe_uri(address: str, list_name: str, token: str) -> str:
-    """A URI for List-Unsubscribe: a mail to `address`."""
-    local, _, domain = addr_spec(address).rpartition("@")
-    return f"mailto:{quote(local)}@{domain}?subject={quote(f'unsubscribe {list_name} {token}')}"
 
 
 def addr_spec(mailbox: str) -> str:

@@ -11,10 +11,10 @@ import re
 from pathlib import Path
 
 from paperboy.errors import MailServerError
+from paperboy.mail.mime import boundary_of
 from paperboy.models import DeliveryState, Envelope, Receipt
 
 _LIST_NAME = re.compile(r"_?[a-z0-9-]+")
-_BOUNDARY = re.compile(rb'boundary="([^"]+)"')  # made from what all copies of a digest share
 
 
 class Outbox:
@@ -61,8 +61,7 @@ class Outbox:
 
     def _show(self, envelope: Envelope) -> None:
         """Shows the newest digest beside the Maildir, once per digest and not once per recipient."""
-        found = _BOUNDARY.search(envelope.message)
-        mark = found[1] if found else envelope.message
+        mark = boundary_of(envelope.message) or envelope.message  # made of what all copies of a digest share
         if self._shown.get(envelope.list_name) != mark:
             show(self._folder, envelope.list_name, envelope.message)
             self._shown[envelope.list_name] = mark

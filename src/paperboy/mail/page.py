@@ -13,9 +13,9 @@ from datetime import date
 from urllib.parse import quote
 
 from paperboy.curate import name_key
-from paperboy.mail.copies import Copy
+from paperboy.mail.copies import Copy, unsubscribe_subject, unsubscribe_uri
 from paperboy.mail.prose import Prose, prose
-from paperboy.mail.text import one_line, shorten
+from paperboy.mail.text import clipped, one_line
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Paper
 
@@ -67,7 +67,7 @@ class Line:
 
     rank: int
     title: str
-    url: str  # empty where room is short
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,7 @@ class Page:
     subject: str
     preheader: str
     contents: tuple[Line, ...]
+    contents_left: int  # papers that are shown and stand in no line of it
     items: tuple[Item, ...]
     counts: Counts
     figures: tuple[Figure, ...]
@@ -131,7 +132,6 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     items = tuple(_item(entry, followed) for entry in digest.entries)
     title = one_line(mailing_list.title)
     subject, in_subject = _subject(title, digest.date, items)
-    stop = f"unsubscribe {mailing_list.name} {copy.token}"
     return Page(
         copy=copy,
         list_name=mailing_list.name,
@@ -140,7 +140,8 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
         short_date=_short(digest.date),
         subject=subject,
         preheader=_preheader(items[in_subject:] or items, digest.counts),
-        contents=tuple(Line(item.rank, item.title.plain, item.url) for item in items) if len(items) > 1 else (),
+        contents=tuple(Line(item.rank, str(item.title), item.url) for item in items) if len(items) > 1 else (),
+        contents_left=0,
         items=items,
         counts=digest.counts,
         figures=tuple(_figures(digest.counts, mailing_list.max_papers)),
@@ -156,37 +157,41 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
         carried_over=tuple(_mention(paper) for paper in digest.carried_over),
         let_go=tuple(_mention(paper) for paper in digest.let_go),
         unsubscribe_address=unsubscribe_address,
-        unsubscribe_subject=stop,
-        unsubscribe_url=f"mailto:{quote(unsubscribe_address, safe='@')}?subject={quote(stop)}",
+        unsubscribe_subject=unsubscribe_subject(mailing_list.name, copy.token),
+        unsubscribe_url=unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token),
     )
 
 
 # --- subject and preheader
 
+_TITLE = 100  # characters of a list's in a subject
 SUBJECT_WIDTH = 70  # characters, within which the top paper's title may still join
-_CLAUSE = re.compile(r"(?<=\S{3})(?=: | [-–—] |[?!] )")  # dashes of titles
+_CLAUSE = re.compile(r"(?<=\S{3})(?=: | [-–—] |(?<=[?!]) )")  # dashes of titles
 
 
 def _subject(title: str, day: date, items: Sequence[Item]) -> tuple[str, int]:
     """The list, the day, how many, and the top paper if it fits, whole or up to its colon; with the number of papers
-    that it names whole.
+    that it names.
     """
+    title = clipped(title, _TITLE)
     if not items:
         return f"{title}, {_short(day)}: no relevant papers today", 0
     short = f"{title}, {_short(day)}: {counted(len(items), 'paper')}"
-    top = items[0].title.plain
+    top = str(items[0].title)
     room = SUBJECT_WIDTH - len(short) - len(" · ")
     if len(top) <= room:
         return f"{short} · {top}", 1
-    heads = [top[: match.start()] for match in _CLAUSE.finditer(top) if match.start() <= room]
-    return (f"{short} · {heads[-1]}", 0) if heads else (short, 0)
+    heads = [
+        top[: match.start()] for match in _CLAUSE.finditer(top, 0, max(room, 0) + 1) if " " in top[: match.start()]
+    ]
+    return (f"{short} · {heads[-1]}", 1) if heads else (short, 0)
 
 
 def _preheader(items: Sequence[Item], counts: Counts) -> str:
     """What an inbox shows behind the subject: the titles that the subject does not."""
     if not items:
         return f"None of {counted(counts.scored, 'scanned paper')} passed."
-    return shorten(" · ".join(item.title.plain for item in items[:5]), _PREHEADER)
+    return clipped(" · ".join(str(item.title) for item in items[:5]), _PREHEADER)
 
 
 # --- entries
@@ -234,8 +239,7 @@ def _has_html(arxiv_id: str) -> bool:
 def _without_markdown(comment: str) -> str:
     """The words of a comment, in which models like to use bold type, code marks and bullets."""
     plain = re.sub(r"(?m)^\s*(?:#{1,6}|[-*+]|\d+\.)\s+", "", comment)
-    plain = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", plain)
-    return re.sub(r"`+([^`]+)`+", r"\1", plain)
+    return re.sub(r"`+([^`]+)`+|\*\*(?=\S)(.+?)(?<=\S)\*\*", lambda marked: marked[1] or marked[2], plain)
 
 
 def _short(day: date) -> str:

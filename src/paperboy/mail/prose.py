@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
+from typing import Self
 
 from paperboy.mail.text import cut, one_line, shorten, visible
 from paperboy.tex import Span, math_to_text, spans
@@ -24,22 +25,20 @@ class Piece:
     unicode: str = ""  # of a source: what plain text shows in its place
 
 
-@dataclass(frozen=True, slots=True)
-class Prose:
-    """A clean line in both forms. Templates print it as it is: Jinja takes the form that fits."""
+class Prose(str):
+    """A clean line: a string as plain text shows it, which Jinja, where it escapes, prints as HTML shows it."""
 
-    plain: str
+    __slots__ = ("pieces",)
+
     pieces: tuple[Piece, ...]
 
-    def __str__(self) -> str:
-        return self.plain
+    def __new__(cls, plain: str, pieces: tuple[Piece, ...]) -> Self:
+        made = super().__new__(cls, plain)
+        made.pieces = pieces
+        return made
 
     def __html__(self) -> str:
         return "".join(f"<code>{escape(p.text)}</code>" if p.source else escape(p.text) for p in self.pieces)
-
-    def __len__(self) -> int:
-        """Of what HTML shows, in characters."""
-        return sum(len(piece.text) for piece in self.pieces)
 
 
 def prose(tex: str) -> Prose:
@@ -50,13 +49,13 @@ def prose(tex: str) -> Prose:
 
 def shortened(text: Prose, limit: int) -> Prose:
     """Both forms cut at the place where `text.shorten` would cut what HTML shows, but in no formula's source."""
-    if len(text) <= limit:
+    if sum(len(piece.text) for piece in text.pieces) <= limit:
         return text
     # Whoever cuts takes a formula for one long word in which no sentence ends.
     masked = "".join("\ufffc" * len(piece.text) if piece.source else piece.text for piece in text.pieces)
     kept = _trimmed(list(_until(text.pieces, cut(masked, limit))))
     if not kept:
-        plain = shorten(text.plain, limit)
+        plain = shorten(str(text), limit)
         return Prose(plain, (Piece(plain),))
     plain = one_line("".join(piece.unicode if piece.source else piece.text for piece in kept)) + " …"
     if kept[-1].source:

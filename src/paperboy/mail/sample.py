@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
-from paperboy.mail.copies import Copy
+from paperboy.mail.copies import marks
 from paperboy.models import Alert, Cost, Counts, Digest, Entry, MailingList, Model, Paper, Score, Spending, Usage
 
-SAMPLE_COPY = Copy("Paperboy", "This is why you get it.", "0123456789abcdef0123456789abcdef")
+SAMPLE_COPY = marks(b"sample", "sample")  # as at every morning: values come in their place later
 
 
 def sample_alert() -> Alert:
@@ -38,12 +38,12 @@ def sample_digests() -> tuple[Digest, ...]:
         unpriced,
         bare,
         note,
-        replace(full, entries=(), counts=replace(full.counts, considered=4, author_matches=0, selected=0)),
+        replace(full, entries=(), counts=replace(full.counts, considered=26, author_matches=0, selected=0)),
     )
 
 
 def _full() -> Digest:
-    papers = tuple(_paper(number) for number in range(1, 6))
+    papers = tuple(_paper(number) for number in range(10, 40))
     match = Entry(1, papers[0], Score(4, 5), matched_author="Ada Lovelace")
     chosen = Entry(2, papers[1], Score(9, 8, "It says so & more."))
     return Digest(
@@ -58,23 +58,23 @@ def _full() -> Digest:
         ),
         date=date(2026, 1, 5),
         entries=(match, chosen),
-        counts=Counts(considered=6, carried_over=1, let_go=1, author_matches=1, selected=1, over_cap=1, below=1),
+        counts=Counts(considered=28, carried_over=12, let_go=12, author_matches=1, selected=1, over_cap=1, below=1),
         model=Model("sample-model", is_llm=True),
         spending=Spending(Usage(prompt_tokens=1_000, completion_tokens=200), Cost(0.012, 0.003)),
         over_cap=(Entry(3, papers[2], Score(8, 7)),),
-        let_go=(papers[3],),
-        carried_over=(papers[4],),
+        let_go=papers[3:15],
+        carried_over=papers[15:27],
     )
 
 
 def _paper(number: int) -> Paper:
     submitted = datetime(2026, 1, 2, 12, tzinfo=UTC)
     return Paper(
-        arxiv_id=f"2601.0000{number}",
+        arxiv_id=f"2601.000{number}",
         version=1,
-        title=f"Sample {number}: where $a < b$ & $M_V$",
-        authors=("Ada Lovelace", "Grace Hopper"),
-        abstract="One sentence stands here. Another one follows it.",
+        title=f"Sample {number}: where $a < b$ & $M_{{a,b}}$, " + "a long title " * 20,
+        authors=("Ada Lovelace", *(f"Grace Hopper {n}" for n in range(20))),
+        abstract="One sentence stands here. Another one follows it. " * 30,
         primary_category="cs.LG",
         categories=("cs.LG",),
         published=submitted,

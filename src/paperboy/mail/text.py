@@ -57,7 +57,16 @@ def cut(text: str, limit: int) -> int:
     ends = [end for end in _sentence_ends(text, limit) if end >= least]
     if ends:
         return next((end for end in reversed(ends) if not _left_open(text[:end])), ends[-1])
-    end = text.rfind(" ", least, limit + 1)
+    return _word_end(text, limit)
+
+
+def clipped(text: str, limit: int) -> str:
+    """At most about `limit` characters of a line that is no prose, such as a title: whole words and an ellipsis."""
+    return text if len(text) <= limit else f"{text[: _word_end(text, limit)]} …".lstrip()
+
+
+def _word_end(text: str, limit: int) -> int:
+    end = text.rfind(" ", limit // 3, limit + 1)
     if end < 0:
         return _between_characters(text, limit)
     opened = next((at for at in _left_open(text[:end]) if at >= limit // 2), end)
@@ -151,7 +160,9 @@ def _starts_sentence(after: str) -> bool:
 # Wrapping
 
 _BREAK = re.compile(r"[^\S\u00a0\u2007\u202f]+")  # all spaces but those that hold words together
-_ADDRESS = re.compile(r"://|@|^mailto:")
+_UNIT = re.compile(  # what stays whole: an address, of a length that addresses have, or a character
+    r"(?:[A-Za-z][A-Za-z0-9+.-]{1,15}://|mailto:)[!-~]{1,240}|[!-?A-~]{1,64}@[!-~]{1,190}|.", re.DOTALL
+)
 
 
 def wrap(text: object, first: str = "", rest: str | None = None) -> str:
@@ -166,7 +177,7 @@ def wrap(text: object, first: str = "", rest: str | None = None) -> str:
         if line and columns(line) + 1 + columns(chunk) > room:
             lines.append(line)
             line, room = "", WIDTH - columns(rest)
-        if not line and columns(chunk) > room and not _ADDRESS.search(chunk):
+        if not line and columns(chunk) > room:
             *full, chunk = _broken(chunk, min(room, WIDTH - columns(rest)))  # noqa: PLW2901 - its end goes on
             lines += full
             room = WIDTH - columns(rest)
@@ -207,12 +218,13 @@ def _chunks(text: str) -> Iterator[str]:
 
 
 def _broken(word: str, room: int) -> list[str]:
-    """A long word in pieces of at most that many columns."""
-    pieces, start, width = [], 0, 0
-    for at, character in enumerate(word):
-        width += _columns_of(character)
-        if width > room and at > start:
-            pieces.append(word[start:at].strip())
-            start, width = at, _columns_of(character)
-    pieces.append(word[start:].strip())
+    """A long word in pieces of at most that many columns, or of one address."""
+    pieces, line, width = [], "", 0
+    for unit in _UNIT.findall(word):
+        if line and width + columns(unit) > room:
+            pieces.append(line.strip())
+            line, width = "", 0
+        line += unit
+        width += columns(unit)
+    pieces.append(line.strip())
     return [piece for piece in pieces if piece]

@@ -1,7 +1,7 @@
 """The operator's topics, which are Markdown or plain text, as blocks for the templates. Pure.
 
-Headings, paragraphs and lists keep their shape; emphasis goes. HTML, links, formulas and addresses stay as they were
-written: topics are shown to readers as words.
+Headings, paragraphs and lists keep their shape; emphasis goes. Formulas are text, links are their words with the
+address in brackets, and HTML stays as it was written: topics are shown to readers as words.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from paperboy.mail.text import one_line, shorten, visible
+from paperboy.tex import math_to_text
 
 _DEEPEST = 40  # containers within containers, each list counting two; deeper text is shown as it was written
+_LINK = re.compile(r"!?\[([^\[\]]+)\]\((\S+?)\)")
 _SHORTEST = 80  # characters of a block that it is worth to begin
+_FRAME = 100  # bytes of HTML around a block
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +43,19 @@ def blocks(markdown: str) -> tuple[Block, ...]:
         read: Iterable[Block] = (Block("paragraph", line) for line in lines)
     else:
         read = _read(tokens)
-    clean = (replace(block, text=one_line(block.text)) for block in read)
+    clean = (replace(block, text=one_line(_plain(block.text))) for block in read)
     return tuple(block for block in clean if block.text)
 
 
-def within(shown: tuple[Block, ...], characters: int) -> tuple[Block, ...]:
-    """The first blocks up to about that many characters, the last of them shortened. No heading is left alone."""
+def within(shown: tuple[Block, ...], room: int) -> tuple[Block, ...]:
+    """The first blocks up to about that many bytes of HTML, the last of them shortened. No heading is left alone."""
     kept: list[Block] = []
     for block in shown:
-        if kept and characters < min(_SHORTEST, len(block.text)):
+        room -= _FRAME
+        if kept and room < min(_SHORTEST, len(block.text)):
             break
-        kept.append(replace(block, text=shorten(block.text, characters)))
-        characters -= len(block.text)
+        kept.append(replace(block, text=shorten(block.text, max(room, _SHORTEST))))
+        room -= len(block.text.encode())
     while len(kept) < len(shown) and len(kept) > 1 and kept[-1].kind == "heading":
         kept.pop()
     return tuple(kept)
@@ -104,6 +108,10 @@ def _lines(token: Token) -> list[str]:
     return []
 
 
+def _plain(text: str) -> str:
+    return re.sub(_FORMULA, lambda formula: math_to_text(formula[1]), _LINK.sub(r"\1 (\2)", text))
+
+
 def _shown(token: Token) -> str:
     return {"softbreak": " ", "hardbreak": "\n"}.get(token.type, token.content)
 
@@ -116,7 +124,8 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-_VERBATIM = re.compile(r"\$(?!\s)[^$\n]+(?<!\s)\$(?!\d)|://[^\s<>()\[\]]*[A-Za-z0-9/#=]")
+_FORMULA = r"\$(?!\s)([^$\n]+)(?<!\s)\$(?!\d)"
+_VERBATIM = re.compile(_FORMULA + r"|://[^\s<>()\[\]]*[A-Za-z0-9/#=]")
 
 
 def _verbatim(state: StateInline, silent: bool) -> bool:

@@ -16,6 +16,7 @@ _RAISED = str.maketrans(
 )
 _LOWERED = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
 SCRIPTS = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_LOWERED.values()}
+_ALL_SCRIPTS = SCRIPTS | set(_RAISED.values())
 _ALONE = "⊙⊕☉⋆★∗*†‡⊥∥″•∙"  # read as well on the line: M⊙
 
 
@@ -27,7 +28,8 @@ def raised(sign: str, text: str, *, before_word: bool = False) -> str:
         return tight.translate(table)
     if len(tight) == 1 and tight in _ALONE:
         return tight
-    is_word = re.fullmatch(r"[\w.⊙⊕∞]+|\S", text) and not before_word
+    has_scripts = any(ord(character) in _ALL_SCRIPTS for character in text)  # 2^(n²) is not (2^n)²
+    is_word = re.fullmatch(r"[\w.⊙⊕∞]+|\S", text) and not before_word and not has_scripts
     return sign + (text if is_word else f"({text})")
 
 

@@ -52,8 +52,9 @@ def spans(tex: str) -> Iterator[Span]:
 
 
 def math_to_text(body: str) -> str:
-    """The inside of a formula, without its delimiters, in one line."""
-    return re.sub(r"\s+", " ", render(body.strip(), math=True))
+    """The inside of a formula, without its delimiters, in one line. What has rows, such as a matrix, stays as it is."""
+    has_rows = re.search(r"\\begin\s*\{|\\\\", body)
+    return re.sub(r"\s+", " ", body.strip() if has_rows else render(body.strip(), math=True))
 
 
 # Where formulas are
@@ -94,7 +95,7 @@ def _is_formula(body: str, after: str) -> bool:
 
 _TYPOGRAPHIC = re.compile(
     r"(?P<as_is>https?://\S+|\\(?:url|href)\s*\{[^{}]*\}|\\.)"
-    r"|``(?P<double>(?:(?!``|'').)*)''|(?<![\w`])`(?P<single>[^`'\s](?:[^`']|'(?=\w))*)'(?![\w'])"
+    r"|``(?P<double>(?:(?!``|''|\").)*)(?:''|\")|(?<![\w`])`(?P<single>[^`'\s](?:[^`']|'(?=\w))*)'(?![\w'])"
     r"|(?P<dash>(?<!-)---?(?!-))|(?P<tie>~)",
     re.DOTALL,
 )
