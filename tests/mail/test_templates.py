@@ -108,6 +108,15 @@ def test_a_template_that_leaves_out_what_every_mail_needs_is_told(
         ("_entry.mjml.j2", "format(item.author_count)", "format(item.authorcount)", r"item has no 'authorcount'"),
         ("digest.mjml.j2", "And {{ page.hidden }}", "And {{ page.hiden }}", r"page has no 'hiden'"),
         ("digest.mjml.j2", '<p class="f">So that', '<p class="f">{{ page.foo }}So that', r"page has no 'foo'"),
+        (
+            "digest.mjml.j2",
+            "and {{ page.contents_left }}",
+            "and {{ page.contentsleft }}",
+            r"page has no 'contentsleft'",
+        ),
+        ("digest.mjml.j2", "{{ without|length|counted", "{{ without|lenght|counted", r"No filter named 'lenght'"),
+        ("digest.mjml.j2", "{{ bare|length|counted", "{{ page.foo }}{{ bare|length|counted", r"page has no 'foo'"),
+        ("digest.mjml.j2", "abstracts are shortened here;", "{{ page.foo }};", r"page has no 'foo'"),
         ("_end.mjml.j2", "<p>The plain-text part of this mail has", "<p>{{ page.foo }}", r"page has no 'foo'"),
         (
             "_end.mjml.j2",
