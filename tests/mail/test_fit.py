@@ -90,6 +90,11 @@ def test_the_mail_says_what_it_left_to_the_text() -> None:
         )
 
     assert "this mail," not in said(3)
+    never = [
+        entry(1, paper(abstract="")),
+        *(entry(n, paper(f"2611.{n:05}", abstract=SENTENCE * 28)) for n in range(2, 50)),
+    ]
+    assert "abstracts are shortened here" in render(digest(never)).html, "not: one paper has no abstract here"
     assert "clips this mail, abstracts are shortened here; the plain-text part has everything." in said(60)
     assert re.search(r"clips this mail, \d+ papers have no abstract here; the plain", said(110))
     assert re.search(r"clips this mail, \d+ papers have only title and reason here; the plain", said(220))

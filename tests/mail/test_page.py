@@ -37,6 +37,15 @@ def test_of_a_title_too_long_for_the_subject_only_what_stands_before_its_colon(t
     assert titled(title) == "Graphs, 2 Mar: 1 paper" + shown
 
 
+@pytest.mark.parametrize(("length", "fits"), [(45, True), (46, False)])
+@pytest.mark.parametrize("joint", [": ", " - "])
+def test_a_head_that_just_fits_is_taken(length: int, joint: str, *, fits: bool) -> None:
+    """The subject is 70 characters wide."""
+    subject = titled("A " + "x" * (length - 2) + joint + "and the rest of it")
+    assert (len(subject) == 70) == fits
+    assert subject.endswith("x") == fits
+
+
 def test_a_subject_is_never_as_long_as_a_lists_title_may_be() -> None:
     assert titled("On trees", name="word " * 60).endswith("word …, 2 Mar: 1 paper")
     assert len(titled("On trees", name="word " * 60)) < 125
@@ -130,6 +139,7 @@ def test_only_papers_that_arxiv_made_html_of_link_to_it(arxiv_id: str, html_url:
             "**Strong** result; uses `torch.compile` in `__init__`.",
             "Strong result; uses torch.compile in __init__.",
         ),
+        ("**Uses `x` for y**, then `z`; `**` stays", "Uses x for y, then z; ** stays"),
         ("### Why\n- first\n- second", "Why first second"),
         ("1. Proves it.\n2. Tests it.", "Proves it. Tests it."),
         ("2 ** 3 and a_b__c stay, as do `` and **", "2 ** 3 and a_b__c stay, as do `` and **"),

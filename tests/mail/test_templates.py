@@ -114,7 +114,7 @@ def test_a_template_that_leaves_out_what_every_mail_needs_is_told(
             "and {{ page.contentsleft }}",
             r"page has no 'contentsleft'",
         ),
-        ("digest.mjml.j2", "{{ without|length|counted", "{{ without|lenght|counted", r"No filter named 'lenght'"),
+        ("digest.mjml.j2", "{{ page.without_abstract|counted", "{{ page.without|counted", r"page has no 'without'"),
         ("digest.mjml.j2", "{{ bare|length|counted", "{{ page.foo }}{{ bare|length|counted", r"page has no 'foo'"),
         ("digest.mjml.j2", "abstracts are shortened here;", "{{ page.foo }};", r"page has no 'foo'"),
         ("_end.mjml.j2", "<p>The plain-text part of this mail has", "<p>{{ page.foo }}", r"page has no 'foo'"),
@@ -147,6 +147,7 @@ def test_also_what_only_a_crowded_morning_shows_is_tried(
         ("_masthead.mjml.j2", "</h1>", "", r"</mj-text> comes before the end of <h1> \(after it stands 'A sample'\)"),
         ("alert.mjml.j2", "</mj-text>", "", r"</mj-column> comes before the end of <mj-text "),
         ("note.mjml.j2", "</mjml>", "", r"<mjml .*> is never closed"),
+        ("note.mjml.j2", "<mj-column>", "<mj-column><![mso]>", r"MJML does not accept what this template gives"),
         ("note.mjml.j2", "</mjml>", "</mjml></mjml>", r"</mjml> closes a tag that nothing opened"),
     ],
 )

@@ -15,7 +15,7 @@ from paperboy.cli import parts
 from paperboy.cli.home import LISTS_FILE, Home, folders
 from paperboy.cli.main import Surroundings
 from paperboy.errors import ConfigError, PaperboyError, StoreError
-from paperboy.models import MailingList
+from paperboy.models import MailingList, Problem
 from paperboy.settings import Settings
 from paperboy.store import Store
 
@@ -111,8 +111,11 @@ def _yours(home: Home) -> str:
     own, *shipped = home.folders("emails")
     if not shipped or any(folder.samefile(own) for folder in shipped):
         return ""
-    names = {file.name for folder in shipped for file in folder.iterdir()}
-    theirs = sorted(file.name for file in own.iterdir() if file.suffix != ".md")
+    try:
+        theirs = sorted(file.name for file in own.iterdir() if file.suffix == ".j2" and file.is_file())
+    except OSError as error:
+        raise ConfigError([Problem(str(own), f"cannot be read: {error.strerror}; let this user read it")]) from error
+    names = {file.name for folder in shipped for file in folder.glob("*.j2")}
     words = {"yours are": [name for name in theirs if name in names]}
     words |= {"only templates of yours can use": [name for name in theirs if name not in names]}
     return "".join(f"; {said} {', '.join(found)}" for said, found in words.items() if found)

@@ -72,6 +72,9 @@ def squeezed(page: Page, step: int) -> Page:
         items=tuple(shown),
         hidden=len(page.items) - len(shown),
         shortened=step > 0,
+        without_abstract=sum(
+            bool(old.abstract) > bool(new.abstract) for old, new in zip(page.items, shown, strict=False)
+        ),
     )
 
 

@@ -122,6 +122,7 @@ class Page:
     unsubscribe_url: str
     hidden: int = 0  # items that only the plain-text part shows
     shortened: bool = False  # whether any abstract was cut
+    without_abstract: int = 0  # items whose abstract only the plain-text part shows
     topics_cut: bool = False
 
 
@@ -182,7 +183,9 @@ def _subject(title: str, day: date, items: Sequence[Item]) -> tuple[str, int]:
     if len(top) <= room:
         return f"{short} · {top}", 1
     heads = [
-        top[: match.start()] for match in _CLAUSE.finditer(top, 0, max(room, 0) + 1) if " " in top[: match.start()]
+        top[: match.start()]
+        for match in _CLAUSE.finditer(top, 0, max(room, 0) + 3)
+        if match.start() <= room and " " in top[: match.start()]
     ]
     return (f"{short} · {heads[-1]}", 1) if heads else (short, 0)
 
@@ -239,7 +242,11 @@ def _has_html(arxiv_id: str) -> bool:
 def _without_markdown(comment: str) -> str:
     """The words of a comment, in which models like to use bold type, code marks and bullets."""
     plain = re.sub(r"(?m)^\s*(?:#{1,6}|[-*+]|\d+\.)\s+", "", comment)
-    return re.sub(r"`+([^`]+)`+|\*\*(?=\S)(.+?)(?<=\S)\*\*", lambda marked: marked[1] or marked[2], plain)
+    return re.sub(r"`+([^`]+)`+|\*\*(?=\S)(.+?)(?<=\S)\*\*", _bare, plain)
+
+
+def _bare(marked: re.Match[str]) -> str:
+    return marked[1] or re.sub(r"`+([^`]+)`+", r"\1", marked[2])
 
 
 def _short(day: date) -> str:

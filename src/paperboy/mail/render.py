@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from paperboy.errors import ConfigError, RenderError
 from paperboy.mail.copies import Copy
 from paperboy.mail.fit import fitted, size, trimmed
 from paperboy.mail.page import page
-from paperboy.mail.prose import prose
 from paperboy.mail.sample import SAMPLE_COPY, sample_alert, sample_digests
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import one_line, shorten
@@ -84,10 +82,11 @@ class Renderer:
             name, lambda: self._to_readers(name, digest, SAMPLE_COPY, whole.unsubscribe_address), needed
         )
         # What only a crowded morning shows: papers left to the plain text, and abstracts and topics that were cut.
-        crowded = replace(trimmed(whole), shortened=True, topics_cut=True, hidden=2, contents_left=2)
-        changes: tuple[dict[str, Any], ...] = ({}, {"abstract": prose("")}, {"abstract": prose(""), "bare": True})
-        for change in changes:
-            part = replace(crowded, items=tuple(replace(item, **change) for item in crowded.items))
+        crowded = replace(
+            trimmed(whole), shortened=True, topics_cut=True, hidden=2, contents_left=2, without_abstract=2
+        )
+        bare = replace(crowded, items=tuple(replace(item, bare=True) for item in crowded.items))
+        for part in (crowded, replace(crowded, without_abstract=0), bare):
             yield from _problems(name, partial(self._templates.html, f"{name}.mjml.j2", page=part), {})
 
 

@@ -161,7 +161,7 @@ def _starts_sentence(after: str) -> bool:
 
 _BREAK = re.compile(r"[^\S\u00a0\u2007\u202f]+")  # all spaces but those that hold words together
 _UNIT = re.compile(  # what stays whole: an address, of a length that addresses have, or a character
-    r"(?:[A-Za-z][A-Za-z0-9+.-]{1,15}://|mailto:)[!-~]{1,240}|[!-?A-~]{1,64}@[!-~]{1,190}|.", re.DOTALL
+    r"[(\[{<“‘\"']*(?:[A-Za-z][A-Za-z0-9+.-]{1,15}://|mailto:)[!-~]{1,240}|[!-?A-~]{1,64}@[!-~]{1,190}|.", re.DOTALL
 )
 
 

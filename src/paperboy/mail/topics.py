@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from typing import Literal
 
 from markdown_it import MarkdownIt
@@ -20,7 +21,6 @@ from paperboy.mail.text import one_line, shorten, visible
 from paperboy.tex import math_to_text
 
 _DEEPEST = 40  # containers within containers, each list counting two; deeper text is shown as it was written
-_LINK = re.compile(r"!?\[([^\[\]]+)\]\((\S+?)\)")
 _SHORTEST = 80  # characters of a block that it is worth to begin
 _FRAME = 100  # bytes of HTML around a block
 
@@ -43,7 +43,7 @@ def blocks(markdown: str) -> tuple[Block, ...]:
         read: Iterable[Block] = (Block("paragraph", line) for line in lines)
     else:
         read = _read(tokens)
-    clean = (replace(block, text=one_line(_plain(block.text))) for block in read)
+    clean = (replace(block, text=one_line(block.text)) for block in read)
     return tuple(block for block in clean if block.text)
 
 
@@ -52,10 +52,12 @@ def within(shown: tuple[Block, ...], room: int) -> tuple[Block, ...]:
     kept: list[Block] = []
     for block in shown:
         room -= _FRAME
-        if kept and room < min(_SHORTEST, len(block.text)):
+        cost = len(escape(block.text).encode())
+        if kept and room < min(_SHORTEST, cost):
             break
-        kept.append(replace(block, text=shorten(block.text, max(room, _SHORTEST))))
-        room -= len(block.text.encode())
+        limit = max(room, _SHORTEST) * len(block.text) // max(cost, 1)
+        kept.append(replace(block, text=shorten(block.text, limit)))
+        room -= cost
     while len(kept) < len(shown) and len(kept) > 1 and kept[-1].kind == "heading":
         kept.pop()
     return tuple(kept)
@@ -108,10 +110,6 @@ def _lines(token: Token) -> list[str]:
     return []
 
 
-def _plain(text: str) -> str:
-    return re.sub(_FORMULA, lambda formula: math_to_text(formula[1]), _LINK.sub(r"\1 (\2)", text))
-
-
 def _shown(token: Token) -> str:
     return {"softbreak": " ", "hardbreak": "\n"}.get(token.type, token.content)
 
@@ -120,20 +118,24 @@ def _shown(token: Token) -> str:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST})
     parser.disable(["html_block", "reference", "html_inline", "link", "image", "autolink"])
-    parser.inline.ruler.before("escape", "verbatim", _verbatim)
+    parser.inline.ruler.before("escape", "special", _special)
     return parser
 
 
-_FORMULA = r"\$(?!\s)([^$\n]+)(?<!\s)\$(?!\d)"
-_VERBATIM = re.compile(_FORMULA + r"|://[^\s<>()\[\]]*[A-Za-z0-9/#=]")
+_SPECIAL = re.compile(
+    r"\$(?!\s)(?P<formula>[^$\n]+)(?<!\s)\$(?!\w)|(?P<address>://[^\s<>()\[\]]*[A-Za-z0-9/#=])"
+    r"|!?\[(?P<label>[^\[\]\n]{1,500})\]\((?P<target>(?:https?://|mailto:)[^\s()]{1,2000})\)"
+)
 
 
-def _verbatim(state: StateInline, silent: bool) -> bool:
-    """A rule of the parser: in formulas and addresses, stars, underscores and backslashes mean what they are."""
-    match = _VERBATIM.match(state.src, state.pos)
+def _special(state: StateInline, silent: bool) -> bool:
+    """A rule of the parser: formulas are text, addresses mean each of their signs, and links show where they lead."""
+    match = _SPECIAL.match(state.src, state.pos)
     if match is None:
         return False
-    if not silent:
-        state.pending += match[0]
+    if not silent and match["formula"]:
+        state.pending += math_to_text(match["formula"])
+    elif not silent:
+        state.pending += match["address"] or f"{match['label'].replace('*', '')} ({match['target']})"
     state.pos = match.end()
     return True

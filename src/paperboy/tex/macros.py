@@ -28,7 +28,7 @@ def raised(sign: str, text: str, *, before_word: bool = False) -> str:
         return tight.translate(table)
     if len(tight) == 1 and tight in _ALONE:
         return tight
-    has_scripts = any(ord(character) in _ALL_SCRIPTS for character in text)  # 2^(n²) is not (2^n)²
+    has_scripts = sign == "^" and any(ord(character) in _ALL_SCRIPTS for character in text)  # 2^(n²) is not (2^n)²
     is_word = re.fullmatch(r"[\w.⊙⊕∞]+|\S", text) and not before_word and not has_scripts
     return sign + (text if is_word else f"({text})")
 

@@ -146,7 +146,7 @@ class _Reader:
     def _both_errors(self, sign: str, text: str) -> str:
         """A measurement's two errors, if this script and the next are that; else empty, and nothing is read."""
         start, measured = self.at, self.out.rstrip()[-1:]
-        if measured and not (measured.isdigit() or measured in ")%"):  # limits of an integral, say
+        if measured and measured in "∫∬∭∮∑∏|":  # whose limits these are
             return ""
         self._skip_spaces()
         if re.match(r"[-+−] ?\d", text) and self._next() == {"^": "_", "_": "^"}[sign]:

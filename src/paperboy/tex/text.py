@@ -52,8 +52,8 @@ def spans(tex: str) -> Iterator[Span]:
 
 
 def math_to_text(body: str) -> str:
-    """The inside of a formula, without its delimiters, in one line. What has rows, such as a matrix, stays as it is."""
-    has_rows = re.search(r"\\begin\s*\{|\\\\", body)
+    """The inside of a formula, without its delimiters, in one line. A matrix and its like stay as they are."""
+    has_rows = re.search(r"\\begin\s*\{", body)
     return re.sub(r"\s+", " ", body.strip() if has_rows else render(body.strip(), math=True))
 
 
@@ -95,7 +95,7 @@ def _is_formula(body: str, after: str) -> bool:
 
 _TYPOGRAPHIC = re.compile(
     r"(?P<as_is>https?://\S+|\\(?:url|href)\s*\{[^{}]*\}|\\.)"
-    r"|``(?P<double>(?:(?!``|''|\").)*)(?:''|\")|(?<![\w`])`(?P<single>[^`'\s](?:[^`']|'(?=\w))*)'(?![\w'])"
+    r"|``(?P<double>(?:(?!``|'').)*)''|``(?P<half>(?:(?!``|''|\").)*)\"|(?<![\w`])`(?P<single>[^`'\s](?:[^`']|'(?=\w))*)'(?![\w'])"
     r"|(?P<dash>(?<!-)---?(?!-))|(?P<tie>~)",
     re.DOTALL,
 )
@@ -111,6 +111,8 @@ def _typeset(match: re.Match[str]) -> str:
     after = match.string[match.end() : match.end() + 1]
     if match["double"] is not None:
         return f"“{_typography(match['double'])}”"
+    if match["half"] is not None:
+        return f"“{_typography(match['half'])}”"
     if match["single"] is not None:
         return f"‘{_typography(match['single'])}’"
     if match["dash"]:
