@@ -24,6 +24,8 @@ def one_line(text: str) -> str:
 
 def visible(text: str) -> str:
     """The text without what `one_line` removes, every space and line end a plain space, but none of them joined."""
+    if text.isprintable():  # as nearly all of it is: nothing invisible, and no space but the plain one
+        return text
     return "".join(" " if character.isspace() else character for character in text if _may_stay(character))
 
 
