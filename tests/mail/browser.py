@@ -135,7 +135,7 @@ def pictures(folder: Path, *, real: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     made = {name: make() for name, make in mails.MAILS.items()}
     if real:
-        made |= {f"real-{name}": mails.as_digest(real_days.digest_of(name)) for name in real_days.NAMES}
+        made |= {f"real-{name}": real_days.mail_of(name) for name in real_days.NAMES}
     with browser() as window:
         for name, mail in made.items():
             (folder / f"{name}.html").write_text(mail.html, "utf-8")

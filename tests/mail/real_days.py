@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from paperboy.models import Digest, MailingList, Paper, Score
 from paperboy.tex import name_to_text
-from tests.mail.mails import ADA, curated
+from tests.mail.mails import ADA, Mail, as_digest, curated
 
 SHARED = Path(__file__).parents[3] / "shared"
 HERE = (SHARED / "data" / "days").is_dir()
@@ -28,6 +28,12 @@ NAMES = (*DAYS, *ASTRO, ALL_ASTRO)
 
 REMARK = "It bears on what this list asks for, and its main claim is stated so that it can be checked."
 FOLLOWED = ("Yoshua Bengio", "Yann LeCun")
+
+
+@cache
+def mail_of(name: str) -> Mail:
+    """That digest as its only reader gets it."""
+    return as_digest(digest_of(name))
 
 
 @cache

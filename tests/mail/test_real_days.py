@@ -11,7 +11,6 @@ import lxml.html
 import pytest
 
 from tests.mail import real_days
-from tests.mail.mails import Mail, as_digest
 
 pytestmark = pytest.mark.skipif(not real_days.HERE, reason="the real days lie in ../shared, which is not here")
 
@@ -25,14 +24,9 @@ OF_AUTHORS = {r"\HI", r"\sagalocal"}  # macros of their own, which the abstracts
 
 
 @cache
-def mail_of(day: str) -> Mail:
-    return as_digest(real_days.digest_of(day))
-
-
-@cache
 def page_of(day: str) -> lxml.html.HtmlElement:
     """The HTML without what no reader sees, and with a space between things that stand apart."""
-    page = lxml.html.document_fromstring(mail_of(day).html)
+    page = lxml.html.document_fromstring(real_days.mail_of(day).html)
     for hidden in page.xpath("//style | //comment() | //*[contains(@style, 'display:none')]"):
         hidden.drop_tree()
     for apart in page.iter("br", "div", "h1", "h2", "h3", "li", "p", "td", "th"):
@@ -49,7 +43,7 @@ each_day = pytest.mark.parametrize("day", real_days.NAMES)
 
 @each_day
 def test_no_client_clips_it(day: str) -> None:
-    html = mail_of(day).html
+    html = real_days.mail_of(day).html
     assert len(html.encode()) + html.count("\n") <= BUDGET
     assert THANKS in words(page_of(day))
     assert "<mj-" not in html
@@ -68,7 +62,7 @@ def test_the_headings_are_the_papers(day: str) -> None:
 
 @each_day
 def test_the_text_names_every_paper_in_the_same_order(day: str) -> None:
-    text, at = " ".join(mail_of(day).text.split()), 0
+    text, at = " ".join(real_days.mail_of(day).text.split()), 0
     for entry in real_days.digest_of(day).entries:
         at = text.index(f"https://arxiv.org/abs/{entry.paper.arxiv_id} ", at)
     at = text.index("PAPERS")
@@ -96,7 +90,7 @@ def test_tex_is_read_or_shown_as_code(day: str) -> None:
 
 @each_day
 def test_lines_are_no_longer_than_allowed(day: str) -> None:
-    mail = mail_of(day)
+    mail = real_days.mail_of(day)
     assert max(map(len, mail.message.split(b"\r\n"))) <= 998
     body = mail.message.partition(b"\r\n\r\n")[2]
     assert max(map(len, body.split(b"\r\n"))) <= 76
@@ -113,5 +107,5 @@ def columns(line: str) -> int:
 def test_both_parts_say_the_same(day: str) -> None:
     """As SpamAssassin counts it: of the words of the HTML, how many are in the text."""
     in_html = {word for word in words(page_of(day).find("body")).split() if re.search(r"\w", word)}
-    in_text = set(mail_of(day).text.split())
+    in_text = set(real_days.mail_of(day).text.split())
     assert len(in_html & in_text) >= 0.95 * len(in_html)
