@@ -15,11 +15,11 @@ SRC = Path(__file__).parents[2] / "src"
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["--help"]) == 0
     out = capsys.readouterr().out
-    for name in ("demo", "once", "run", "check", "preview", "status"):
+    for name in ("demo", "once", "run", "check", "preview", "status", "why"):
         assert f"\n  {name} " in out
 
 
-@pytest.mark.parametrize("name", ["demo", "once", "run", "check", "preview", "status"])
+@pytest.mark.parametrize("name", ["demo", "once", "run", "check", "preview", "status", "why"])
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke([name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: paperboy {name}")
@@ -67,9 +67,9 @@ def test_python_dash_m_is_the_same_program() -> None:
     assert ran.stdout == f"paperboy, version {__version__}\n"
 
 
-@pytest.mark.parametrize("name", ["once", "run", "check", "preview", "status"])
+@pytest.mark.parametrize("name", ["once", "run", "check", "preview", "status", "why"])
 def test_home_may_stand_after_the_command_too(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    argument = ["foundations"] if name == "preview" else []
+    argument = {"preview": ["foundations"], "why": ["2611.00001"]}.get(name, [])
     assert invoke([name, *argument, "--home", str(tmp_path / "nowhere")]) == 78
     captured = capsys.readouterr()
     assert str(tmp_path / "nowhere") in captured.out + captured.err

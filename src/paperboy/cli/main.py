@@ -22,6 +22,7 @@ _COMMANDS = {
     "check": "Everything that would fail tomorrow, said today.",
     "preview": "A list's digest of today, or what it would be now.",
     "status": "The last mornings, list by list.",
+    "why": "The life of one paper, list by list.",
 }
 
 

@@ -9,6 +9,7 @@ from typing import Self
 from paperboy.store.database import Database
 from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
+from paperboy.store.lives import Lives
 from paperboy.store.papers import Papers
 from paperboy.store.scores import Scores
 
@@ -22,6 +23,7 @@ class Store:
         self.scores = Scores(database)
         self.days = Days(database)
         self.deliveries = Deliveries(database)
+        self.lives = Lives(database)
 
     @classmethod
     def open(cls, path: Path) -> Store:

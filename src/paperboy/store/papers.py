@@ -85,7 +85,7 @@ class Papers:
             f"select * from papers where {source} and {condition} order by arxiv_id",
             [*categories, value],
         )
-        return tuple(_paper(row) for row in rows)
+        return tuple(paper_of(row) for row in rows)
 
     def _count(self) -> int:
         return int(self._database.rows("select count(*) as n from papers")[0]["n"])
@@ -124,7 +124,8 @@ def _row(paper: Paper, stamp: str) -> dict[str, Any]:
     }
 
 
-def _paper(row: dict[str, Any]) -> Paper:
+def paper_of(row: dict[str, Any]) -> Paper:
+    """The paper of a row of `papers`."""
     return Paper(
         arxiv_id=row["arxiv_id"],
         version=row["version"],

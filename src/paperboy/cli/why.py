@@ -1,0 +1,104 @@
+"""`paperboy why`: the life of one paper, list by list."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, tzinfo
+
+import click
+
+from paperboy.cli import words
+from paperboy.cli.home import Home
+from paperboy.cli.main import Surroundings
+from paperboy.curate import matched_author
+from paperboy.errors import UnknownNameError
+from paperboy.models import Became, MailingList, Paper
+from paperboy.store import Store
+from paperboy.store.lives import Judged, Seen
+from paperboy.tex import to_text
+
+# What people have at hand: an address, or the id with its prefix and its version.
+_ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE)
+
+
+@click.command(name="why", short_help="The life of one paper, list by list.")
+@click.argument("arxiv_id", metavar="ARXIV_ID")
+@click.option("--list", "name", metavar="NAME", help="Of this list alone.")
+@click.pass_obj
+def command(around: Surroundings, arxiv_id: str, name: str | None) -> int:
+    """The life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
+    how many.
+    """
+    home = Home.load(around.home, around.environ)
+    lists = [home.list(name)] if name is not None else list(home.lists)
+    asked = _ID.fullmatch(arxiv_id.strip())
+    plain = asked[1] if asked else arxiv_id
+    if not home.settings.paperboy_database.exists():
+        raise UnknownNameError(f"{plain}: no paper was fetched yet; the first morning does")
+    with Store.open(home.settings.paperboy_database) as store:
+        found = store.lives.paper(plain)
+        if found is None:
+            raise UnknownNameError(
+                f"{plain!r}: no paper of that id was fetched for any list; an id looks like 2502.06786 or "
+                "astro-ph/0601001"
+            )
+        paper, fetched = found
+        for line in _about(paper, fetched, home.settings.timezone):
+            click.echo(line)
+        for entry in lists:
+            click.echo()
+            for line in _life(entry, paper, store.lives.seen(entry.name, plain), store.lives.judged(entry.name, plain)):
+                click.echo(line)
+    return 0
+
+
+def _about(paper: Paper, fetched: datetime, zone: tzinfo) -> list[str]:
+    others = [category for category in paper.categories if category != paper.primary_category]
+    crossed = f", cross-listed in {', '.join(others)}" if others else ""
+    return [
+        to_text(paper.title),
+        f"https://arxiv.org/abs/{paper.arxiv_id}",
+        f"{paper.primary_category}{crossed}; submitted {_when(paper.published, zone)}, fetched {_when(fetched, zone)}",
+    ]
+
+
+def _life(entry: MailingList, paper: Paper, seen: Seen | None, judged: tuple[Judged, ...]) -> list[str]:
+    lines = [f"{entry.name}: {_outcome(entry, paper, seen, judged)}"]
+    for each in judged:
+        novelty = "" if each.score.novelty is None else f", novelty {each.score.novelty}"
+        lines.append(f"  relevance {each.score.relevance}{novelty}, by {each.model}, {_when(each.at, entry.timezone)}")
+        if each.score.comment:
+            lines.append(f"    {each.score.comment}")
+    return lines
+
+
+def _outcome(entry: MailingList, paper: Paper, seen: Seen | None, judged: tuple[Judged, ...]) -> str:
+    if seen is None:
+        return _not_seen(entry, paper, scored=bool(judged))
+    day = f"{seen.day:%a %d %b %Y}"
+    digest = f"in the digest of {day} ({words.in_words(seen.deliveries) or 'to nobody'})"
+    if seen.became is Became.AUTHOR_MATCH:
+        author = matched_author(paper, entry.authors)
+        return f"by {author}, whom it follows, {digest}" if author else f"by an author it followed then, {digest}"
+    asked = f"it asks for relevance {entry.min_relevance} and novelty {entry.min_novelty}"
+    return {
+        Became.SELECTED: f"selected, {digest}; {asked}",
+        Became.OVER_CAP: f"passed, but beyond the {entry.max_papers} that it takes; only named, {digest}",
+        Became.BELOW: f"below the thresholds on {day}; {asked}",
+        Became.LET_GO: f"could not be scored, and was let go on {day}",
+        Became.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
+    }[seen.became]
+
+
+def _not_seen(entry: MailingList, paper: Paper, *, scored: bool) -> str:
+    if not set(entry.categories) & {paper.primary_category, *paper.categories}:
+        return f"not in its categories ({', '.join(entry.categories)})"
+    if not entry.cross_lists and paper.primary_category not in entry.categories:
+        return "only cross-listed in its categories, and its cross_lists is false"
+    if not entry.subscribers:
+        return "not considered: the list has no subscribers"
+    return "scored, and not in a digest yet" if scored else "not scored yet; its next morning considers it"
+
+
+def _when(at: datetime, zone: tzinfo) -> str:
+    return f"{at.astimezone(zone):%a %d %b %Y %H:%M %Z}"

@@ -1,0 +1,92 @@
+"""`paperboy why` tells the life of one paper."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from paperboy.models import Score
+from tests.cli.conftest import LISTS, World
+from tests.servers.smtp import Fault
+
+
+def test_a_paper_that_was_sent(world: World) -> None:
+    world.smtp.faults.append(Fault("RCPT", "450 try later", address="ada@example.org"))
+    world.announce(1)
+    world.run("once")
+    ran = world.run("why", "2611.00001")
+    assert ran.code == 0
+    assert ran.out == (
+        "On the Learning of Paper 2611.00001\n"
+        "https://arxiv.org/abs/2611.00001\n"
+        "cs.LG; submitted Wed 18 Nov 2026 19:00 UTC, fetched Fri 20 Nov 2026 07:00 UTC\n"
+        "\n"
+        "foundations: selected, in the digest of Fri 20 Nov 2026 (1 sent, 1 deferred); it asks for relevance 7 and "
+        "novelty 6\n"
+        "  relevance 9, novelty 8, by gpt-6-luna, Fri 20 Nov 2026 07:00 UTC\n"
+        "    It matters.\n"
+        "\n"
+        "galaxies: not in its categories (astro-ph.GA)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["arXiv:2611.00001", "2611.00001v3", "https://arxiv.org/abs/2611.00001v1", "https://arxiv.org/pdf/2611.00001.pdf"],
+)
+def test_an_id_may_be_written_as_people_have_it(world: World, written: str) -> None:
+    world.announce(1)
+    world.run("once")
+    assert world.run("why", written).out.startswith("On the Learning of Paper 2611.00001\n")
+
+
+def test_a_paper_below_the_thresholds_and_one_of_a_followed_author(world: World) -> None:
+    assert world.llm.scores is not None
+    world.llm.scores["2611.00002"] = Score(5, 8, "")
+    world.announce(1, 2)
+    world.write("subscribers.yaml", LISTS.replace("Yoshua Bengio", "Ada Lovelace"))
+    world.run("once")
+    assert (
+        "foundations: by Ada Lovelace, whom it follows, in the digest of Fri 20" in world.run("why", "2611.00001").out
+    )
+    world.write("subscribers.yaml", LISTS)
+    world.announce(3)
+    world.llm.scores["2611.00003"] = Score(5, 8, "")
+    world.clock.now += timedelta(days=1)
+    world.run("once")
+    told = world.run("why", "2611.00003", "--list", "foundations").out
+    assert "foundations: below the thresholds on Sat 21 Nov 2026; it asks for relevance 7 and novelty 6\n" in told
+    assert "  relevance 5, novelty 8, by gpt-6-luna" in told
+    assert "galaxies" not in told
+    assert "foundations: by an author it followed then, in the digest of Fri" in world.run("why", "2611.00001").out
+
+
+def test_a_paper_beyond_the_cap_and_one_older_than_the_list(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace("    authors: [Yoshua Bengio]\n", "    max_papers: 1\n"))
+    world.announce(1, 2)
+    (old,) = world.announce(3)
+    world.arxiv.papers.remove(old)
+    world.arxiv.papers.append(replace(old, published=old.published - timedelta(days=3)))
+    world.run("once")
+    assert "passed, but beyond the 1 that it takes; only named, in the digest" in world.run("why", "2611.00002").out
+    assert "older than the list, or than its category, when that began on Fri" in world.run("why", "2611.00003").out
+
+
+def test_a_paper_that_waits(world: World) -> None:
+    world.announce(1)
+    world.env(llm=True, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    world.run("once")
+    assert "foundations: not scored yet; its next morning considers it" in world.run("why", "2611.00001").out
+
+
+def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
+    ran = world.run("why", "2611.00001")
+    assert (ran.code, ran.out) == (2, "")
+    assert "2611.00001: no paper was fetched yet" in ran.err
+    assert not (world.path / "data").exists()
+    world.announce(1)
+    world.run("once")
+    ran = world.run("why", "2611.99999")
+    assert ran.code == 2
+    assert "'2611.99999': no paper of that id was fetched" in ran.err
+    assert world.run("why", "2611.00001", "--list", "nope").code == 2
