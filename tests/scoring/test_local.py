@@ -55,6 +55,11 @@ def test_a_label_on_its_own_line_holds_for_the_items_below(heading: str) -> None
     assert unwanted == ["hardware"]
 
 
+def test_macros_of_tex_are_no_words_to_look_for() -> None:
+    wanted, _ = wanted_and_unwanted(r"Dwarfs at $M_V \approx -5$, \textit{faint} ones.")
+    assert wanted == ["Dwarfs", "faint", "ones", "faint ones"]
+
+
 def test_shared_words_rank_and_unwanted_words_push_down() -> None:
     papers = [
         on(1, "Quenching of dwarf galaxies and their star formation"),

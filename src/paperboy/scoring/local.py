@@ -16,7 +16,7 @@ from itertools import groupby, pairwise
 
 from paperboy.models import MailingList, Model, Paper, Score, Scored
 
-_IDEA = "words and pairs, wanted minus unwanted, 2"  # change it whenever the same topics would give another ranking
+_IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
 
 # The best share of recent papers that gets each relevance; 2 below them, 1 without a shared word.
 _SHARES = ((0.01, 10), (0.025, 9), (0.05, 8), (0.10, 7), (0.20, 6), (0.35, 5), (0.50, 4), (0.70, 3))
@@ -31,6 +31,7 @@ _LABEL = re.compile(
 )
 _NEW_ITEM = re.compile(r"\s*([-*•#]|\d+[.)]|$)")
 _CLAUSE_END = re.compile(r"[.,;:!?()\[\]\"“”*]|\n\s*(?:[-*•#]|\d+[.)])|\n\s*\n")
+_MACRO = re.compile(r"\\[A-Za-z]+")  # TeX's "approx" is no word of a topic
 _WORD = re.compile(r"[^\W_]{2,}|[^\W_]")
 
 # Words of every English text, and words in which people speak of what they want to read.
@@ -123,7 +124,7 @@ def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
 def _terms(text: str) -> list[str]:
     """The words that say something, and the pairs of them that stand next to each other within a clause."""
     terms = []
-    for clause in _CLAUSE_END.split(unicodedata.normalize("NFC", text)):
+    for clause in _CLAUSE_END.split(unicodedata.normalize("NFC", _MACRO.sub(" ", text))):
         words = [word if _says_something(word) else "" for word in _WORD.findall(clause)]
         terms += [word for word in words if word]
         terms += [f"{first} {second}" for first, second in pairwise(words) if first and second]
