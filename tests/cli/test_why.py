@@ -5,7 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.models import Score
+from paperboy.models import Score, Spending
+from paperboy.store import Store
+from tests.builders import paper
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
@@ -82,7 +84,7 @@ def test_a_paper_that_waits(world: World) -> None:
 def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     ran = world.run("why", "2611.00001")
     assert (ran.code, ran.out) == (2, "")
-    assert "2611.00001: no paper was fetched yet" in ran.err
+    assert "'2611.00001': no paper was fetched yet" in ran.err
     assert not (world.path / "data").exists()
     world.announce(1)
     world.run("once")
@@ -90,3 +92,18 @@ def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     assert ran.code == 2
     assert "'2611.99999': no paper of that id was fetched" in ran.err
     assert world.run("why", "2611.00001", "--list", "nope").code == 2
+
+
+def test_what_strangers_wrote_gives_a_terminal_no_orders(world: World) -> None:
+    world.announce(1)
+    world.run("once")
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        titled = paper("2611.00001", title="Red \x1b[31m title")
+        store.papers.add([titled], ["cs.LG"], world.clock())
+        scores = {"2611.00001": Score(9, 9, "A \x1b]0;new title\x07 comment")}
+        store.scores.keep("foundations", "other criteria", "luna", scores, Spending(), world.clock())
+    ran = world.run("why", "2611.00001")
+    assert "Red [31m title" in ran.out
+    assert "A ]0;new title comment" in ran.out
+    assert "\x1b" not in ran.out
+    assert "\x1b" not in world.run("why", "\x1b[31m").err

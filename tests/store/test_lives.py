@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from paperboy.models import Became, Day, DeliveryState, Outcome, Score, Spending
+from paperboy.models import Became, Day, Outcome, Score, Spending
 from paperboy.store import Store
 from tests.builders import paper
 
@@ -29,4 +29,3 @@ def test_a_paper_is_remembered_with_its_scores_and_what_became_of_it(tmp_path: P
         assert seen is not None
         assert (seen.became, seen.day, seen.deliveries) == (Became.BELOW, date(2026, 11, 20), {})
         assert store.lives.seen("galaxies", "2611.00001") is None
-        assert DeliveryState.SENT not in seen.deliveries

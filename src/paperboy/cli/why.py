@@ -12,6 +12,7 @@ from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.curate import matched_author
 from paperboy.errors import UnknownNameError
+from paperboy.mail.text import one_line
 from paperboy.models import Became, MailingList, Paper
 from paperboy.store import Store
 from paperboy.store.lives import Judged, Seen
@@ -34,7 +35,7 @@ def command(around: Surroundings, arxiv_id: str, name: str | None) -> int:
     asked = _ID.fullmatch(arxiv_id.strip())
     plain = asked[1] if asked else arxiv_id
     if not home.settings.paperboy_database.exists():
-        raise UnknownNameError(f"{plain}: no paper was fetched yet; the first morning does")
+        raise UnknownNameError(f"{plain!r}: no paper was fetched yet; the first morning fetches them")
     with Store.open(home.settings.paperboy_database) as store:
         found = store.lives.paper(plain)
         if found is None:
@@ -56,7 +57,7 @@ def _about(paper: Paper, fetched: datetime, zone: tzinfo) -> list[str]:
     others = [category for category in paper.categories if category != paper.primary_category]
     crossed = f", cross-listed in {', '.join(others)}" if others else ""
     return [
-        to_text(paper.title),
+        one_line(to_text(paper.title)),  # a terminal obeys what a title could hold
         f"https://arxiv.org/abs/{paper.arxiv_id}",
         f"{paper.primary_category}{crossed}; submitted {_when(paper.published, zone)}, fetched {_when(fetched, zone)}",
     ]
@@ -68,7 +69,7 @@ def _life(entry: MailingList, paper: Paper, seen: Seen | None, judged: tuple[Jud
         novelty = "" if each.score.novelty is None else f", novelty {each.score.novelty}"
         lines.append(f"  relevance {each.score.relevance}{novelty}, by {each.model}, {_when(each.at, entry.timezone)}")
         if each.score.comment:
-            lines.append(f"    {each.score.comment}")
+            lines.append(f"    {one_line(each.score.comment)}")
     return lines
 
 
