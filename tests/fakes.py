@@ -23,6 +23,7 @@ from paperboy.models import (
     Scored,
     Spending,
     Subscriber,
+    ToScore,
     Usage,
 )
 
@@ -72,6 +73,7 @@ class FakeScorer:
     known: Mapping[str, Score] = field(default_factory=dict)
     refuses: Collection[str] = ()
     dies_after: int | None = None
+    death: Exception = field(default_factory=lambda: ScoringError("the LLM at nowhere does not answer"))
     recent_days: int = 0
     model: Model = Model("luna", is_llm=True)
     asked: list[str] = field(default_factory=list)
@@ -81,25 +83,23 @@ class FakeScorer:
     def criteria(self, mailing_list: MailingList) -> str:
         return mailing_list.topics
 
-    def score(
-        self,
-        mailing_list: MailingList,
-        papers: Sequence[Paper],
-        recent: Sequence[Paper],
-        budget: float | None = None,
-    ) -> Generator[Scored, None, None]:
-        self.compared.append(len(recent))
+    def score(self, jobs: Sequence[ToScore], budget: float | None = None) -> Generator[Scored, None, None]:
         self.budgets.append(budget)
-        for number, paper in enumerate(papers):
-            if self.dies_after is not None and number >= self.dies_after:
-                raise ScoringError("the LLM at nowhere does not answer")
-            self.asked.append(paper.arxiv_id)
-            spending = Spending(Usage(1, 100, completion_tokens=10), Cost(0.001, 0.0005))
-            if paper.arxiv_id in self.refuses:
-                yield Scored(unscored={paper.arxiv_id: "refused"}, spending=spending)
-            else:
-                score = self.known.get(paper.arxiv_id, Score(3, 3))
-                yield Scored({paper.arxiv_id: score}, spending=spending)
+        number = 0
+        for job in jobs:
+            self.compared.append(len(job.recent))
+            for paper in job.papers:
+                if self.dies_after is not None and number >= self.dies_after:
+                    raise self.death
+                number += 1
+                self.asked.append(paper.arxiv_id)
+                spending = Spending(Usage(1, 100, completion_tokens=10), Cost(0.001, 0.0005))
+                name = job.mailing_list.name
+                if paper.arxiv_id in self.refuses:
+                    yield Scored(name, unscored={paper.arxiv_id: "refused"}, spending=spending)
+                else:
+                    score = self.known.get(paper.arxiv_id, Score(3, 3))
+                    yield Scored(name, {paper.arxiv_id: score}, spending=spending)
 
 
 @dataclass

@@ -57,7 +57,7 @@ def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() 
         "2611.00004": Score(10, 10),
         "2611.00006": Score(1, 1),
     }
-    chosen = curate(followed, papers, scores)
+    chosen = curate(followed, papers, scores, {})
     ids = [entry.paper.arxiv_id for entry in chosen.entries]
     assert ids == ["2611.00006", "2611.00007", "2611.00004", "2611.00002", "2611.00003", "2611.00001"]
     assert [entry.rank for entry in chosen.entries] == [1, 2, 3, 4, 5, 6]
@@ -86,7 +86,7 @@ def test_the_cap_counts_no_followed_authors_and_loses_nothing() -> None:
     capped = mailing_list(max_papers=1, authors=("Ada Byron",))
     papers = [paper("2611.00001", authors=("Ada Byron",)), paper("2611.00002"), paper("2611.00003")]
     scores = {"2611.00001": Score(2, 2), "2611.00002": Score(8, 8), "2611.00003": Score(9, 9)}
-    chosen = curate(capped, papers, scores)
+    chosen = curate(capped, papers, scores, {})
     assert [entry.paper.arxiv_id for entry in chosen.entries] == ["2611.00001", "2611.00003"]
     assert [(entry.rank, entry.paper.arxiv_id) for entry in chosen.over_cap] == [(3, "2611.00002")]
 
@@ -108,7 +108,7 @@ def test_every_paper_is_accounted_for() -> None:
         "2611.00004": Score(8, 9),
         "2611.00005": Score(2, 2),
     }
-    chosen = curate(followed, papers, scores)
+    chosen = curate(followed, papers, scores, {})
     assert chosen.counts == Counts(
         considered=6, carried_over=2, let_go=0, author_matches=1, selected=1, over_cap=1, below=1
     )
@@ -146,3 +146,17 @@ def test_a_new_category_brings_no_old_papers_but_an_old_one_still_does() -> None
     held = paper("2611.00001", published=early, categories=("cs.LG", "stat.ML"))
     only_new = paper("2611.00002", published=early, categories=("stat.ML",), primary_category="stat.ML")
     assert before_start(both, [held, only_new], started={"cs.LG", "cross-list cs.LG"}, start=start) == (only_new,)
+
+
+def test_a_paper_that_cannot_be_scored_comes_back_twice_and_is_then_let_go() -> None:
+    papers = [paper("2611.00001"), paper("2611.00002")]
+    for mornings, counts in ((1, (1, 0)), (2, (1, 0)), (3, (0, 1))):
+        chosen = curate(mailing_list(), papers, {"2611.00001": Score(3, 3)}, {"2611.00002": mornings})
+        assert (chosen.counts.carried_over, chosen.counts.let_go) == counts
+    assert chosen.let_go == (papers[1],)
+    assert chosen.became() == {"2611.00001": Became.BELOW, "2611.00002": Became.LET_GO}
+
+
+def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:
+    chosen = curate(mailing_list(), [paper("2611.00002")], {}, {"2611.00002": 9})
+    assert (chosen.carried_over, chosen.let_go) == ((paper("2611.00002"),), ())

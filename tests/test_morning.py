@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from paperboy import morning
-from paperboy.errors import RenderError, StoreWriteError
-from paperboy.models import Day, MailingList, Outcome, Paper, Score, Subscriber
+from paperboy.errors import BudgetUsedUpError, RenderError, ScoringError, StoreWriteError
+from paperboy.models import Day, MailingList, Outcome, Paper, Score, Shortfall, Subscriber
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
@@ -373,6 +373,9 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:
         def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
             self._days.begin(list_name, ways, too_old, day, at)
 
+        def tries(self, list_name: str) -> dict[str, int]:
+            return self._days.tries(list_name)
+
         def trouble(self, list_name: str, reason: str, at: datetime) -> None:
             self._days.trouble(list_name, reason, at)
 
@@ -406,8 +409,109 @@ def test_a_scorer_is_told_what_the_day_has_left(world: World) -> None:
     """Over all lists and restarts: two papers cost 0.003 of it."""
     world.budget = 0.01
     world.feed.papers = [new(1), new(2)]
-    world.run(foundations(), foundations(name="other"))
+    world.run(foundations())
+    world.run(foundations(name="other", topics="Another topic"))
     assert world.scorer.budgets == [pytest.approx(0.01), pytest.approx(0.007)]
+
+
+def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
+    """In one morning, and where one list's morning is later than the other's. The first one pays."""
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
+    one, twin, third = foundations(), foundations(name="twin"), foundations(name="third", min_relevance=1)
+    report = world.run(one, twin)
+    assert [entry.counts.selected for entry in report.lists] == [1, 1]
+    assert [entry.spending.usage.calls for entry in report.lists] == [2, 0]
+    later = world.run(one, twin, third)
+    assert later.lists[-1].counts.scored == 2
+    assert world.scorer.asked == ["2611.00001", "2611.00002"]
+    assert world.store.lives.judged("third", "2611.00001")[0].score == Score(9, 8, "good")
+
+
+class TestWhatCannotBeScored:
+    """It comes back, and after three mornings on which others were scored it is let go."""
+
+    def mornings(self, world: World, number: int) -> list[morning.ListReport]:
+        """So many mornings, each with a new paper beside the one that is always refused."""
+        world.scorer.refuses = {"2611.00001"}
+        world.feed.papers = [new(1)]
+        reports = []
+        for day in range(number):
+            world.feed.papers.append(new(10 + day, published=THURSDAYS + timedelta(days=day)))
+            world.scorer.known = good(*world.feed.papers)
+            reports.append(world.run(foundations()).lists[0])
+            world.clock.now += timedelta(days=1)
+        return reports
+
+    def test_a_refused_paper_is_carried_over_twice_and_then_let_go(self, world: World) -> None:
+        reports = self.mornings(world, 4)
+        assert [(entry.counts.carried_over, entry.counts.let_go) for entry in reports] == [
+            (1, 0),
+            (1, 0),
+            (0, 1),
+            (0, 0),
+        ]
+        assert [paper.arxiv_id for paper in reports[2].let_go] == ["2611.00001"]
+        assert [paper.arxiv_id for paper in world.composer.made[2].let_go] == ["2611.00001"]
+        assert world.store.days.tries("foundations") == {}
+
+    @pytest.mark.parametrize("death", [ScoringError("dead"), BudgetUsedUpError("used up")])
+    def test_what_a_dead_llm_or_a_budget_left_over_is_no_try(self, world: World, death: ScoringError) -> None:
+        world.scorer.death, world.scorer.dies_after = death, 1
+        for day in range(5):
+            world.feed.papers.insert(0, new(50 - day, published=THURSDAYS + timedelta(days=day)))
+            report = world.run(foundations()).lists[0]
+            world.clock.now += timedelta(days=1)
+        assert report.counts.let_go == 0
+        assert report.counts.carried_over == world.composer.made[-1].counts.carried_over
+        assert world.store.days.tries("foundations") == {}
+
+    def test_a_morning_on_which_nothing_could_be_scored_is_no_try(self, world: World) -> None:
+        world.feed.papers, world.scorer.refuses = [new(1)], {"2611.00001"}
+        for _ in range(4):
+            assert world.run(foundations()).due == ("foundations",)
+        assert world.store.days.tries("foundations") == {}
+
+    def test_leftovers_alone_are_no_reason_to_stay_due(self, world: World) -> None:
+        """A weekend with nothing but a paper that could not be scored on Friday is quiet, and no try."""
+        self.mornings(world, 1)
+        report = world.run(foundations()).lists[0]
+        assert (report.outcome, report.counts.carried_over) == (Outcome.QUIET, 1)
+        assert world.store.days.tries("foundations") == {"2611.00001": 1}
+
+
+@pytest.mark.parametrize(
+    ("death", "shortfall"),
+    [(ScoringError("dead"), Shortfall.SERVER), (BudgetUsedUpError("used up"), Shortfall.BUDGET)],
+)
+def test_a_digest_of_what_was_scored_says_why_the_rest_was_not(
+    world: World, death: ScoringError, shortfall: Shortfall
+) -> None:
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
+    world.scorer.death, world.scorer.dies_after = death, 1
+    report = world.run(foundations()).lists[0]
+    assert (report.outcome, report.shortfall, report.problem) == (Outcome.DIGEST, shortfall, str(death))
+    assert world.composer.made[0].shortfall is shortfall
+    assert (report.counts.scored, report.counts.carried_over) == (1, 1)
+
+
+def test_a_list_that_has_its_scores_is_not_touched_by_a_death_after_it(world: World) -> None:
+    world.feed.papers, world.scorer.known = [new(1), probability(2)], good(new(1))
+    world.scorer.dies_after = 1
+    report = world.run(foundations(), foundations(name="other", categories=("math.PR",), topics="Another"))
+    assert [(entry.outcome, entry.problem) for entry in report.lists] == [
+        (Outcome.DIGEST, ""),
+        (None, "the LLM at nowhere does not answer"),
+    ]
+    assert [entry.shortfall for entry in report.lists] == [None, Shortfall.SERVER]
+
+
+def test_a_bug_in_scoring_is_told_and_leaves_every_list_due(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.feed.papers = [new(1)]
+    world.scorer.death, world.scorer.dies_after = ZeroDivisionError(), 0
+    report = world.run(foundations(), foundations(name="other", topics="Another topic"))
+    assert report.due == ("foundations", "other")
+    assert all(entry.bug and "bug in Paperboy" in entry.problem for entry in report.lists)
+    assert "Traceback" in caplog.text
 
 
 class TestScheduled:

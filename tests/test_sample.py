@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from paperboy import curate, mailing_lists, sample
 from paperboy.categories import CATEGORIES
-from paperboy.models import Paper
+from paperboy.models import Paper, ToScore
 from paperboy.scoring.local import LocalScorer
 
 UNTIL = datetime(2026, 11, 17, 19, 0, tzinfo=UTC)
@@ -182,8 +182,8 @@ def test_each_list_gets_a_rich_digest_from_the_embedded_scorer() -> None:
         lists = mailing_lists.load(path, prompts=[path.parent], send_at=time(7), timezone=ZoneInfo("UTC"))
     for mailing_list in lists:
         papers = [paper for paper in PAPERS if not set(mailing_list.categories).isdisjoint(paper.categories)]
-        (answer,) = LocalScorer().score(mailing_list, papers, papers)
-        chosen = curate.curate(mailing_list, papers, answer.scores)
+        (answer,) = LocalScorer().score([ToScore(mailing_list, tuple(papers), tuple(papers))])
+        chosen = curate.curate(mailing_list, papers, answer.scores, {})
         assert 7 <= chosen.counts.selected <= 12
         assert chosen.counts.below > chosen.counts.author_matches > 0
         followed = [entry for entry in chosen.entries if entry.matched_author]

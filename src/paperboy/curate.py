@@ -56,6 +56,9 @@ def _ways_of(paper: Paper) -> set[str]:
     return {paper.primary_category, *(f"cross-list {category}" for category in paper.categories)}
 
 
+MOST_MORNINGS = 3  # on which a paper cannot be scored while others are; then it is let go
+
+
 @dataclass(frozen=True, slots=True)
 class Curation:
     """What became of every paper that was considered, and the numbers of it."""
@@ -64,6 +67,7 @@ class Curation:
     over_cap: tuple[Entry, ...]
     below: tuple[Paper, ...]
     carried_over: tuple[Paper, ...]
+    let_go: tuple[Paper, ...]
     counts: Counts
 
     def became(self) -> dict[str, Became]:
@@ -74,22 +78,27 @@ class Curation:
         }
         seen |= {entry.paper.arxiv_id: Became.OVER_CAP for entry in self.over_cap}
         seen |= {paper.arxiv_id: Became.BELOW for paper in self.below}
+        seen |= {paper.arxiv_id: Became.LET_GO for paper in self.let_go}
         return seen
 
 
-def curate(mailing_list: MailingList, papers: Sequence[Paper], scores: Mapping[str, Score]) -> Curation:
+def curate(
+    mailing_list: MailingList, papers: Sequence[Paper], scores: Mapping[str, Score], tries: Mapping[str, int]
+) -> Curation:
     """Chooses and orders: followed authors first, by id; then what passes both thresholds, best first, up to the cap.
 
-    `papers` are the considered ones, each once; `scores` is by arXiv id, and a paper without one is carried over.
+    `papers` are the considered ones, each once; `scores` is by arXiv id. A paper without one is carried over; or let
+    go, where `tries` says that this is the third morning on which others got scores and it could not.
     """
     matches: list[Entry] = []
     passed: list[Entry] = []
     below: list[Paper] = []
     carried_over: list[Paper] = []
+    let_go: list[Paper] = []
     for paper in papers:
         score = scores.get(paper.arxiv_id)
         if score is None:
-            carried_over.append(paper)
+            (let_go if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS else carried_over).append(paper)
         elif author := matched_author(paper, mailing_list.authors):
             matches.append(Entry(0, paper, score, author))
         elif passes(mailing_list, score):
@@ -109,9 +118,11 @@ def curate(mailing_list: MailingList, papers: Sequence[Paper], scores: Mapping[s
         over_cap=tuple(ranked[in_digest:]),
         below=tuple(below),
         carried_over=tuple(carried_over),
+        let_go=tuple(let_go),
         counts=Counts(
             considered=len(papers),
             carried_over=len(carried_over),
+            let_go=len(let_go),
             author_matches=len(matches),
             selected=len(selected),
             over_cap=len(over_cap),

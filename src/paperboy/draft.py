@@ -11,22 +11,37 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from paperboy import announcements, curate
 from paperboy.due import LONGEST_WINDOW, local_date
-from paperboy.errors import ScoringError
-from paperboy.models import Digest, MailingList, Model, Outcome, Paper, Score, Scored, Spending
+from paperboy.errors import BudgetUsedUpError, ScoringError
+from paperboy.models import (
+    Digest,
+    MailingList,
+    Model,
+    Outcome,
+    Paper,
+    Score,
+    Scored,
+    Shortfall,
+    Spending,
+    ToScore,
+)
 
 logger = logging.getLogger(__name__)
 
 
 class Scorer(Protocol):
-    """Who scores. `recent_days` of papers, the candidates among them, are what it compares with; 0: it needs none."""
+    """Who scores. `recent_days` of papers, the candidates among them, are what it compares with; 0: it needs none.
+
+    `score` serves several lists at once, since what they share is asked for only once. It gives what each request
+    brought as it arrives. Raises ScoringError when it cannot go on.
+    """
 
     @property
     def model(self) -> Model: ...
@@ -36,13 +51,7 @@ class Scorer(Protocol):
 
     def criteria(self, mailing_list: MailingList) -> str: ...
 
-    def score(
-        self,
-        mailing_list: MailingList,
-        papers: Sequence[Paper],
-        recent: Sequence[Paper],
-        budget: float | None = None,
-    ) -> Generator[Scored, None, None]: ...
+    def score(self, jobs: Sequence[ToScore], budget: float | None = None) -> Generator[Scored, None, None]: ...
 
 
 class Papers(Protocol):
@@ -58,6 +67,8 @@ class Scores(Protocol):
 
     def kept(self, list_name: str, criteria: str, model: str, arxiv_ids: Iterable[str]) -> dict[str, Score]: ...
 
+    def kept_by_others(self, criteria: str, model: str, arxiv_ids: Iterable[str]) -> dict[str, Score]: ...
+
     def keep(
         self, list_name: str, criteria: str, model: str, scores: Mapping[str, Score], spending: Spending, at: datetime
     ) -> None: ...
@@ -68,9 +79,11 @@ class Scores(Protocol):
 
 
 class Days(Protocol):
-    """What each list has begun with."""
+    """What each list has begun with, and what it could not score before."""
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]: ...
+
+    def tries(self, list_name: str) -> dict[str, int]: ...
 
 
 class Progress(Protocol):
@@ -92,19 +105,41 @@ class Parts:
     budget: float | None = None  # US dollars a day, all lists
 
 
+@dataclass(slots=True)
+class Scoring:
+    """A list's papers, and what is known of them: kept scores first, then what the scorer brings."""
+
+    mailing_list: MailingList
+    papers: tuple[Paper, ...]
+    criteria: str
+    scores: dict[str, Score]  # by arXiv id
+    unscored: dict[str, str] = field(default_factory=dict)  # by arXiv id: why there is no use asking for it again today
+    problem: str = ""  # why the others have no score
+    shortfall: Shortfall | None = None
+
+    @property
+    def missing(self) -> tuple[Paper, ...]:
+        """What there is neither a score of nor a reason why."""
+        return tuple(
+            paper for paper in self.papers if paper.arxiv_id not in self.scores and paper.arxiv_id not in self.unscored
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A list's morning as it would be frozen now."""
 
     digest: Digest
     curation: curate.Curation
+    tried: frozenset[str] = frozenset()  # papers that could not be scored, and are to blame for it
+    leftover: bool = False  # it is all from earlier mornings, on which it could not be scored either
     problem: str = ""  # why some papers have no score
 
     @property
     def outcome(self) -> Outcome | None:
         """None: nothing could be scored, so there is no saying what the day came to."""
         counts = self.digest.counts
-        if not counts.considered:
+        if not counts.considered or self.leftover:
             return Outcome.QUIET
         if not counts.scored:
             return None
@@ -125,11 +160,93 @@ def candidates(parts: Parts, mailing_list: MailingList, now: datetime) -> tuple[
     return [paper for paper in unseen if paper.arxiv_id not in old_ids], list(too_old)
 
 
-def draft(parts: Parts, mailing_list: MailingList, now: datetime) -> Draft:
-    """What the list's digest would be now. Scores are kept, nothing else is."""
+def gather(parts: Parts, mailing_list: MailingList, now: datetime) -> Scoring:
+    """The list's candidates with the scores that are kept of them, also those that another list paid for."""
     papers, _ = candidates(parts, mailing_list, now)
-    scores, problem = _scores(parts, mailing_list, papers, now)
-    curation = curate.curate(mailing_list, papers, scores)
+    name, criteria, model = mailing_list.name, parts.scorer.criteria(mailing_list), parts.scorer.model.name
+    scores = parts.scores.kept(name, criteria, model, [paper.arxiv_id for paper in papers])
+    missing = [paper.arxiv_id for paper in papers if paper.arxiv_id not in scores]
+    if missing and (others := parts.scores.kept_by_others(criteria, model, missing)):
+        parts.scores.keep(name, criteria, model, others, Spending(), now)
+        scores |= others
+    return Scoring(mailing_list, tuple(papers), criteria, scores)
+
+
+def score(parts: Parts, scorings: Sequence[Scoring], now: datetime) -> None:
+    """Asks the scorer for what is missing, of all these lists at once, and fills it in. Scores are kept as they arrive.
+
+    Lists that are judged by the same criteria are judged once.
+    """
+    twins: dict[str, list[Scoring]] = {}
+    for scoring in scorings:
+        twins.setdefault(scoring.criteria, []).append(scoring)
+    jobs = list(_jobs(parts, twins.values(), now))
+    total = sum(len(job.papers) for job in jobs)
+    if not total:
+        return
+    requests = parts.scorer.score(jobs, _budget_left(parts, now))
+    by_name = {scoring.mailing_list.name: scoring for scoring in scorings}
+    problem, shortfall = "", None
+    try:
+        with parts.progress.stage("Scoring papers") as progress, closing(requests):
+            done = 0
+            for scored in requests:
+                asker = by_name[scored.list_name]
+                for twin in twins[asker.criteria]:
+                    _fill_in(parts, twin, scored, paid=twin is asker)
+                done += len(scored.scores) + len(scored.unscored)
+                progress(done, total)
+    except BudgetUsedUpError as error:
+        problem, shortfall = str(error), Shortfall.BUDGET
+    except ScoringError as error:
+        problem, shortfall = str(error), Shortfall.SERVER
+    for scoring in scorings:
+        _conclude(scoring, problem, shortfall)
+
+
+def _jobs(parts: Parts, twins: Iterable[Sequence[Scoring]], now: datetime) -> Iterator[ToScore]:
+    """What to ask for: of twins, the first list asks for what several miss."""
+    for scorings in twins:
+        asked: set[str] = set()
+        for scoring in scorings:
+            papers = tuple(paper for paper in scoring.missing if paper.arxiv_id not in asked)
+            asked |= {paper.arxiv_id for paper in papers}
+            days = parts.scorer.recent_days
+            recent = parts.papers.recent(scoring.mailing_list, now - timedelta(days=days)) if days and papers else ()
+            if papers:
+                yield ToScore(scoring.mailing_list, papers, recent)
+
+
+def _fill_in(parts: Parts, scoring: Scoring, scored: Scored, *, paid: bool) -> None:
+    wanted = {paper.arxiv_id for paper in scoring.missing}
+    scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
+    spending = scored.spending if paid else Spending()
+    name, model = scoring.mailing_list.name, parts.scorer.model.name
+    if scores or spending.usage.calls:
+        parts.scores.keep(name, scoring.criteria, model, scores, spending, parts.clock())
+    scoring.scores |= scores
+    scoring.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
+    scoring.problem = scoring.problem or scored.problem
+
+
+def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> None:
+    """Says why scores are missing, in the log and to whoever drafts the list."""
+    name = scoring.mailing_list.name
+    if missing := scoring.missing:
+        scoring.problem = scoring.problem or problem
+        scoring.shortfall = shortfall
+        logger.error("%s: %d papers were not scored and come back: %s", name, len(missing), scoring.problem)
+    for reason, number in Counter(scoring.unscored.values()).items():
+        logger.warning("%s: %d papers could not be scored: %s", name, number, reason)
+    scoring.problem = scoring.problem or next(iter(scoring.unscored.values()), "")
+
+
+def draft(parts: Parts, scoring: Scoring, now: datetime) -> Draft:
+    """What the list's digest would be now. Pure but for what it looks up."""
+    mailing_list = scoring.mailing_list
+    before = parts.days.tries(mailing_list.name)
+    tries = {arxiv_id: before.get(arxiv_id, 0) + 1 for arxiv_id in scoring.unscored}
+    curation = curate.curate(mailing_list, scoring.papers, scoring.scores, tries)
     digest = Digest(
         mailing_list=mailing_list,
         date=local_date(mailing_list, now),
@@ -138,42 +255,12 @@ def draft(parts: Parts, mailing_list: MailingList, now: datetime) -> Draft:
         model=parts.scorer.model,
         spending=parts.scores.spending(mailing_list.name),
         over_cap=curation.over_cap,
+        let_go=curation.let_go,
         carried_over=curation.carried_over,
+        shortfall=scoring.shortfall,
     )
-    return Draft(digest, curation, problem)
-
-
-def _scores(
-    parts: Parts, mailing_list: MailingList, papers: Sequence[Paper], now: datetime
-) -> tuple[dict[str, Score], str]:
-    """Kept scores first; the scorer is asked for the rest. The sentence says why some are missing, if any are."""
-    name, model = mailing_list.name, parts.scorer.model.name
-    criteria = parts.scorer.criteria(mailing_list)
-    scores = parts.scores.kept(name, criteria, model, [paper.arxiv_id for paper in papers])
-    unscored = [paper for paper in papers if paper.arxiv_id not in scores]
-    if not unscored:
-        return scores, ""
-    reasons: dict[str, str] = {}
-    recent = (
-        parts.papers.recent(mailing_list, now - timedelta(days=parts.scorer.recent_days))
-        if parts.scorer.recent_days
-        else ()
-    )
-    requests = parts.scorer.score(mailing_list, unscored, recent, _budget_left(parts, now))
-    problem = ""
-    try:
-        with parts.progress.stage(f"Scoring for {name}") as progress, closing(requests):
-            for scored in requests:
-                parts.scores.keep(name, criteria, model, scored.scores, scored.spending, parts.clock())
-                scores |= scored.scores
-                reasons |= scored.unscored
-                progress(len(reasons) + len(scores) - (len(papers) - len(unscored)), len(unscored))
-    except ScoringError as error:
-        logger.error("%s: %s", name, error)
-        problem = str(error)
-    for reason, number in Counter(reasons.values()).items():
-        logger.warning("%s: %d papers have no score and come back: %s", name, number, reason)
-    return scores, problem or next(iter(reasons.values()), "")
+    leftover = not scoring.scores and all(tries.get(paper.arxiv_id, 0) > 1 for paper in scoring.papers)
+    return Draft(digest, curation, frozenset(scoring.unscored), leftover, scoring.problem)
 
 
 def _budget_left(parts: Parts, now: datetime) -> float | None:

@@ -8,6 +8,7 @@
     ├── UnknownNameError        no such list or paper (exit 2)
     ├── FeedError               arXiv did not give a whole answer
     ├── ScoringError            the scorer cannot go on: refused key, unknown model, dead server
+    │   └── BudgetUsedUpError   what is left of the day's budget does not cover another call
     ├── RenderError             a template cannot be rendered
     └── MailServerError         the mail server refuses us, not a recipient: connection, TLS, login, sender
 
@@ -68,6 +69,10 @@ class FeedError(PaperboyError):
 
 class ScoringError(PaperboyError):
     """The scorer cannot go on; what it scored so far stands."""
+
+
+class BudgetUsedUpError(ScoringError):
+    """The day's budget is used up; what was scored so far stands."""
 
 
 class RenderError(PaperboyError):

@@ -5,8 +5,9 @@
     for each list that is due:
         start      ← once: what is too old for a list, or a way into it, that is new
         candidates ← stored papers in its categories that it has not seen, less those from before its start
-        scores     ← kept ones, else the scorer's, kept as they arrive; what fails is carried over
-        curation   ← curate
+    scores     ← kept ones, else the scorer's, for all these lists at once, kept as they arrive
+    for each of them:
+        curation   ← curate; what could not be scored is carried over, and after three mornings let go
         composed   ← the mail's shared bytes
         freeze     ← outcome, digest, what the list has seen, one pending delivery per subscriber: one transaction
 
@@ -18,14 +19,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
-from paperboy import announcements, draft
+from paperboy import announcements, draft, fetching
 from paperboy.curate import ways_in
-from paperboy.due import LONGEST_WINDOW, begins, local_date, window
-from paperboy.errors import FeedError, PaperboyError, StoreWriteError
+from paperboy.due import LONGEST_WINDOW, begins, local_date
+from paperboy.errors import PaperboyError, StoreWriteError
 from paperboy.models import (
     Addressed,
     Composed,
@@ -35,27 +37,14 @@ from paperboy.models import (
     MailingList,
     Outcome,
     Paper,
+    Shortfall,
     Spending,
     Subscriber,
 )
 
 logger = logging.getLogger(__name__)
 
-
-class Feed(Protocol):
-    """Where papers come from. `fetch` gives every paper of the window or raises FeedError."""
-
-    def fetch(
-        self,
-        categories: Sequence[str],
-        since: datetime,
-        until: datetime,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[Paper]: ...
-
-    def has_news(self, since: datetime, until: datetime) -> bool:
-        """Whether it knows of any paper of that window, whatever its category. False also where it cannot tell."""
-        ...
+_T = TypeVar("_T")
 
 
 class Composer(Protocol):
@@ -66,18 +55,6 @@ class Composer(Protocol):
     def note(self, digest: Digest, now: datetime) -> Composed: ...
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed: ...
-
-
-class Papers(draft.Papers, Protocol):
-    """The stored papers, and a place for new ones."""
-
-    def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int: ...
-
-    def last_fetch(self, categories: Collection[str]) -> datetime | None: ...
-
-    def fetched_since(self, categories: Collection[str], since: datetime) -> bool: ...
-
-    def newest(self, categories: Collection[str]) -> datetime | None: ...
 
 
 class Days(draft.Days, Protocol):
@@ -95,14 +72,11 @@ class Days(draft.Days, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts(draft.Parts):
+class Parts(fetching.Parts):
     """Everything a morning works with."""
 
-    feed: Feed
     composer: Composer
-    papers: Papers
     days: Days
-    lookback: timedelta = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +89,9 @@ class ListReport:
     spending: Spending = Spending()
     problem: str = ""
     earlier: bool = False  # the outcome stood before this run
+    shortfall: Shortfall | None = None  # why papers have no score though nothing is wrong with them
+    let_go: tuple[Paper, ...] = ()  # could not be scored on several mornings, and will not come back
+    bug: bool = False  # `problem` tells of one of ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,56 +122,47 @@ def run(
     reports = [ListReport(name, outcome, earlier=True) for name, outcome in outcomes.items() if outcome]
     if len(reports) == len(wanted):
         return Report(tuple(reports))
-    problem = look(parts, [entry for entry in lists if entry.subscribers], now)
-    for entry in wanted:
-        if outcomes[entry.name] is None:
-            report = _one_list(parts, entry, problem, now, patience)
-            if report.outcome is None:
-                parts.days.trouble(entry.name, report.problem, now)
-            else:
-                parts.days.untrouble(entry.name)
-            reports.append(report)
+    missing = fetching.look(parts, [entry for entry in lists if entry.subscribers], now)
+    opened = {
+        entry.name: _guarded(entry, partial(_open, parts, entry, missing, now, patience))
+        for entry in wanted
+        if outcomes[entry.name] is None
+    }
+    scorings = [each for each in opened.values() if isinstance(each, draft.Scoring)]
+    bug = _score(parts, scorings, now)
+    for name, each in opened.items():
+        if isinstance(each, draft.Scoring):
+            report = _guarded(each.mailing_list, partial(_close, parts, each, missing, now, patience))
+            if bug and each.missing:
+                report = replace(report, bug=True)
+        else:
+            report = each
+        if report.outcome is None:
+            parts.days.trouble(name, report.problem, now)
+        else:
+            parts.days.untrouble(name)
+        reports.append(report)
     return Report(tuple(reports))
 
 
-def look(parts: Parts, lists: Sequence[MailingList], now: datetime) -> str:
-    """Fetches, and says in a sentence what arXiv has not given; empty: it has given all that is due."""
+def _score(parts: Parts, scorings: Sequence[draft.Scoring], now: datetime) -> bool:
+    """Scores what all lists are missing. Says whether that met a bug; what it left unscored is carried over."""
     try:
-        state = fetch(parts, lists, now)
-    except FeedError as error:
-        logger.error("%s", error)
-        return str(error)
+        draft.score(parts, scorings, now)
     except StoreWriteError:
         raise  # without a disk there is no morning
     except Exception as error:
-        logger.exception("this is a bug in Paperboy; what is stored already goes on")
-        return f"fetching met a bug in Paperboy: {error!r}; see the log"
-    if state is not announcements.State.LATE:
-        return ""
-    logger.warning("%s", late_sentence(now))
-    return late_sentence(now)
+        logger.exception("this is a bug in Paperboy; what is scored already goes on")
+        for scoring in scorings:
+            scoring.problem = f"scoring met a bug in Paperboy: {error!r}; see the log"
+        return True
+    return False
 
 
-def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> announcements.State:
-    """Brings the new papers of all lists' categories into the store. Raises FeedError; then the store is as it was."""
-    categories = sorted({category for entry in lists for category in entry.categories})
-    since = now - window(now, parts.lookback, parts.papers.last_fetch(categories))
-    with parts.progress.stage("Fetching papers") as progress:
-        papers = parts.feed.fetch(categories, since, now, progress)
-    new = parts.papers.add(papers, categories, now)
-    state = announcements.state(now, parts.papers.newest(categories))
-    if state is announcements.State.LATE and parts.feed.has_news(announcements.newest_batch(now).submitted_from, now):
-        state = announcements.state(now, now)  # the batch is there; these small categories have no part in it
-    logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
-    return state
-
-
-def _one_list(
-    parts: Parts, mailing_list: MailingList, missing: str, now: datetime, patience: timedelta | None
-) -> ListReport:
+def _guarded(mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
     """One list's failure stops no other: an expected one is a sentence in the report, another one a traceback too."""
     try:
-        return _morning_of(parts, mailing_list, missing, now, patience)
+        return work()
     except StoreWriteError:
         raise  # no other list could be frozen either
     except PaperboyError as error:
@@ -202,30 +170,63 @@ def _one_list(
         return ListReport(mailing_list.name, None, problem=str(error))
     except Exception as error:
         logger.exception("%s: this is a bug in Paperboy", mailing_list.name)
-        return ListReport(mailing_list.name, None, problem=f"this is a bug in Paperboy: {error!r}; see the log")
+        return ListReport(
+            mailing_list.name, None, problem=f"this is a bug in Paperboy: {error!r}; see the log", bug=True
+        )
 
 
-def _morning_of(
+def _open(
     parts: Parts, mailing_list: MailingList, missing: str, now: datetime, patience: timedelta | None
-) -> ListReport:
-    """`missing` says what arXiv has not given yet; empty: it has given all."""
+) -> ListReport | draft.Scoring:
+    """What is to be scored; or the report of a list that need not, or must not yet, go on.
+
+    `missing` says what arXiv has not given yet; empty: it has given all.
+    """
     name, day = mailing_list.name, local_date(mailing_list, now)
     _begin(parts, mailing_list, now)
     if patience is not None and day.weekday() not in mailing_list.weekdays:
         return _freeze(parts, Day(name, day, Outcome.SKIPPED), now)
-    waits = patience is None or now < begins(mailing_list, day) + patience
-    if missing and waits and patience is not None:
+    if missing and patience is not None and _waits(mailing_list, day, now, patience):
         return ListReport(name, None, problem=missing)
-    made = draft.draft(parts, mailing_list, now)
-    counts, spending = made.digest.counts, made.digest.spending
+    return draft.gather(parts, mailing_list, now)
+
+
+def _waits(mailing_list: MailingList, day: date, now: datetime, patience: timedelta | None) -> bool:
+    """Whether a list that has nothing to say yet is tried again today."""
+    return patience is None or now < begins(mailing_list, day) + patience
+
+
+def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, patience: timedelta | None) -> ListReport:
+    """From scores to a frozen day."""
+    mailing_list = scoring.mailing_list
+    name, day = mailing_list.name, local_date(mailing_list, now)
+    made = draft.draft(parts, scoring, now)
+    counts = made.digest.counts
     if made.stays_due(missing):
         reason = made.problem or missing
-        if waits:
-            return ListReport(name, None, counts, spending, reason)
-        return _freeze(parts, Day(name, day, Outcome.GAVE_UP, reason, made.digest.model.name, counts), now, spending)
-    if made.outcome is Outcome.QUIET and now < announcements.next_batch(now).visible <= begins(mailing_list, day):
+        if _waits(mailing_list, day, now, patience):
+            return _report(made, None, reason)
+        frozen = Day(name, day, Outcome.GAVE_UP, reason, made.digest.model.name, counts)
+    elif made.outcome is Outcome.QUIET and now < announcements.next_batch(now).visible <= begins(mailing_list, day):
         return ListReport(name, Outcome.QUIET)  # asked by hand, and today's batch is to come: the day stays open
-    return _freeze(parts, _day(parts, made, now), now, spending)
+    else:
+        frozen = _day(parts, made, now)
+    _freeze(parts, frozen, now)
+    return _report(made, frozen.outcome, frozen.reason)
+
+
+def _report(made: draft.Draft, outcome: Outcome | None, problem: str) -> ListReport:
+    digest = made.digest
+    let_go = digest.let_go if outcome in {Outcome.DIGEST, Outcome.NOTE} else ()
+    return ListReport(
+        digest.mailing_list.name,
+        outcome,
+        digest.counts,
+        digest.spending,
+        problem,
+        shortfall=digest.shortfall,
+        let_go=let_go,
+    )
 
 
 def _begin(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
@@ -257,6 +258,7 @@ def _day(parts: Parts, made: draft.Draft, now: datetime) -> Day:
         model=digest.model.name,
         counts=digest.counts,
         became=made.curation.became(),
+        tried=made.tried if outcome is not Outcome.QUIET else frozenset(),
         composed=composed,
         addressed=tuple(
             parts.composer.addressed(mailing_list.name, digest.date, subscriber)
@@ -266,19 +268,10 @@ def _day(parts: Parts, made: draft.Draft, now: datetime) -> Day:
     )
 
 
-def _freeze(parts: Parts, day: Day, now: datetime, spending: Spending = Spending()) -> ListReport:
+def _freeze(parts: Parts, day: Day, now: datetime) -> ListReport:
     parts.days.freeze(day, now)
     logger.info("%s: %s; %s", day.list_name, day.outcome, in_words(day.counts))
-    return ListReport(day.list_name, day.outcome, day.counts, spending, day.reason)
-
-
-def late_sentence(now: datetime) -> str:
-    """Why there is nothing yet, for people."""
-    batch = announcements.newest_batch(now)
-    return (
-        f"arXiv's batch of {batch.announced.astimezone(announcements.EASTERN):%A %d %B} was due at "
-        f"{batch.visible:%H:%M} UTC and is not there yet"
-    )
+    return ListReport(day.list_name, day.outcome, day.counts, problem=day.reason)
 
 
 def in_words(counts: Counts) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from paperboy.models import MailingList, Paper
+from paperboy.models import MailingList, Paper, ToScore
 from paperboy.scoring.local import LocalScorer
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -53,7 +53,7 @@ def areas(days: Sequence[JudgedDay], topics: str, every: int = 1) -> list[float]
     for day in days[::every]:
         since = day.date - timedelta(days=scorer.recent_days)
         recent = [paper for other in days if since < other.date <= day.date for paper in other.papers]
-        [scored] = scorer.score(wants, day.papers, recent)
+        [scored] = scorer.score([ToScore(wants, tuple(day.papers), tuple(recent))])
         if day.chosen and len(day.chosen) < len(day.papers):
             found.append(area({key: score.relevance for key, score in scored.scores.items()}, day.chosen))
     return found

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paperboy.errors import ScoringError
-from paperboy.models import Paper, Score, Scored, Spending
+from paperboy.errors import BudgetUsedUpError, ScoringError
+from paperboy.models import Paper, Score, Scored, Spending, ToScore
 from paperboy.scoring.costs import Prices
 from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prompt import Prompt
@@ -26,6 +26,11 @@ def papers(number: int) -> list[Paper]:
     return [paper(f"2611.{n:05}") for n in range(number)]
 
 
+def jobs(asked: Sequence[Paper]) -> list[ToScore]:
+    """The papers for one list."""
+    return [ToScore(mailing_list(), tuple(asked))]
+
+
 @dataclass
 class Outcome:
     """All that a scorer gave, and how it ended."""
@@ -34,6 +39,7 @@ class Outcome:
     unscored: dict[str, str] = field(default_factory=dict)
     spending: Spending = Spending()
     error: str = ""
+    budget_used_up: bool = False
     parts: list[Scored] = field(default_factory=list)
 
 
@@ -60,7 +66,7 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
 
 
 def run(scorer: LlmScorer, asked: Sequence[Paper], budget: float | None = None) -> Outcome:
-    return collect(scorer.score(mailing_list(), asked, (), budget))
+    return collect(scorer.score(jobs(asked), budget))
 
 
 def collect(parts: Iterator[Scored]) -> Outcome:
@@ -73,7 +79,7 @@ def collect(parts: Iterator[Scored]) -> Outcome:
             outcome.spending += part.spending
             outcome.parts.append(part)
     except ScoringError as error:
-        outcome.error = str(error)
+        outcome.error, outcome.budget_used_up = str(error), isinstance(error, BudgetUsedUpError)
         assert KEY not in outcome.error
     assert outcome.scores.keys().isdisjoint(outcome.unscored)
     return outcome

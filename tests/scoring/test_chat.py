@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from paperboy.models import Usage
-from paperboy.scoring.chat import ChatServer, Exchange, Manners, Verdict, judge
+from paperboy.scoring.chat import ChatServer, Manners
+from paperboy.scoring.verdicts import Exchange, Verdict, judge
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2}
 
@@ -123,5 +124,5 @@ def test_nothing_is_tried_again_once_scoring_has_ended() -> None:
     server = ChatServer(
         post=lambda _: Exchange(503), base_url="", model="m", schema={}, options={}, wait=waits.append
     )  # fmt: skip
-    assert len(server.ask([], goes_on=lambda: not waits)) == 1
+    assert len(server.ask([], goes_on=lambda _: not waits)) == 1
     assert waits == [1.0]

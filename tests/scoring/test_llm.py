@@ -10,7 +10,7 @@ from paperboy.errors import ScoringError
 from paperboy.scoring.costs import Prices
 from paperboy.scoring.llm import BUDGET_USED_UP
 from tests.builders import mailing_list
-from tests.scoring.asking import DEAD, KEY, PRICES, PROMPT, papers, run, scorer_for
+from tests.scoring.asking import DEAD, KEY, PRICES, PROMPT, jobs, papers, run, scorer_for
 from tests.servers.llm import LlmServer, invented_score
 
 
@@ -40,7 +40,8 @@ def test_the_request_is_what_the_wire_promises() -> None:
     schema = request["response_format"]["json_schema"]
     assert schema["strict"] is True
     assert schema["schema"]["properties"]["scores"]["items"]["additionalProperties"] is False
-    assert "temperature" not in request
+    assert request["temperature"] == 0  # a server that is not OpenAI's: judgements should not vary
+    assert not {"max_tokens", "max_completion_tokens", "prompt_cache_options", "prompt_cache_key"} & request.keys()
 
 
 def test_no_papers_make_no_call() -> None:
@@ -58,7 +59,7 @@ def test_calls_run_at_once_up_to_the_limit() -> None:
 def test_scores_are_given_as_they_arrive() -> None:
     """The first part is there while later calls are still to be made."""
     with LlmServer() as server, scorer_for(server) as scorer:
-        parts = scorer.score(mailing_list(), papers(40), ())
+        parts = scorer.score(jobs(papers(40)))
         assert len(next(parts).scores) == 4
         assert len(server.requests) <= 2
         parts.close()  # type: ignore[attr-defined]
@@ -94,7 +95,7 @@ def test_a_server_that_counts_no_tokens_has_an_unknown_cost() -> None:
 
 
 def test_a_budget_ends_scoring_before_it_is_crossed() -> None:
-    """The rest is named with its reason, and nothing is raised: what was scored makes a digest."""
+    """What was scored makes a digest, and the rest is told apart from a dead server's."""
     with LlmServer() as server, scorer_for(server, concurrency=3) as scorer:
         whole = run(scorer, papers(80)).spending.cost
         assert whole is not None
@@ -102,8 +103,8 @@ def test_a_budget_ends_scoring_before_it_is_crossed() -> None:
     assert outcome.spending.cost is not None
     assert 0 < outcome.spending.cost.total <= whole.total / 2
     assert len(outcome.scores) > 10
-    assert set(outcome.unscored.values()) == {BUDGET_USED_UP}
-    assert len(outcome.scores) + len(outcome.unscored) == 80
+    assert (outcome.unscored, outcome.error, outcome.budget_used_up) == ({}, BUDGET_USED_UP, True)
+    assert all("max_tokens" in request for request in server.requests[20:])
 
 
 def test_calls_under_way_have_their_share_of_the_budget_reserved() -> None:
@@ -118,7 +119,7 @@ def test_no_budget_left_makes_no_call() -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         outcome = run(scorer, papers(5), budget=0.0)
     assert server.requests == []
-    assert len(outcome.unscored) == 5
+    assert (outcome.scores, outcome.budget_used_up) == ({}, True)
 
 
 def test_a_server_that_counts_no_tokens_still_meets_the_budget() -> None:
@@ -170,7 +171,7 @@ def test_a_probe_tries_once_and_raises() -> None:
 
 def test_closing_early_leaves_no_thread_behind() -> None:
     with LlmServer(latency=0.05) as server, scorer_for(server, concurrency=4) as scorer:
-        parts = scorer.score(mailing_list(), papers(80), ())
+        parts = scorer.score(jobs(papers(80)))
         next(parts)
         parts.close()  # type: ignore[attr-defined]
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("llm")]

@@ -7,8 +7,8 @@ import pytest
 from paperboy.errors import ScoringError
 from paperboy.models import Score
 from paperboy.scoring.llm import LlmScorer
-from tests.builders import mailing_list, paper
-from tests.scoring.asking import DEAD, PROMPT, collect, papers, run, scorer_for
+from tests.builders import paper
+from tests.scoring.asking import DEAD, PROMPT, collect, jobs, papers, run, scorer_for
 from tests.servers.llm import LlmServer, invented_score
 from tests.servers.llm_faults import Fault
 
@@ -123,7 +123,7 @@ def test_a_server_that_quotes_the_key_in_another_error_does_not_get_it_into_ours
     with LlmServer() as server, scorer_for(server, api_key="Rate") as scorer:
         server.fail_always("rate limited")
         with pytest.raises(ScoringError, match="429: … limit reached"):
-            list(scorer.score(mailing_list(), papers(1), ()))
+            list(scorer.score(jobs(papers(1))))
 
 
 def test_what_could_be_secret_in_an_address_is_not_told() -> None:
@@ -142,7 +142,7 @@ def test_a_key_that_cannot_be_one_is_told_without_showing_it() -> None:
 
 def test_what_arrived_before_the_server_died_is_given() -> None:
     with LlmServer() as server, scorer_for(server, concurrency=2) as scorer:
-        parts = scorer.score(mailing_list(), papers(40), ())
+        parts = scorer.score(jobs(papers(40)))
         scored = dict(next(parts).scores)
         server.fail_always("error 503")
         rest = collect(parts)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from paperboy.models import Paper, Score
+from paperboy.models import Paper, Score, ToScore
 from paperboy.scoring.local import LocalScorer, wanted_and_unwanted
 from tests.benchmarks import embedded
 from tests.builders import mailing_list, paper
@@ -27,7 +27,7 @@ def off_topic(number: int) -> list[Paper]:
 
 
 def scores(papers: list[Paper], recent: list[Paper] | None = None, topics: str = TOPICS) -> dict[str, Score]:
-    [scored] = LocalScorer().score(mailing_list(topics=topics), papers, recent or [])
+    [scored] = LocalScorer().score([ToScore(mailing_list(topics=topics), tuple(papers), tuple(recent or ()))])
     assert not scored.unscored
     assert scored.spending.usage.calls == 0
     return dict(scored.scores)
@@ -100,7 +100,9 @@ def test_the_best_of_very_few_papers_is_nothing_special(number: int) -> None:
 def test_papers_that_are_all_alike_are_average_ones() -> None:
     """Not all of them the best: nobody wants a digest of everything."""
     alike = [paper(f"2611.{n:05}", title="Why networks generalise", abstract="We learn why.") for n in range(40)]
-    (answer,) = LocalScorer().score(mailing_list(topics="Relevant: why networks generalise"), alike, alike)
+    (answer,) = LocalScorer().score(
+        [ToScore(mailing_list(topics="Relevant: why networks generalise"), tuple(alike), tuple(alike))]
+    )
     assert {score.relevance for score in answer.scores.values()} == {4}
 
 
@@ -140,11 +142,13 @@ def test_a_scorer_forgets_the_papers_of_another_list() -> None:
     scorer, wants = LocalScorer(), mailing_list(topics=TOPICS)
     first, second = [on(1, "Dwarf galaxies"), *off_topic(30)], [on(2, "Quenching"), *off_topic(12)]
     for papers in (first, second, second, first):
-        assert list(scorer.score(wants, papers, [])) == list(LocalScorer().score(wants, papers, []))
+        assert list(scorer.score([ToScore(wants, tuple(papers))])) == list(
+            LocalScorer().score([ToScore(wants, tuple(papers))])
+        )
 
 
 def test_no_papers_no_answer() -> None:
-    assert list(LocalScorer().score(mailing_list(), [], off_topic(3))) == []
+    assert list(LocalScorer().score([ToScore(mailing_list(), (), tuple(off_topic(3)))])) == []
 
 
 def test_criteria_change_with_the_topics_alone() -> None:

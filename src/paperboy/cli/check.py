@@ -58,7 +58,7 @@ def _findings(around: Surroundings, *, offline: bool) -> Iterator[Finding]:
         yield _tried("mail", lambda: _mail(home))
     if offline:
         return
-    yield _tried("scoring", lambda: _scoring(home))
+    yield _tried("scoring", lambda: _scoring(home, around.wait))
     yield _tried("arXiv", lambda: _arxiv(home))
 
 
@@ -153,10 +153,10 @@ def _may_be_made(path: Path) -> bool:
     return nearest.is_dir() and os.access(nearest, os.W_OK)
 
 
-def _scoring(home: Home) -> str:
+def _scoring(home: Home, wait: Callable[[float], None]) -> str:
     if not home.settings.has_llm:
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
-    with closing(parts.llm(home)) as scorer:
+    with closing(parts.llm(home, wait)) as scorer:
         return scorer.probe()
 
 

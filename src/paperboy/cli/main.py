@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,11 +29,12 @@ _COMMANDS = {
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a command may ask of the world outside: its home, the environment, the clock."""
+    """What a command may ask of the world outside: its home, the environment, the clock, and to wait some seconds."""
 
     home: Path
     environ: Mapping[str, str]
     clock: Callable[[], datetime]
+    wait: Callable[[float], None] = time.sleep
 
 
 class _Commands(click.Group):
@@ -70,14 +72,15 @@ def cli(ctx: click.Context, home: Path) -> None:
     Exit codes: 0 done · 1 something is still due, or check found a fault · 2 wrong usage · 75 another Paperboy holds
     this home · 78 settings, lists or database are unusable.
     """
-    environ, clock = ctx.obj or (os.environ, _now)
-    ctx.obj = Surroundings(home.absolute(), environ, clock)
+    environ, clock, wait = ctx.obj or (os.environ, _now, time.sleep)
+    ctx.obj = Surroundings(home.absolute(), environ, clock, wait)
 
 
 def invoke(
     arguments: Sequence[str] | None = None,
     environ: Mapping[str, str] = os.environ,
     clock: Callable[[], datetime] | None = None,
+    wait: Callable[[float], None] = time.sleep,
 ) -> int:
     """Runs one command line and gives its exit code. What a person can cause comes as a sentence on stderr."""
     try:
@@ -85,7 +88,7 @@ def invoke(
             args=list(arguments) if arguments is not None else None,
             prog_name="paperboy",
             standalone_mode=False,
-            obj=(environ, clock or _now),
+            obj=(environ, clock or _now, wait),
         )
     except click.ClickException as error:
         error.show()

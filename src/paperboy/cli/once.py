@@ -10,7 +10,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from paperboy import delivery, draft, due, morning
+from paperboy import delivery, draft, due, fetching, morning
 from paperboy.cli import logs, parts, words
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
@@ -86,8 +86,9 @@ class Stop:
 def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:
     now = work.clock()
     lists = [entry for entry in home.lists if entry.subscribers]
-    missing = morning.look(work, lists, now)
+    missing = fetching.look(work, lists, now)
     code = 0
+    scorings = []
     for mailing_list in lists:
         if mailing_list.name not in chosen:
             continue
@@ -95,11 +96,13 @@ def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:
             click.echo(f"{mailing_list.name}: done earlier today")
             continue
         try:
-            made = draft.draft(work, mailing_list, now)
+            scorings.append(draft.gather(work, mailing_list, now))
         except PaperboyError as error:
             click.echo(f"{mailing_list.name}: would stay due. {error}")
             code = 1
-            continue
-        click.echo(words.dry_run(mailing_list, made, missing))
+    draft.score(work, scorings, now)
+    for scoring in scorings:
+        made = draft.draft(work, scoring, now)
+        click.echo(words.dry_run(scoring.mailing_list, made, missing))
         code = max(code, int(made.stays_due(missing)))
     return code

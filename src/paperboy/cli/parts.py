@@ -5,13 +5,13 @@ The scorer and the mail rooms are imported when they are built: `openai` alone t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from paperboy import delivery, draft, morning
+from paperboy import delivery, draft, fetching, morning
 from paperboy.arxiv_feed import ArxivFeed
 from paperboy.cli import lock
 from paperboy.cli.home import Home
@@ -40,7 +40,7 @@ class Work:
 
 @contextmanager
 def working(
-    home: Home, around: Surroundings, progress: draft.Progress, feed: morning.Feed | None = None, *, alone: bool = True
+    home: Home, around: Surroundings, progress: draft.Progress, feed: fetching.Feed | None = None, *, alone: bool = True
 ) -> Iterator[Work]:
     """Everything real, and closed in the end; `feed` stands in for arXiv. `alone`: no other Paperboy may hold the home.
 
@@ -48,7 +48,7 @@ def working(
     """
     settings = home.settings
     with ExitStack() as stack:
-        scorer = stack.enter_context(closing(llm(home))) if settings.has_llm else embedded()
+        scorer = stack.enter_context(closing(llm(home, around.wait))) if settings.has_llm else embedded()
         templates = renderer(home)
         templates.check()
         if alone:
@@ -99,8 +99,9 @@ def embedded() -> LocalScorer:
     return LocalScorer()
 
 
-def llm(home: Home) -> LlmScorer:
+def llm(home: Home, wait: Callable[[float], None]) -> LlmScorer:
     """The LLM. Raises ConfigError for a broken prompt, and for a budget that cannot be kept."""
+    from paperboy.scoring.caching import cache_of
     from paperboy.scoring.costs import Prices
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.prompt import Prompt
@@ -140,6 +141,8 @@ def llm(home: Home) -> LlmScorer:
         batch_size=settings.llm_batch_size,
         concurrency=settings.llm_concurrency,
         timeout_seconds=settings.llm_timeout_seconds,
+        cache=cache_of(settings.openai_model, settings.openai_base_url),
+        wait=wait,
     )
 
 

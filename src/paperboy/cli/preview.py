@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from paperboy import draft, due, morning, notation
+from paperboy import draft, due, fetching, notation
 from paperboy.cli import logs, parts, words
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
@@ -89,7 +89,9 @@ def _todays(work: parts.Work, mailing_list: MailingList, now: datetime) -> Compo
 def _now(home: Home, work: parts.Work, mailing_list: MailingList, now: datetime) -> Composed | None:
     """What the digest would be; None, and a word why, where there would be no mail."""
     missing = _look([entry for entry in home.lists if entry.subscribers or entry is mailing_list], work, now)
-    made = draft.draft(work.morning, mailing_list, now)
+    scoring = draft.gather(work.morning, mailing_list, now)
+    draft.score(work.morning, [scoring], now)
+    made = draft.draft(work.morning, scoring, now)
     if made.outcome is None:
         raise PaperboyError(f"{mailing_list.name}: nothing could be scored, so there is no digest. {made.problem}")
     if made.outcome is Outcome.QUIET and missing:
@@ -110,7 +112,7 @@ def _look(lists: Sequence[MailingList], work: parts.Work, now: datetime) -> str:
     categories = {category for entry in lists for category in entry.categories}
     if work.store.papers.fetched_since(categories, now - _FETCH_HOLDS):
         return ""
-    return morning.look(work.morning, lists, now)
+    return fetching.look(work.morning, lists, now)
 
 
 def _delivery(work: parts.Work, mailing_list: MailingList, reader: Subscriber, now: datetime) -> Delivery:

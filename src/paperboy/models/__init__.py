@@ -11,7 +11,7 @@ from paperboy.models.deliveries import Addressed, Delivery, DeliveryState, Envel
 from paperboy.models.digests import Alert, Became, Composed, Counts, Digest, Entry, Rendered
 from paperboy.models.lists import EVERY_DAY, MailingList, Problem, Subscriber
 from paperboy.models.papers import Paper
-from paperboy.models.scores import Cost, Model, Score, Scored, Spending, Usage
+from paperboy.models.scores import Cost, Model, Score, Scored, Shortfall, Spending, ToScore, Usage
 
 __all__ = [
     "EVERY_DAY",
@@ -37,7 +37,9 @@ __all__ = [
     "Rendered",
     "Score",
     "Scored",
+    "Shortfall",
     "Spending",
     "Subscriber",
+    "ToScore",
     "Usage",
 ]

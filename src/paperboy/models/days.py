@@ -33,6 +33,7 @@ class Day:
     model: str = ""
     counts: Counts = Counts()
     became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id: what the list has now seen
+    tried: frozenset[str] = frozenset()  # arXiv ids that could not be scored, though others were
     composed: Composed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()
 

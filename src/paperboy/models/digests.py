@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from paperboy.models.lists import MailingList
 from paperboy.models.papers import Paper
-from paperboy.models.scores import Model, Score, Spending
+from paperboy.models.scores import Model, Score, Shortfall, Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class Digest:
     over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranks go on after the entries
     let_go: tuple[Paper, ...] = ()
     carried_over: tuple[Paper, ...] = ()
+    shortfall: Shortfall | None = None  # why papers were carried over that nothing is wrong with
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+
+from paperboy.models.lists import MailingList
+from paperboy.models.papers import Paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,29 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """What came of one request to a scorer. `unscored` says of papers why there will be no score this morning."""
+class ToScore:
+    """Papers that a list wants scored."""
 
+    mailing_list: MailingList
+    papers: tuple[Paper, ...]
+    recent: tuple[Paper, ...] = ()  # what a scorer that ranks compares them with
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What came of one request to a scorer. `unscored` says of papers why they, and not the scorer, are the reason that
+    there will be no score this morning.
+    """
+
+    list_name: str
     scores: Mapping[str, Score] = field(default_factory=dict)  # by arXiv id
     unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id
     spending: Spending = Spending()
+    problem: str = ""  # why the list's other papers are not even asked for
+
+
+class Shortfall(StrEnum):
+    """Why papers have no score though nothing is wrong with them."""
+
+    BUDGET = "budget"  # the day's budget was used up
+    SERVER = "server"  # the LLM is dead, or refuses us

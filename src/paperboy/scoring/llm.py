@@ -8,26 +8,28 @@ ScoringError after all that arrived has been given.
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from threading import Event
 from typing import Any, Final
 
-from paperboy.errors import ScoringError
-from paperboy.models import Cost, MailingList, Model, Paper, Scored, Spending, Usage
-from paperboy.scoring.chat import Answer, ChatServer, Verdict
+from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
+from paperboy.models import MailingList, Model, Scored, Spending, ToScore, Usage
+from paperboy.scoring import caching
+from paperboy.scoring.caching import PromptCache
+from paperboy.scoring.chat import ChatServer
 from paperboy.scoring.costs import Prices
-from paperboy.scoring.prompt import Message, Prompt
+from paperboy.scoring.plan import Batch, plan
+from paperboy.scoring.prompt import Prompt, Question
+from paperboy.scoring.purse import Hold, Purse
 from paperboy.scoring.reply import read_reply
+from paperboy.scoring.verdicts import Answer, Verdict
+from paperboy.scoring.work import Work
 
 BUDGET_USED_UP: Final = "what is left of LLM_BUDGET_USD for today does not cover another call"
-MOST_ASKS = 3  # how often a paper is asked for before it is given up for this morning
-BREAKER = 3  # so many batches in a row without a score, and the server counts as dead
-REFUSALS = 8  # so many papers refused on their own before any was scored, and it is not the papers
 
 _SCORE: Mapping[str, Any] = {
     "type": "object",
@@ -48,11 +50,34 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A request that is under way."""
+
+    batch: Batch
+    hold: Hold | None  # of the budget, where there is one
+
+
+@dataclass(slots=True)
+class _Run:
+    """One use of the scorer."""
+
+    work: Work
+    purse: Purse | None  # None: no budget
+    stopped: Event = field(default_factory=Event)
+    under_way: dict[Future[list[Answer]], _Call] = field(default_factory=dict)
+
+    def goes_on(self, answer: Answer) -> bool:
+        """Whether a call may try again: where each has to be covered, not after one that was paid for."""
+        return not self.stopped.is_set() and not (self.purse and answer.paid)
+
+
 class LlmScorer:
     """Scores by a model behind a Chat Completions server.
 
     An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys. `timeout_seconds` holds for a whole
-    call. Without `prices`, spending has tokens and no cost. `wait` sleeps between tries.
+    call. Without `prices`, spending has tokens and no cost. `cache` is what the server does with prompts that begin
+    alike. `wait` sleeps between tries.
     """
 
     recent_days = 0  # how many days of past papers `score` wants to see beside the new ones
@@ -70,6 +95,7 @@ class LlmScorer:
         batch_size: int = 16,
         concurrency: int = 8,
         timeout_seconds: float = 120,
+        cache: PromptCache = PromptCache.NONE,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
@@ -81,13 +107,20 @@ class LlmScorer:
         self._prices = prices
         self._batch_size = batch_size
         self._concurrency = concurrency
+        self._cache = cache
         self._wire = Wire(base_url, api_key, timeout_seconds)
+        options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
+        if caching.is_openai(base_url):
+            self._cap = "max_completion_tokens"  # its models do not know the older name
+        else:
+            self._cap = "max_tokens"
+            options["temperature"] = 0  # others would judge a paper differently each time; OpenAI's models refuse it
         self._server = ChatServer(
             post=self._wire.post,
             base_url=base_url,
             model=model,
             schema=SCHEMA,
-            options={"reasoning_effort": reasoning_effort, "service_tier": service_tier},
+            options=options,
             secret=api_key,
             wait=wait,
         )
@@ -96,28 +129,34 @@ class LlmScorer:
         """The fingerprint of what papers are judged by for this list."""
         return self._prompt.criteria(mailing_list.topics)
 
-    def score(
-        self,
-        mailing_list: MailingList,
-        papers: Sequence[Paper],
-        recent: Sequence[Paper],  # noqa: ARG002 - the embedded scorer's, which shares our port
-        budget: float | None = None,
-    ) -> Generator[Scored, None, None]:
+    def score(self, jobs: Sequence[ToScore], budget: float | None = None) -> Generator[Scored, None, None]:
         """Gives what each call brought as it arrives; every paper is at last in some `scores` or `unscored`.
 
-        `budget` is what may still be spent, in US dollars: before it would be crossed, scoring ends, and the last
-        Scored names the rest with BUDGET_USED_UP. Raises ScoringError, after all that arrived, when the server is dead
-        or refuses us; papers not named by then were not asked for or not answered. Closing the iterator dispatches no
-        more, and waits for the calls under way.
+        `budget` is what may still be spent, in US dollars: before it would be crossed, scoring ends with
+        BudgetUsedUpError. Raises ScoringError, after all that arrived, when the server is dead or refuses us; papers
+        not named by then were not asked for or not answered. Closing the iterator dispatches no more, and waits for
+        the calls under way.
         """
-        if budget is not None and self._prices is None:
-            raise ScoringError(
-                f"LLM_BUDGET_USD is set, but the price of {self.model.name} is unknown; "
-                "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT in .env"
-            )
-        unique = list({paper.arxiv_id: paper for paper in papers}.values())
-        work = _Work(deque(Batch(part) for part in _even_parts(unique, self._batch_size)), budget)
-        yield from self._dispatch(mailing_list.topics, work)
+        purse: Purse | None = None
+        if budget is not None:
+            if self._prices is None:
+                raise ScoringError(
+                    f"LLM_BUDGET_USD is set, but the price of {self.model.name} is unknown; "
+                    "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT in .env"
+                )
+            purse = Purse(budget, self._prices)
+        batches = plan(jobs, self._batch_size, warm_up=self._cache is not PromptCache.NONE)
+        run = _Run(Work.of(batches), purse)
+        executor = ThreadPoolExecutor(self._concurrency, thread_name_prefix="llm")
+        try:
+            yield from self._dispatch(run, executor)
+        finally:
+            run.stopped.set()
+            executor.shutdown(cancel_futures=True)
+        if run.work.fatal:
+            raise self._error(run.work.fatal)
+        if run.work.waiting:
+            raise BudgetUsedUpError(BUDGET_USED_UP)
 
     def probe(self) -> str:
         """Asks for one word by the way scores are asked for, and says what answered. Raises ScoringError."""
@@ -132,67 +171,69 @@ class LlmScorer:
         """Closes the connections."""
         self._wire.close()
 
-    def _dispatch(self, topics: str, work: _Work) -> Generator[Scored, None, None]:
-        stopped = Event()
-        under_way: dict[Future[list[Answer]], Batch] = {}
-        executor = ThreadPoolExecutor(self._concurrency, thread_name_prefix="llm")
-        try:
-            while True:
-                while len(under_way) < self._concurrency and (taken := self._take(topics, work)) is not None:
-                    batch, messages = taken
-                    call = executor.submit(self._server.ask, messages, goes_on=lambda: not stopped.is_set())
-                    under_way[call] = batch
-                if not under_way:
-                    break
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    batch = under_way.pop(future)
-                    work.reserved -= batch.estimate
-                    yield self._settle(batch, future.result(), work)
-                if work.fatal:
-                    stopped.set()
-        finally:
-            stopped.set()
-            executor.shutdown(cancel_futures=True)
-        if work.fatal:
-            raise self._error(work.fatal)
-        if left := {paper.arxiv_id: BUDGET_USED_UP for batch in work.waiting for paper in batch.papers}:
-            yield Scored(unscored=left)
+    def _dispatch(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored, None, None]:
+        while True:
+            yield from self._fill(run, executor)
+            if not run.under_way:
+                return
+            for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
+                yield self._settle(run, run.under_way.pop(future), future.result())
+            if run.work.fatal:
+                run.stopped.set()
 
-    def _take(self, topics: str, work: _Work) -> tuple[Batch, list[Message]] | None:
-        """The next batch and its messages, its cost reserved; None when nothing more may be dispatched now."""
-        if work.fatal or not work.waiting:
-            return None
-        batch = work.waiting[0]
-        messages = self._prompt.messages(topics, batch.papers)
-        if work.budget is not None and self._prices is not None:
-            batch = replace(batch, estimate=_dearest(messages, len(batch.papers), self._prices))
-            if work.spent + work.reserved + batch.estimate > work.budget:
-                return None
-            work.reserved += batch.estimate
-        work.waiting.popleft()
-        return batch, messages
+    def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored, None, None]:
+        """Begins as many calls as may be under way; gives only what cannot even be asked."""
+        while len(run.under_way) < self._concurrency and not run.work.fatal and (batch := run.work.next()):
+            name, topics = batch.mailing_list.name, batch.mailing_list.topics
+            try:
+                question = self._prompt.question(topics, batch.papers, papers_first=batch.papers_first)
+            except ConfigError as error:
+                run.work.drop(batch)
+                yield Scored(name, problem=str(error))
+                continue
+            hold = run.purse.hold(question.size, len(batch.papers)) if run.purse else None
+            if run.purse and hold is None:
+                if run.under_way or not run.work.split(batch):
+                    run.work.put_back(batch)
+                    return
+                continue
+            messages, extras = self._request(question, batch, hold)
+            call = executor.submit(self._server.ask, messages, extras, goes_on=run.goes_on)
+            run.under_way[call] = _Call(batch, hold)
 
-    def _settle(self, batch: Batch, answers: Sequence[Answer], work: _Work) -> Scored:
-        """What a call brought, with what is to be asked again put back into `work`."""
+    def _request(
+        self, question: Question, batch: Batch, hold: Hold | None
+    ) -> tuple[list[caching.Message], dict[str, Any]]:
+        """The messages, and the options that are this question's own."""
+        shares = batch.shares and caching.worth_caching(question)
+        extras = caching.options(question, self._cache, shares=shares)
+        if hold is not None:
+            extras[self._cap] = hold.most_output
+        return caching.messages(question, mark=shares and self._cache is PromptCache.BREAKPOINTS), extras
+
+    def _settle(self, run: _Run, call: _Call, answers: Sequence[Answer]) -> Scored:
+        """What a call brought, with what is to be asked again put back."""
+        batch, work, last = call.batch, run.work, answers[-1]
+        name = batch.mailing_list.name
         spending = reduce(add, (self._spending(answer) for answer in answers), Spending())
-        work.spent += batch.estimate if spending.cost is None else spending.cost.total
-        ids = [paper.arxiv_id for paper in batch.papers]
-        last = answers[-1]
+        if run.purse and call.hold:
+            run.purse.settle(call.hold, spending)
+        work.ended(batch)
         if last.verdict is Verdict.HOPELESS:
             work.fatal = last.reason
-            return Scored(spending=spending)
+            return Scored(name, spending=spending)
         if last.verdict is Verdict.REFUSED:
-            return Scored(unscored=work.halve(batch, last.reason), spending=spending)
-        reply = read_reply(last.text, ids)
+            return Scored(name, unscored=work.halve(batch, last.reason), spending=spending)
+        reply = read_reply(last.text, [paper.arxiv_id for paper in batch.papers])
         failed = last.verdict is Verdict.FAILED
         # that a paper asked for again gets no score is no sign of a dead server, unless the server fails outright
         counts = failed or batch.asks == 0 or len(batch.papers) > 1
         work.note(len(reply.scores), counts=counts, reason=last.reason or "answers without a usable score")
         if failed and work.fatal:
-            return Scored(spending=spending)  # the papers are not to blame
+            return Scored(name, spending=spending)  # the papers are not to blame
         missing = [paper for paper in batch.papers if paper.arxiv_id in set(reply.missing)]
         unscored = work.ask_again(missing, batch, last.reason or "leaves this paper out of its replies")
-        return Scored(reply.scores, unscored, spending)
+        return Scored(name, reply.scores, unscored, spending)
 
     def _spending(self, answer: Answer) -> Spending:
         if answer.usage is None:
@@ -203,71 +244,3 @@ class LlmScorer:
 
     def _error(self, reason: str) -> ScoringError:
         return ScoringError(f"the LLM at {self._server.place} {reason}")
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Papers that are asked for together."""
-
-    papers: tuple[Paper, ...]
-    asks: int = 0  # how often they were asked for before
-    estimate: float = 0.0  # US dollars reserved for the call
-
-
-@dataclass(slots=True)
-class _Work:
-    """What is still to be asked for, and what the answers so far say of the server."""
-
-    waiting: deque[Batch]
-    budget: float | None
-    spent: float = 0.0
-    reserved: float = 0.0
-    fatal: str = ""  # why there is no use going on
-    scored: int = 0
-    failed_in_a_row: int = 0
-    refused: list[str] = field(default_factory=list)  # reasons for papers refused on their own
-
-    def note(self, scores: int, *, counts: bool, reason: str) -> None:
-        """Opens the breaker after a few batches in a row without a score."""
-        self.scored += scores
-        if scores:
-            self.failed_in_a_row = 0
-        elif counts:
-            self.failed_in_a_row += 1
-        if self.failed_in_a_row >= BREAKER:
-            self.fatal = self.fatal or reason
-
-    def halve(self, batch: Batch, reason: str) -> dict[str, str]:
-        """Puts both halves in front, or gives the reason why a single paper gets no score."""
-        if len(batch.papers) > 1:
-            middle = len(batch.papers) // 2
-            halves = (batch.papers[:middle], batch.papers[middle:])
-            self.waiting.extendleft(Batch(half, batch.asks) for half in reversed(halves))
-            return {}
-        self.refused.append(reason)
-        if not self.scored and len(self.refused) >= REFUSALS:
-            self.fatal = self.fatal or reason
-        return {batch.papers[0].arxiv_id: f"the LLM {reason}"}
-
-    def ask_again(self, papers: Sequence[Paper], batch: Batch, reason: str) -> dict[str, str]:
-        """Puts the papers back in smaller batches, or gives the reason why they get no score."""
-        if batch.asks + 1 >= MOST_ASKS:
-            return {paper.arxiv_id: f"the LLM {reason}" for paper in papers}
-        parts = _even_parts(papers, max(1, len(batch.papers) // 2))
-        self.waiting.extend(Batch(part, batch.asks + 1) for part in parts)
-        return {}
-
-
-def _even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]]:
-    """The papers in order, in as few parts as `size` allows, and those of nearly the same length."""
-    number = -(-len(papers) // size)
-    for part in range(number):
-        yield tuple(papers[part * len(papers) // number : (part + 1) * len(papers) // number])
-
-
-def _dearest(messages: Sequence[Message], papers: int, prices: Prices) -> float:
-    """US dollars that a call can hardly exceed: nothing cached, short tokens, a long comment for every paper."""
-    prompt = sum(len(message["content"].encode()) for message in messages) // 3
-    rate = max(prices.input, prices.cached_input, prices.cache_write)
-    dearest = Cost(prompt * rate / 1e6, (1000 + 150 * papers) * prices.output / 1e6)
-    return dearest.total

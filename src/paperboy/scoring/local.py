@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Generator, Iterable, Sequence
 from itertools import groupby, pairwise
 
-from paperboy.models import MailingList, Model, Paper, Score, Scored
+from paperboy.models import MailingList, Model, Paper, Score, Scored, ToScore
 
 _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
 
@@ -63,32 +63,33 @@ class LocalScorer:
         self._index: _Index | None = None
 
     def criteria(self, mailing_list: MailingList) -> str:
-        """A fingerprint of what a score depends on, in hex."""
-        return hashlib.sha256(f"{_IDEA}\n{mailing_list.topics}".encode()).hexdigest()
+        """A fingerprint of what a score depends on, in hex: relevance is a rank among the categories' papers."""
+        among = f"{sorted(mailing_list.categories)} {mailing_list.cross_lists}"
+        return hashlib.sha256(f"{_IDEA}\n{among}\n{mailing_list.topics}".encode()).hexdigest()
 
     def score(
         self,
-        mailing_list: MailingList,
-        papers: Sequence[Paper],
-        recent: Sequence[Paper],
+        jobs: Sequence[ToScore],
         budget: float | None = None,  # noqa: ARG002  # words cost nothing
     ) -> Generator[Scored, None, None]:
-        """One answer for all papers, by their place among themselves and the recent ones. Nothing stays unscored."""
-        if not papers:
-            return
-        index = self._index_of({paper.arxiv_id: paper for paper in (*recent, *papers)}.values())
-        wanted, unwanted = wanted_and_unwanted(mailing_list.topics)
-        strengths = index.strengths(wanted, unwanted)
-        places = _places(strengths)
-        relevances = {paper.arxiv_id: _relevance(places.get(paper.arxiv_id), len(index.papers)) for paper in papers}
+        """One answer for all papers of a list, by their place among themselves and the recent ones. Nothing stays
+        unscored.
+        """
+        for job in jobs:
+            if job.papers:
+                yield Scored(job.mailing_list.name, self._scores(job))
+
+    def _scores(self, job: ToScore) -> dict[str, Score]:
+        index = self._index_of({paper.arxiv_id: paper for paper in (*job.recent, *job.papers)}.values())
+        wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
+        places = _places(index.strengths(wanted, unwanted))
+        relevances = {paper.arxiv_id: _relevance(places.get(paper.arxiv_id), len(index.papers)) for paper in job.papers}
         named = {arxiv_id for arxiv_id, relevance in relevances.items() if relevance >= _COMMENTED}
         comments = index.comments(wanted, named)
-        yield Scored(
-            {
-                arxiv_id: Score(relevance=relevance, novelty=None, comment=comments.get(arxiv_id, ""))
-                for arxiv_id, relevance in relevances.items()
-            }
-        )
+        return {
+            arxiv_id: Score(relevance=relevance, novelty=None, comment=comments.get(arxiv_id, ""))
+            for arxiv_id, relevance in relevances.items()
+        }
 
     def _index_of(self, papers: Iterable[Paper]) -> _Index:
         ordered = sorted(papers, key=lambda paper: paper.arxiv_id)

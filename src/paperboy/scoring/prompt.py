@@ -1,7 +1,7 @@
-"""`prompts/score.md.j2` → the chat messages of one request, and the fingerprint that kept scores are keyed by.
+"""`prompts/score.md.j2` → the words of one request, and the fingerprint that kept scores are keyed by.
 
 The template is the operator's to edit. Loading it renders it once on a sample, so that a `Prompt` that exists works.
-Paper texts are untrusted: each becomes one line that cannot close the fence it stands in.
+Paper texts are untrusted: each becomes one line that can neither close the fence it stands in nor begin another paper.
 """
 
 from __future__ import annotations
@@ -34,7 +34,24 @@ VARIABLES = frozenset({"topics", "papers"})
 MAX_TITLE = 300  # characters; arXiv's own limits are lower, but nothing here holds arXiv to them
 MAX_ABSTRACT = 2000
 
-Message = dict[str, str]  # {"role": "system" | "user", "content": text}
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The words of one request, in the order in which they are sent."""
+
+    system: str  # the rubric, and how to reply: the same in every request
+    shared: str  # what other requests of the morning say here, too, word for word
+    own: str
+
+    @property
+    def prefix(self) -> str:
+        """How the requests begin that share a prompt cache with this one."""
+        return f"{self.system}\0{self.shared}"
+
+    @property
+    def size(self) -> int:
+        """In bytes of UTF-8."""
+        return sum(len(part.encode()) for part in (self.system, self.shared, self.own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +91,18 @@ class Prompt:
         self._template = self._load(folders)
         self._render(BLOCKS, topics="Sample topics.", papers=[SAMPLE])
 
-    def messages(self, topics: str, papers: Sequence[Paper]) -> list[Message]:
-        """The system and the user message that ask for a score of each of the papers.
+    def question(self, topics: str, papers: Sequence[Paper], *, papers_first: bool) -> Question:
+        """What asks for a score of each of the papers.
 
-        What requests share comes first: the rubric is the same for all lists, the topics for all papers of a list.
+        The topics come before the papers, since they are what the batches of one list share; where several lists ask
+        for the same papers, `papers_first` turns that round. Raises ConfigError where the template fails on them.
         """
         shown = [PromptPaper.of(paper) for paper in papers]
         text = self._render(BLOCKS, topics=topics.strip(), papers=shown)
-        return [
-            {"role": "system", "content": f"{text['rubric']}\n\n{text['reply']}"},
-            {"role": "user", "content": f"{text['topics']}\n\n{text['papers']}"},
-        ]
+        system = f"{text['rubric']}\n\n{text['reply']}"
+        if papers_first:
+            return Question(system, text["papers"], text["topics"])
+        return Question(system, text["topics"], text["papers"])
 
     def criteria(self, topics: str) -> str:
         """A fingerprint (16 hex digits) of what papers are judged by: the rubric's words and the topics'.
@@ -165,8 +183,11 @@ def _line_of_text(part: nodes.Node) -> int:
 
 
 def _as_data(text: str, limit: int) -> str:
-    """One line, at most `limit` characters, cut at a word's end, that cannot open or close a fence of the prompt."""
+    """One line, at most `limit` characters, cut at a word's end, that cannot open or close a fence of the prompt, nor
+    begin as a paper does.
+    """
     line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", " ".join(text.split()), flags=re.IGNORECASE)
+    line = re.sub(r"^\[", "(", line)
     if len(line) <= limit:
         return line
     return line[: limit - 1].rsplit(" ", 1)[0] + "…"

@@ -14,8 +14,8 @@ from typing import Any
 import httpx2
 import openai
 
-from paperboy.scoring.chat import Exchange
 from paperboy.scoring.costs import OPENAI_URL
+from paperboy.scoring.verdicts import Exchange
 
 CONNECT_SECONDS = 10.0
 MAX_BYTES = 8_000_000  # of one answer; a day of papers at once would not come near

@@ -72,6 +72,11 @@ class Days:
         rows = self._database.rows("select * from troubles")
         return {row["list"]: (row["reason"], instant(row["at"])) for row in rows}
 
+    def tries(self, list_name: str) -> dict[str, int]:
+        """On how many of the list's mornings papers that it has not seen could not be scored, though others were."""
+        rows = self._database.rows("select arxiv_id, mornings from tries where list = ?", [list_name])
+        return {row["arxiv_id"]: row["mornings"] for row in rows}
+
     def freeze(self, day: Day, at: datetime) -> None:
         """Everything a morning decides for a list, in one durable transaction: all of it stands, or nothing.
 
@@ -87,6 +92,15 @@ class Days:
                     {"list": day.list_name, "arxiv_id": arxiv_id, "became": became.value, "date": local}
                     for arxiv_id, became in day.became.items()
                 ],
+            )
+            for arxiv_id in day.tried:
+                self._database.execute(
+                    "insert into tries values (?, ?, 1) on conflict do update set mornings = mornings + 1",
+                    [day.list_name, arxiv_id],
+                )
+            self._database.execute(
+                "delete from tries where list = ? and arxiv_id in (select value from json_each(?))",
+                [day.list_name, json.dumps(list(day.became))],
             )
             self._database.execute(
                 "update spending set date = ? where list = ? and date is null", [local, day.list_name]
