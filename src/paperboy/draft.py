@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 from paperboy import announcements, curate
@@ -103,6 +103,7 @@ class Parts:
     progress: Progress
     clock: Callable[[], datetime]
     budget: float | None = None  # US dollars a day, all lists
+    budget_zone: tzinfo = UTC  # in which that day begins at midnight
 
 
 @dataclass(slots=True)
@@ -266,5 +267,5 @@ def draft(parts: Parts, scoring: Scoring, now: datetime) -> Draft:
 def _budget_left(parts: Parts, now: datetime) -> float | None:
     if parts.budget is None:
         return None
-    day = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return max(0.0, parts.budget - parts.scores.dollars_since(day))
+    midnight = now.astimezone(parts.budget_zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    return max(0.0, parts.budget - parts.scores.dollars_since(midnight.astimezone(UTC)))

@@ -58,6 +58,7 @@ class World:
     smtp: SmtpServer
     clock: Clock = field(default_factory=lambda: Clock(FRIDAY))
     environ: dict[str, str] = field(default_factory=dict)
+    waits: list[float] = field(default_factory=list)  # seconds between tries that nobody waited
 
     def write(self, name: str, text: str) -> None:
         (self.path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +80,7 @@ class World:
 
     def run(self, *arguments: str) -> Ran:
         self.capture.readouterr()
-        code = invoke(["--home", str(self.path), *arguments], self.environ, self.clock)
+        code = invoke(["--home", str(self.path), *arguments], self.environ, self.clock, self.waits.append)
         out, err = self.capture.readouterr()
         return Ran(code, out, err)
 

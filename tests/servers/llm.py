@@ -1,34 +1,36 @@
 """An OpenAI-compatible Chat Completions server that gives the scores it is told, counts tokens and can misbehave.
 
 In a test:          with LlmServer({"2611.00001": Score(9, 8, "Why.")}) as server: ...server.base_url...
-On its own:         python -m tests.servers.llm --port 8002 [--scores FILE.jsonl] [--latency 0.5]
+On its own:         python -m tests.servers.llm --port 8002 [--scores FILE.jsonl] [--latency 0.5] [--cache breakpoints]
+                    GET /counted gives what it counted, call by call
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import threading
 import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from paperboy.models import Score
-from tests.servers.llm_faults import FAULTS, Fault, error
+from tests.servers.llm_cache import CacheMode, Lookup, PrefixCache, text_of, tokens
+from tests.servers.llm_faults import FAULTS, Fault, error, refusal
 
-BYTES_PER_TOKEN = 4.6
 HANG_SECONDS = 30.0  # so long a server that hangs or trickles keeps a client at most
 UNKNOWN = Score(3, 3)  # what a paper gets that a table of scores does not have
 
-_FENCED = re.compile(r'<paper id="([^"]+)"')
-_BARE = re.compile(r"(?<![\w.])(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?![\w.]*\d)")
+_ID = r"(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?"
+_FENCED = re.compile(rf'<paper id="([^"]+)"|^\[{_ID}\] ', re.MULTILINE)
+_BARE = re.compile(rf"(?<![\w.]){_ID}(?![\w.]*\d)")
 
 
 def invented_score(arxiv_id: str) -> Score:
@@ -43,7 +45,8 @@ class LlmServer:
 
     `scores` maps arXiv ids to Scores, and may be changed at any time; a function is asked instead; without either the
     scores are invented. `rejected` names what is refused with 400: response formats ("json_schema", "json_object") and
-    parameters ("reasoning_effort"). `unspeakable` are ids whose presence has the content filter refuse a request.
+    parameters ("reasoning_effort"), fields of text parts ("prompt_cache_breakpoint") among them. `unspeakable` are ids
+    whose presence has the content filter refuse a request. `cache` is how prompts are cached: see PrefixCache.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class LlmServer:
         latency: float = 0.0,
         counts_tokens: bool = True,
         reasoning_tokens_per_paper: int = 20,
+        cache: CacheMode = "steps",
     ) -> None:
         self.scores = invented_score if scores is None else scores
         self.api_key = api_key  # empty: any, or none
@@ -71,9 +75,10 @@ class LlmServer:
         self.lasting_fault: Fault | None = None  # taken by every request when `faults` is empty
         self.requests: list[dict[str, Any]] = []  # bodies, in order of arrival
         self.asked: list[list[str]] = []  # the arXiv ids of each request
+        self.counted: list[dict[str, Any]] = []  # the usage that each request was told; empty where it was told none
+        self.cache = PrefixCache(cache)
         self.most_at_once = 0
         self._at_once = 0
-        self._prompts: list[str] = []  # those that were answered: what a prefix cache would know
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._http = _Http(port, self)
@@ -103,13 +108,16 @@ class LlmServer:
         self._http.server_close()
         self._thread.join()
 
-    def enter(self, body: dict[str, Any]) -> None:
+    def enter(self, body: dict[str, Any]) -> Call:
         """A request has arrived."""
+        looked_up = self.cache.arrive(body)
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
             self.requests.append(body)
             self.asked.append(ids_in(body))
+            self.counted.append({})
+            return Call(len(self.requests) - 1, body, looked_up)
 
     def leave(self) -> None:
         with self._lock:
@@ -123,22 +131,20 @@ class LlmServer:
         """What is wrong with the request, else what was ordered."""
         if self.models and body.get("model") not in self.models:
             return FAULTS["no such model"]
-        form = (body.get("response_format") or {}).get("type", "text")
-        for name in sorted(self.rejected):
-            if name == form:
-                return error(400, f"response_format {name} is not supported by this model", param="response_format")
-            if name in body:
-                return error(400, f"Unsupported parameter: {name!r}", param=name, code="unsupported_parameter")
-        if form == "json_object" and "json" not in _text(body).lower():
-            return error(400, "'messages' must contain the word 'json' to use json_object", param="messages")
+        if (refused := refusal(body, self.rejected)) is not None:
+            return refused
+        if (objection := self.cache.objection(body)) is not None:
+            message, place = objection
+            return error(400, message, param=place)
         if not self.unspeakable.isdisjoint(ids_in(body)):
             return FAULTS["content refused"]
         with self._lock:
             return self.faults.popleft() if self.faults else self.lasting_fault
 
-    def completion(self, body: Mapping[str, Any], fault: Fault) -> dict[str, Any]:
+    def completion(self, call: Call, fault: Fault) -> dict[str, Any]:
         """The answer to a request, with what the fault does to it."""
-        entries = [_entry(arxiv_id, self._score(arxiv_id)) for arxiv_id in ids_in(body)]
+        body = call.body
+        entries = [_entry(arxiv_id, self._score(arxiv_id)) for arxiv_id in self.asked[call.number]]
         if fault.rewrite is not None and entries:
             entries = fault.rewrite(entries)
         text = json.dumps({"scores": entries}, ensure_ascii=False)
@@ -146,7 +152,7 @@ class LlmServer:
             text = fault.retell(text)
         message = {"role": "assistant", "content": text, "refusal": fault.refusal}
         answer = {
-            "id": f"chatcmpl-{len(self.requests)}",
+            "id": f"chatcmpl-{call.number + 1}",
             "object": "chat.completion",
             "created": int(time.time()),
             "model": body.get("model"),
@@ -155,38 +161,43 @@ class LlmServer:
         if "service_tier" in body:
             answer["service_tier"] = body["service_tier"]
         if self.counts_tokens:
-            answer["usage"] = self._usage(_text(body), text, len(entries))
+            answer["usage"] = self.counted[call.number] = self._usage(call, text, len(entries))
         return answer
 
     def _score(self, arxiv_id: str) -> Score:
         scores = self.scores
         return scores.get(arxiv_id, UNKNOWN) if isinstance(scores, Mapping) else scores(arxiv_id)
 
-    def _usage(self, prompt: str, reply: str, papers: int) -> dict[str, Any]:
-        with self._lock:
-            shared = max((len(os.path.commonprefix([prompt, old]).encode()) for old in self._prompts), default=0)  # noqa: RUF071 - a cache compares characters
-            self._prompts.append(prompt)
-        cached = int(shared / BYTES_PER_TOKEN) // 128 * 128
+    def _usage(self, call: Call, reply: str, papers: int) -> dict[str, Any]:
         reasoning = papers * self.reasoning_tokens_per_paper
-        prompt_tokens, completion_tokens = tokens(prompt), tokens(reply) + reasoning
+        prompt_tokens = tokens(len(text_of(call.body).encode()))
+        completion_tokens = tokens(len(reply.encode())) + reasoning
+        details = {"cached_tokens": call.looked_up.cached}
+        if self.cache.mode == "breakpoints":
+            details["cache_write_tokens"] = call.looked_up.written
         return {
             "prompt_tokens": prompt_tokens,
             "completion_tokens": completion_tokens,
             "total_tokens": prompt_tokens + completion_tokens,
-            "prompt_tokens_details": {"cached_tokens": cached if cached >= 1024 else 0},
+            "prompt_tokens_details": details,
             "completion_tokens_details": {"reasoning_tokens": reasoning},
         }
 
 
-def tokens(text: str) -> int:
-    """A token per 4.6 bytes, at least one."""
-    return max(1, round(len(text.encode()) / BYTES_PER_TOKEN))
+@dataclass(frozen=True)
+class Call:
+    """A request that has arrived: its place in `requests`, and what the cache knew of it then."""
+
+    number: int
+    body: Mapping[str, Any]
+    looked_up: Lookup
 
 
 def ids_in(body: Mapping[str, Any]) -> list[str]:
     """The arXiv ids that a prompt asks for: those of its fences, else all that stand in it."""
-    text = _text(body)
-    return list(dict.fromkeys(_FENCED.findall(text) or _BARE.findall(text)))
+    text = text_of(body)
+    fenced = [first or second for first, second in _FENCED.findall(text)]
+    return list(dict.fromkeys(fenced or _BARE.findall(text)))
 
 
 def read_scores(path: Path) -> dict[str, Score]:
@@ -204,13 +215,6 @@ def _score_of(row: Mapping[str, Any]) -> Score:
 
 def _entry(arxiv_id: str, score: Score) -> dict[str, Any]:
     return {"arxiv_id": arxiv_id, "relevance": score.relevance, "novelty": score.novelty, "comment": score.comment}
-
-
-def _text(body: Mapping[str, Any]) -> str:
-    """All that the messages say; a content may be a text or a list of parts."""
-    contents = [message.get("content") or "" for message in body.get("messages", [])]
-    parts = (content if isinstance(content, list) else [{"text": content}] for content in contents)
-    return "\n".join(part.get("text", "") for content in parts for part in content)
 
 
 class _Http(ThreadingHTTPServer):
@@ -235,6 +239,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.rstrip("/") == "/v1/models":
             names = sorted(self.server.llm.models) or ["gpt-6-luna"]
             self._json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+        elif self.path == "/counted":
+            self._json(200, self.server.llm.counted)
         else:
             self._json(404, {"error": {"message": f"Invalid URL (GET {self.path})"}})
 
@@ -246,16 +252,16 @@ class _Handler(BaseHTTPRequestHandler):
             said = f"Incorrect API key provided: {self.headers.get('Authorization')}"  # as careless as some are
             return self._json(401, {"error": {"message": said, "code": "invalid_api_key"}})
         body = json.loads(content)
-        self.server.llm.enter(body)
+        call = self.server.llm.enter(body)
         try:
-            self._answer(body)
+            self._answer(call)
         finally:
             self.server.llm.leave()
         return None
 
-    def _answer(self, body: dict[str, Any]) -> None:
+    def _answer(self, call: Call) -> None:
         server = self.server.llm
-        fault = server.next_fault(body) or Fault()
+        fault = server.next_fault(call.body) or Fault()
         if server.latency and not server.pause(server.latency):
             return
         if fault.stall:
@@ -265,7 +271,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault.error is not None:
             self._json(fault.status, {"error": fault.error}, fault.headers)
         else:
-            self._json(200, server.completion(body, fault))
+            completion = server.completion(call, fault)
+            with server.cache.answer(call.looked_up):
+                self._json(200, completion)
 
     def _stall(self, how: str) -> None:
         server = self.server.llm
@@ -298,9 +306,17 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8002)
     parser.add_argument("--scores", type=Path, help="JSON lines with arxiv_id, relevance, novelty; invented without")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
+    parser.add_argument("--cache", choices=get_args(CacheMode), default="steps", help="how prompts are cached")
+    parser.add_argument("--reasoning", type=int, default=20, help="reasoning tokens for each paper")
     options = parser.parse_args()
     scores = read_scores(options.scores) if options.scores else None
-    with LlmServer(scores, port=options.port, latency=options.latency) as server:
+    with LlmServer(
+        scores,
+        port=options.port,
+        latency=options.latency,
+        cache=options.cache,
+        reasoning_tokens_per_paper=options.reasoning,
+    ) as server:
         print(f"OPENAI_BASE_URL={server.base_url}", flush=True)
         try:
             threading.Event().wait()

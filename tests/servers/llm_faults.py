@@ -1,11 +1,13 @@
-"""What LLM servers are known to do wrong, by name: a request takes one of these instead of a good answer."""
+"""How LLM servers differ: what they do wrong, by name, what they refuse, and how they cache prompts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.servers.llm_cache import text_of
 
 
 @dataclass(frozen=True)
@@ -54,15 +56,46 @@ FAULTS: Mapping[str, Fault] = {
     "empty": Fault(retell=lambda text: ""),
     "refusal": Fault(refusal="I cannot help with that.", retell=lambda text: ""),
     "content filter": Fault(finish_reason="content_filter", retell=lambda text: ""),
+    "cut off before a word": Fault(finish_reason="length", retell=lambda text: ""),
     "cut off": Fault(finish_reason="length", retell=lambda text: text[: len(text) * 2 // 3]),
     "nonsense": Fault(retell=lambda text: "I have read the papers with great interest."),
     "fenced": Fault(retell=lambda text: f"Here are the scores:\n\n```json\n{text}\n```\nAnything else?"),
+    "prose around": Fault(retell=lambda text: f"As {{asked}}, the [scores]: {text} I hope {{this}} helps [a bit]."),
     "JSON lines": Fault(retell=lambda text: "\n".join(json.dumps(entry) for entry in json.loads(text)["scores"])),
     "unknown id": Fault(rewrite=lambda entries: [*entries, {**entries[0], "arxiv_id": "9912.99999"}]),
     "first missing": Fault(rewrite=lambda entries: entries[1:]),
     "out of range": Fault(rewrite=_changed(relevance=11)),
     "wrong type": Fault(rewrite=_changed(novelty="very")),
+    "half number": Fault(rewrite=_changed(relevance=8.5)),
+    "null": Fault(rewrite=_changed(relevance=None)),
+    "boolean": Fault(rewrite=_changed(relevance=True)),
     "numbers as strings": Fault(rewrite=_changed(relevance="9", novelty="8")),
     "duplicate": Fault(rewrite=lambda entries: [*entries, {**entries[0], "relevance": 1}]),
     "with a link": Fault(rewrite=_changed(relevance=9, comment="See [this](https://evil.example.org/x).")),
 }
+
+
+# ---- what is refused
+
+
+def refusal(body: Mapping[str, Any], rejected: Iterable[str]) -> Fault | None:
+    """What a server says that does not know one of these: a response format, a parameter, or a field of a text part."""
+    form = (body.get("response_format") or {}).get("type", "text")
+    for name in sorted(rejected):
+        if name == form:
+            return error(400, f"response_format {name} is not supported by this model", param="response_format")
+        if name in body:
+            return error(400, f"Unsupported parameter: {name!r}", param=name, code="unsupported_parameter")
+        if place := next(_places(body, name), ""):
+            return error(400, f"Unknown parameter: {place!r}", param=place, code="unknown_parameter")
+    if form == "json_object" and "json" not in text_of(body).lower():
+        return error(400, "'messages' must contain the word 'json' to use json_object", param="messages")
+    return None
+
+
+def _places(body: Mapping[str, Any], name: str) -> Iterator[str]:
+    for number, message in enumerate(body.get("messages", [])):
+        content = message.get("content")
+        for position, part in enumerate(content if isinstance(content, list) else []):
+            if name in part:
+                yield f"messages[{number}].content[{position}].{name}"

@@ -67,6 +67,7 @@ def working(
                 clock=around.clock,
                 lookback=timedelta(days=settings.arxiv_lookback_days),
                 budget=settings.llm_budget_usd or None,
+                budget_zone=settings.timezone,
             ),
             delivery.Parts(
                 transport=transport(home),

@@ -90,10 +90,10 @@ def _judge(found: Mapping[str, Any]) -> Score | None:
 
 
 def _plain_id(value: object) -> str:
-    """The id as we write it: "https://arxiv.org/abs/2502.06786v2" and "arXiv:2502.06786" are "2502.06786"."""
+    """The id as we write it: "https://arxiv.org/abs/2502.06786v2" and "[arXiv:2502.06786]" are "2502.06786"."""
     if not isinstance(value, str):
         return ""
-    bare = re.sub(r"^(?:https?://arxiv\.org/abs/|arxiv:)\s*", "", value.strip(), flags=re.IGNORECASE)
+    bare = re.sub(r"^(?:https?://arxiv\.org/abs/|arxiv:)\s*", "", value.strip(" []\n"), flags=re.IGNORECASE)
     return re.sub(r"v\d+$", "", bare)
 
 

@@ -1,0 +1,321 @@
+"""What a real day costs to score, and how long it takes: `python -m tests.benchmarks.scoring [--sweep]`.
+
+One list and ten lists on the same categories ask for the 423 papers of 2025-02-18 from the test LLM server, which runs
+in an interpreter of its own, counts a token per 4.6 bytes and keeps a prompt cache as OpenAI's, at the prices of
+gpt-6-luna. The day lies beside the checkout, in `../shared/data`, and is not part of the project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import reduce
+from math import ceil
+from operator import add
+from pathlib import Path
+from typing import Any
+
+from paperboy.models import MailingList, Paper, Score, Scored, Spending, ToScore, Usage
+from paperboy.scoring.caching import PromptCache
+from paperboy.scoring.costs import Prices
+from paperboy.scoring.llm import LlmScorer
+from paperboy.scoring.prompt import Prompt
+from tests.builders import mailing_list
+from tests.servers.llm import UNKNOWN, read_scores
+from tests.servers.llm_cache import tokens
+
+CHECKOUT = Path(__file__).parents[2]
+DATA = CHECKOUT.parent / "shared" / "data"
+DAY, TOPICS = DATA / "days" / "2025-02-18.jsonl", DATA / "topics" / "foundations.md"
+
+MODEL = "gpt-6-luna"
+MANY = 10  # lists
+SIZES = (4, 8, 12, 16, 24, 32, 48)  # papers in a batch, to choose from
+COMMENT = (  # 28 words, 190 bytes: as long as those of the reference digests
+    "The paper analyses how the internal representations of transformers change during training, and derives a bound "
+    "that explains which attention heads can be pruned without losing any measurable accuracy."
+)
+
+AIM_FIRST = 0.0206  # US dollars; half of that with flex prices
+AIM_FURTHER = 0.5  # of the first list's cost
+AIM_WALL = 1.15  # of the least possible time
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a day is scored."""
+
+    lists: int
+    batch: int
+    concurrency: int
+    latency: float  # seconds, of every call
+    reasoning: int  # tokens for each paper
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of it."""
+
+    setting: Setting
+    spent: Sequence[Usage]  # by list, by our own accounting
+    counted: Sequence[Mapping[str, Any]]  # usage by call, as the server counted it
+    seconds: float
+    papers: int
+
+    @property
+    def usage(self) -> Usage:
+        return reduce(add, self.spent)
+
+    @property
+    def waves(self) -> int:
+        """The least: as many calls at once as may be, but no more in the first wave than found nothing in the cache,
+        since all others had to wait for one that wrote what they found.
+        """
+        calls, at_once = len(self.counted), self.setting.concurrency
+        first = min(at_once, sum(not used["prompt_tokens_details"]["cached_tokens"] for used in self.counted))
+        return 1 + ceil((calls - first) / at_once)
+
+    @property
+    def least_seconds(self) -> float:
+        return self.waves * self.setting.latency
+
+    def dollars(self, prices: Prices) -> list[float]:
+        """By list."""
+        return [prices.cost(usage).total for usage in self.spent]
+
+
+def day() -> tuple[Paper, ...]:
+    return tuple(_paper(row) for row in _rows())
+
+
+def lists(number: int) -> list[MailingList]:
+    """Lists that want the same categories, each with criteria of its own."""
+    topics = TOPICS.read_text("utf-8")
+    return [
+        mailing_list(name=f"reader-{each}", topics=f"These are the wishes of reader {each:02}.\n\n{topics}")
+        for each in range(1, number + 1)
+    ]
+
+
+def write_scores(file: Path) -> None:
+    """The scores of the papers that the day's digest selected, with comments."""
+    rows = [{**row, "comment": COMMENT} for row in _rows() if row["selected"]]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+@contextmanager
+def server(setting: Setting, scores: Path) -> Iterator[str]:
+    """The base URL of a test LLM server in a process of its own: in ours, its threads would take time from the
+    scorer's.
+    """
+    options = {
+        "port": 0,
+        "scores": scores,
+        "latency": setting.latency,
+        "reasoning": setting.reasoning,
+        "cache": "breakpoints",
+    }
+    command = [sys.executable, "-m", "tests.servers.llm", *(f"--{name}={value}" for name, value in options.items())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip().removeprefix("OPENAI_BASE_URL=")
+        finally:
+            process.terminate()
+
+
+def measure(setting: Setting, prices: Prices) -> Measured:
+    """Scores the day once, with a cache that knows nothing yet. Fails where a score is lost or the accounts differ."""
+    papers, wanted = day(), lists(setting.lists)
+    with tempfile.TemporaryDirectory() as folder:
+        scores = Path(folder) / "scores.jsonl"
+        write_scores(scores)
+        with server(setting, scores) as base_url:
+            parts, seconds = _timed(setting, prices, base_url, [ToScore(each, papers) for each in wanted])
+            with urllib.request.urlopen(f"{base_url.removesuffix('/v1')}/counted") as answer:  # noqa: S310 - ours
+                counted = [used for used in json.load(answer) if used]
+        given = read_scores(scores)
+    spending = {each.name: Spending() for each in wanted}
+    found: dict[str, dict[str, Score]] = {each.name: {} for each in wanted}
+    for part in parts:
+        spending[part.list_name] += part.spending
+        found[part.list_name] |= part.scores
+    expected = {paper.arxiv_id: given.get(paper.arxiv_id, UNKNOWN) for paper in papers}
+    if wrong := [name for name, scored in found.items() if scored != expected]:
+        raise SystemExit(f"Not the scores that the server gave: {', '.join(wrong)}")
+    _compare(reduce(add, spending.values()), counted, prices)
+    return Measured(setting, [each.usage for each in spending.values()], counted, seconds, len(papers))
+
+
+def _timed(setting: Setting, prices: Prices, base_url: str, jobs: Sequence[ToScore]) -> tuple[list[Scored], float]:
+    """All that a scorer gives, and the seconds that it took."""
+    scorer = LlmScorer(
+        base_url=base_url,
+        api_key="",
+        model=MODEL,
+        prompt=_prompt(),
+        prices=prices,
+        batch_size=setting.batch,
+        concurrency=setting.concurrency,
+        cache=PromptCache.BREAKPOINTS,
+    )
+    try:
+        begun = time.perf_counter()
+        parts = list(scorer.score(jobs))
+        return parts, time.perf_counter() - begun
+    finally:
+        scorer.close()
+
+
+def _compare(ours: Spending, counted: Sequence[Mapping[str, Any]], prices: Prices) -> None:
+    """Fails where the scorer's account is not the server's, token by token and in dollars."""
+    theirs = Usage()
+    dollars = 0.0
+    for used in counted:
+        prompt, completion = used["prompt_tokens_details"], used["completion_tokens_details"]
+        cached, written = prompt["cached_tokens"], prompt["cache_write_tokens"]
+        theirs += Usage(
+            1, used["prompt_tokens"], cached, written, used["completion_tokens"], completion["reasoning_tokens"]
+        )
+        plain = used["prompt_tokens"] - cached - written
+        dollars += plain * prices.input + cached * prices.cached_input + written * prices.cache_write
+        dollars += used["completion_tokens"] * prices.output
+    total = None if ours.cost is None else ours.cost.total
+    if ours.usage != theirs or total is None or abs(total - dollars / 1e6) > 1e-9:
+        raise SystemExit(f"The accounts differ. The scorer's: {ours}. The server's: {theirs}, ${dollars / 1e6:.6f}")
+
+
+def _prompt() -> Prompt:
+    return Prompt([CHECKOUT / "prompts"])
+
+
+def _rows() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in DAY.read_text("utf-8").splitlines()]
+
+
+def _paper(row: Mapping[str, Any]) -> Paper:
+    published = datetime(2025, 2, 17, 12, tzinfo=UTC)
+    categories = tuple(row["categories"])
+    return Paper(
+        row["arxiv_id"],
+        1,
+        row["title"],
+        tuple(row["authors"]),
+        row["abstract"],
+        row["primary_category"],
+        categories,
+        published,
+        published,
+    )
+
+
+# ---- what is printed
+
+
+def report(measured: Sequence[Measured], prices: Prices) -> None:
+    """The table of all runs."""
+    print(
+        f"{'lists':>5}{'reasoning':>10}{'batch':>6}{'calls':>6}{'prompt':>11}{'cached':>11}{'written':>9}"
+        f"{'completion':>11}{'per paper':>10}{'$ total':>9}{'$ first':>9}{'$ further':>10}"
+        f"{'seconds':>8}{'least':>6}{'ratio':>6}"
+    )
+    for run in measured:
+        used, dollars = run.usage, run.dollars(prices)
+        further = f"{sum(dollars[1:]) / len(dollars[1:]):>10.5f}" if dollars[1:] else f"{'':>10}"
+        per_paper = used.total_tokens / run.papers / run.setting.lists
+        ratio = f"{run.seconds / run.least_seconds:>6.2f}" if run.setting.latency else ""
+        print(
+            f"{run.setting.lists:>5}{run.setting.reasoning:>10}{run.setting.batch:>6}{used.calls:>6}"
+            f"{used.prompt_tokens:>11,}{used.cached_tokens:>11,}{used.cache_write_tokens:>9,}"
+            f"{used.completion_tokens:>11,}{per_paper:>10.1f}{sum(dollars):>9.5f}{dollars[0]:>9.5f}{further}"
+            f"{run.seconds:>8.2f}{run.least_seconds:>6.1f}{ratio}"
+        )
+
+
+def aims(measured: Sequence[Measured], prices: Prices, flex: Prices) -> None:
+    """Which of the aims were reached."""
+    for run in measured:
+        dollars = run.dollars(prices)
+        print(f"\nlists: {run.setting.lists}, reasoning tokens a paper: {run.setting.reasoning}")
+        if run.setting.lists == 1:
+            _aim("dollars for the list", dollars[0], AIM_FIRST)
+            _aim("... with flex prices", run.dollars(flex)[0], AIM_FIRST / 2)
+        else:
+            _aim("a further list, of the first's cost", sum(dollars[1:]) / len(dollars[1:]) / dollars[0], AIM_FURTHER)
+        if run.setting.latency:
+            _aim("seconds, of the least possible", run.seconds / run.least_seconds, AIM_WALL)
+
+
+def _aim(what: str, value: float, most: float) -> None:
+    print(f"  {what:<38}{value:>8.4f}   at most {most:<7}{'reached' if value <= most else 'MISSED'}")
+
+
+def where(setting: Setting) -> None:
+    """Where the tokens of one list come from."""
+    papers, topics = day(), lists(1)[0].topics
+    calls = ceil(len(papers) / setting.batch)
+    empty = _prompt().question(topics, [], papers_first=False)
+    whole = _prompt().question(topics, papers, papers_first=False)
+    own = sum(len(" ".join(f"{paper.title} {paper.abstract}".split()).encode()) for paper in papers)
+    commented = sum(bool(row["selected"]) for row in _rows())
+    comments = commented * len(COMMENT.encode())
+    entry = json.dumps({"arxiv_id": papers[0].arxiv_id, "relevance": 3, "novelty": 3, "comment": ""})
+    lines = {
+        f"rubric and reply format, {calls} times": calls * len(empty.system.encode()),
+        f"topics, {calls} times": calls * len(empty.shared.encode()),
+        "titles and abstracts": own,
+        "what stands around them": whole.size - empty.size - own + calls * len(empty.own.encode()),
+        "reply: ids and numbers": len(papers) * (len(entry.encode()) + len(", ")),
+        f"reply: {commented} comments": comments,
+    }
+    print(f"\nWhere the tokens of one list come from, {setting.batch} papers a batch")
+    for name, size in lines.items():
+        print(f"  {name:<38}{tokens(size):>9,}")
+
+
+def sweep(setting: Setting, prices: Prices) -> None:
+    """What the batch size changes: the cost of one list, and of each further one of ten."""
+    print(f"{'batch':>5}{'calls':>7}{'waves':>7}{'$ one list':>12}{'$ further':>11}{'seconds':>9}{'for ten':>9}")
+    for size in SIZES:
+        one, ten = (measure(replace(setting, lists=number, batch=size, latency=0), prices) for number in (1, MANY))
+        further = ten.dollars(prices)[1:]
+        print(
+            f"{size:>5}{one.usage.calls:>7}{one.waves:>7}{one.dollars(prices)[0]:>12.5f}"
+            f"{sum(further) / len(further):>11.5f}{one.seconds:>9.2f}{ten.seconds:>9.2f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.scoring", description=__doc__.splitlines()[0])
+    parser.add_argument("--batch", type=int, default=16, help="papers in a call")
+    parser.add_argument("--concurrency", type=int, default=8, help="calls at once")
+    parser.add_argument("--latency", type=float, default=1.0, help="seconds that each call takes")
+    parser.add_argument("--reasoning", type=int, nargs="+", default=[0, 20], help="reasoning tokens for each paper")
+    parser.add_argument("--sweep", action="store_true", help="the cost by batch size instead, without latency")
+    options = parser.parse_args()
+    if not DAY.is_file():
+        raise SystemExit(f"Nothing to measure: {DAY} is absent. The real days are not part of the project.")
+    prices, flex = Prices.find(MODEL), Prices.find(MODEL, service_tier="flex")
+    if prices is None or flex is None:
+        raise SystemExit(f"Nothing to measure: the price of {MODEL} is unknown.")
+    setting = Setting(1, options.batch, options.concurrency, options.latency, options.reasoning[-1])
+    if options.sweep:
+        return sweep(setting, prices)
+    cases = [replace(setting, lists=lists, reasoning=each) for each in options.reasoning for lists in (1, MANY)]
+    measured = [measure(case, prices) for case in cases]
+    report(measured, prices)
+    aims(measured, prices, flex)
+    return where(setting)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The LLM scorer for several lists at once, against a server whose prompt cache works as OpenAI's does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperboy.models import Paper, Spending, ToScore
+from paperboy.scoring.caching import PromptCache
+from paperboy.scoring.prompt import Prompt
+from tests.builders import mailing_list, paper
+from tests.scoring.asking import Outcome, collect, scorer_for
+from tests.scoring.test_prompt import template
+from tests.servers.llm import LlmServer, invented_score
+
+TOPICS = "\n".join(f"- Relevant: question number {n} on how networks learn what they learn." for n in range(30))
+WORDS = "We study how papers are learned, in words that stand for a real abstract of this length. " * 12
+
+
+def papers(number: int) -> tuple[Paper, ...]:
+    return tuple(paper(f"2611.{n:05}", abstract=f"{n}. {WORDS}") for n in range(number))
+
+
+def job(name: str, wanted: Sequence[Paper]) -> ToScore:
+    return ToScore(mailing_list(name=name, topics=f"For {name}:\n{TOPICS}"), tuple(wanted))
+
+
+def marks(request: dict[str, Any]) -> list[str]:
+    """The texts that end with a breakpoint."""
+    content = request["messages"][1]["content"]
+    return [] if isinstance(content, str) else [part["text"] for part in content if "prompt_cache_breakpoint" in part]
+
+
+def score(server: LlmServer, *jobs: ToScore, **settings: Any) -> tuple[Outcome, dict[str, Spending]]:
+    spent: dict[str, Spending] = {}
+    with scorer_for(server, **{"cache": PromptCache.BREAKPOINTS, "concurrency": 4, **settings}) as scorer:
+        parts = list(scorer.score(jobs))
+    for part in parts:
+        spent[part.list_name] = spent.get(part.list_name, Spending()) + part.spending
+        assert part.scores == {arxiv_id: invented_score(arxiv_id) for arxiv_id in part.scores}
+    return collect(iter([part for part in parts if part.list_name == jobs[0].mailing_list.name])), spent
+
+
+def test_one_list_writes_its_topics_once_and_no_paper() -> None:
+    """The first call answers before the others begin, and they read what it wrote."""
+    with LlmServer(cache="breakpoints", latency=0.02) as server:
+        outcome, spent = score(server, job("one", papers(20)))
+    assert len(outcome.scores) == 20
+    usage = spent["one"].usage
+    assert usage.cache_write_tokens > 1024
+    assert usage.cached_tokens == 4 * usage.cache_write_tokens
+    assert all(mark.startswith("<topics>") for request in server.requests for mark in marks(request))
+    assert {request["prompt_cache_options"]["mode"] for request in server.requests} == {"explicit"}
+    assert len({request["prompt_cache_key"] for request in server.requests}) == 1
+
+
+def test_one_batch_alone_pays_for_no_cache() -> None:
+    with LlmServer(cache="breakpoints") as server:
+        _, spent = score(server, job("one", papers(4)))
+    assert (spent["one"].usage.cache_write_tokens, spent["one"].usage.cached_tokens) == (0, 0)
+    assert marks(server.requests[0]) == []
+    assert server.requests[0]["prompt_cache_options"] == {"mode": "explicit"}
+
+
+def test_lists_with_the_same_papers_pay_for_reading_them_once() -> None:
+    shared = papers(16)
+    with LlmServer(cache="breakpoints", latency=0.02) as server:
+        _, spent = score(server, *(job(name, shared) for name in ("one", "two", "three")))
+    assert spent["one"].usage.cached_tokens == 0
+    assert spent["one"].usage.cache_write_tokens > 0.6 * spent["one"].usage.prompt_tokens
+    for name in ("two", "three"):
+        assert spent[name].usage.cache_write_tokens == 0
+        assert spent[name].usage.cached_tokens == spent["one"].usage.cache_write_tokens
+    for request in server.requests:
+        (mark,) = marks(request)
+        assert "<topics>" not in mark
+        assert request["messages"][1]["content"][1]["text"].startswith("<topics>")
+
+
+@pytest.mark.parametrize("refused", ["prompt_cache_options", "prompt_cache_breakpoint", "prompt_cache_key"])
+def test_what_a_server_refuses_of_it_is_left_out_with_the_rest(refused: str) -> None:
+    with LlmServer(rejected=[refused]) as server:
+        outcome, _ = score(server, job("one", papers(20)))
+    assert len(outcome.scores) == 20
+    assert len(server.requests) == 5 + 1  # the lesson costs one call, once
+    for request in server.requests[1:]:
+        assert not {"prompt_cache_options", "prompt_cache_key"} & request.keys()
+        assert isinstance(request["messages"][1]["content"], str)
+
+
+def test_an_older_model_is_warmed_up_and_marked_nowhere() -> None:
+    with LlmServer(cache="steps", latency=0.02) as server:
+        _, spent = score(server, job("one", papers(20)), cache=PromptCache.AUTOMATIC)
+    assert spent["one"].usage.cached_tokens >= 4 * 1024
+    assert all(not marks(request) and "prompt_cache_options" not in request for request in server.requests)
+
+
+def test_a_batch_that_its_first_list_could_not_have_scored_is_asked_for_by_the_others() -> None:
+    """Nobody waits for ever for a leader that was refused."""
+    shared = papers(8)
+    with LlmServer(cache="breakpoints") as server:
+        server.fail("content filter")
+        score(server, job("one", shared), job("two", shared), concurrency=1)
+    assert sorted(arxiv_id for ids in server.asked for arxiv_id in set(ids)).count("2611.00000") == 3
+    assert len({tuple(ids) for ids in server.asked}) > 2
+
+
+def test_calls_wait_for_the_cache_and_for_nothing_else() -> None:
+    """Two batches for three lists: both first ones at once, then the four others."""
+    shared = papers(8)
+    with LlmServer(cache="breakpoints", latency=0.05) as server:
+        score(server, *(job(name, shared) for name in ("one", "two", "three")), concurrency=8)
+    assert [server.asked[0] == server.asked[1], server.most_at_once] == [False, 4]
+
+
+def test_a_list_that_the_prompt_cannot_ask_for_stops_no_other(tmp_path: Path) -> None:
+    """An operator's template may fail on one list's topics, which the check could not know."""
+    prompt = Prompt([template(tmp_path, topics="{% if 'broken' in topics %}{{ 1 / 0 }}{% endif %}{{ topics }}")])
+    shared = papers(8)
+    with LlmServer() as server, scorer_for(server, prompt=prompt) as scorer:
+        parts = list(scorer.score([job(name, shared) for name in ("broken", "one", "two")]))
+    assert [part.list_name for part in parts if part.problem] == ["broken"]
+    assert "prompts/score.md.j2:3: ZeroDivisionError" in parts[0].problem
+    for name in ("one", "two"):
+        assert sum(len(part.scores) for part in parts if part.list_name == name) == 8
