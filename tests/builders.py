@@ -99,7 +99,7 @@ def digest(
         counts=counts,
         model=LLM,
         spending=Spending(
-            Usage(calls=2, prompt_tokens=15_992, cached_tokens=4_096, completion_tokens=1_287, reasoning_tokens=300),
+            Usage(2, 15_992, 4_096, cache_write_tokens=1_152, completion_tokens=1_287, reasoning_tokens=300),
             Cost(prompt=0.016, completion=0.0103),
         ),
         over_cap=tuple(over_cap),

@@ -11,13 +11,18 @@ FLOORS = {
     0: {"models", "errors", "categories"},
     1: {"curate", "announcements", "due", "notation", "tex", "yaml_document"},
     2: {"settings", "mailing_lists", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"draft", "morning", "delivery"},
+    3: {"draft", "fetching", "morning", "delivery", "alerts"},
     4: {"daemon", "systemd"},
     5: {"cli"},
     6: {"__main__"},
 }
 FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
-ADJOINING = {("morning", "draft"), ("delivery", "draft")}  # they share its parts and its Progress
+ADJOINING = {
+    ("fetching", "draft"),
+    ("morning", "fetching"),
+    *(("morning", "draft"), ("delivery", "draft")),  # they share its parts and its Progress
+    *(("alerts", "morning"), ("alerts", "delivery")),  # it reads their reports
+}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -99,6 +99,7 @@ class Report:
     """What a morning came to."""
 
     lists: tuple[ListReport, ...]
+    missing: str = ""  # what arXiv has not given, for people
 
     @property
     def due(self) -> tuple[str, ...]:
@@ -138,11 +139,16 @@ def run(
         else:
             report = each
         if report.outcome is None:
-            parts.days.trouble(name, report.problem, now)
+            parts.days.trouble(name, _trouble(report), now)
         else:
             parts.days.untrouble(name)
         reports.append(report)
-    return Report(tuple(reports))
+    return Report(tuple(reports), missing)
+
+
+def _trouble(report: ListReport) -> str:
+    considered = report.counts.considered
+    return f"scored 0 of {considered}: {report.problem}" if considered else report.problem
 
 
 def _score(parts: Parts, scorings: Sequence[draft.Scoring], now: datetime) -> bool:

@@ -1,10 +1,48 @@
 """`paperboy status` says what the last mornings came to, for people and for programs."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 
+import pytest
+
+from paperboy.cli import words
+from paperboy.models import Cost, Counts, Day, Outcome, Spending, Usage
+from paperboy.store import Store
 from tests.cli.conftest import World
 from tests.servers.smtp import Fault
+
+FRIDAY = date(2026, 11, 20)
+NOTHING = {
+    "calls": 0,
+    "prompt_tokens": 0,
+    "cached_tokens": 0,
+    "cache_write_tokens": 0,
+    "completion_tokens": 0,
+    "reasoning_tokens": 0,
+}
+
+
+def spend(world: World, at: str, spending: Spending, list_name: str = "foundations") -> None:
+    """As a scorer's request at that instant would."""
+    store = Store.open(world.path / "data" / "paperboy.db")
+    store.scores.keep(list_name, "criteria", "gpt-6-luna", {}, spending, datetime.fromisoformat(at))
+    store.close()
+
+
+def had(world: World, outcome: Outcome, counts: Counts, *, list_name: str = "foundations") -> None:
+    """Freezes the list's Friday."""
+    store = Store.open(world.path / "data" / "paperboy.db")
+    store.days.freeze(
+        Day(list_name, FRIDAY, outcome, model="gpt-6-luna", counts=counts), datetime(2026, 11, 20, 7, tzinfo=UTC)
+    )
+    store.close()
+
+
+def under(heading: str, printed: str) -> list[str]:
+    """The lines of the table whose first column has that heading."""
+    lines = printed.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.split()[:1] == [heading])
+    return lines[at + 1 : lines.index("", at)]
 
 
 def test_before_the_first_morning(world: World) -> None:
@@ -19,11 +57,13 @@ def test_before_the_first_morning(world: World) -> None:
                 "counts": None,
                 "deliveries": {},
                 "cost": None,
+                "usage": None,
                 "next": "2026-11-20T07:00:00+00:00",
             }
             for name in ("foundations", "galaxies")
         ],
-        "month": {"cost": 0.0},
+        "month": {"cost": 0.0, "usage": NOTHING},
+        "months": [{"month": "2026-11", "cost": 0.0, "usage": NOTHING}],
     }
     assert not (world.path / "data").exists()
     assert "none yet" in world.run("status").out
@@ -45,6 +85,9 @@ def test_after_a_morning(world: World) -> None:
     assert foundations["cost"] > 0
     assert foundations["next"] == "2026-11-21T07:00:00+00:00"
     assert told["month"]["cost"] > foundations["cost"]
+    assert foundations["usage"]["calls"] == 1
+    assert told["month"]["usage"]["prompt_tokens"] > foundations["usage"]["prompt_tokens"] > 500
+    assert told["months"] == [{"month": "2026-11", **told["month"]}]
 
 
 def test_an_unknown_price_is_null_and_never_zero(world: World) -> None:
@@ -92,3 +135,131 @@ def test_a_list_without_subscribers_has_no_next(world: World) -> None:
     world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
     assert json.loads(world.run("status", "--json").out)["lists"][0]["next"] is None
     assert "no subscribers" in world.run("status").out
+
+
+# --- what is paid
+
+
+LUNAS = Spending(Usage(27, 148_232, 31_232, 1_216, 9_120, 320), Cost(0.01, 0.0074))
+
+
+def test_the_tokens_of_a_lists_newest_day_are_told(world: World) -> None:
+    spend(world, "2026-11-20T07:00Z", LUNAS)
+    had(world, Outcome.DIGEST, Counts(considered=183, selected=3, below=180))
+    assert under("Tokens", world.run("status").out) == [
+        "foundations     27  148,232  31,232    1,216       9,120        320  gpt-6-luna"
+    ]
+    assert json.loads(world.run("status", "--json").out)["lists"][0]["usage"] == {
+        "calls": 27,
+        "prompt_tokens": 148_232,
+        "cached_tokens": 31_232,
+        "cache_write_tokens": 1_216,
+        "completion_tokens": 9_120,
+        "reasoning_tokens": 320,
+    }
+
+
+def test_they_are_those_that_the_server_counted(world: World) -> None:
+    world.announce(1, 2)
+    world.run("once", "--list", "foundations")
+    told = json.loads(world.run("status", "--json").out)["lists"][0]["usage"]
+    [row] = under("Tokens", world.run("status").out)
+    assert row.split() == ["foundations", *(f"{number:,}" for number in told.values()), "gpt-6-luna"]
+    assert told["reasoning_tokens"] == 2 * world.llm.reasoning_tokens_per_paper
+
+
+def test_a_server_that_counts_no_tokens_is_not_said_to_have_used_none(world: World) -> None:
+    world.llm.counts_tokens = False
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    printed = world.run("status").out
+    assert under("Tokens", printed)[0].split() == ["foundations", "1", "not", "counted", "gpt-6-luna"]
+    assert printed.endswith("Spent in November 2026  price unknown  tokens not counted\n")
+    told = json.loads(world.run("status", "--json").out)
+    assert told["lists"][0]["usage"] == {**dict.fromkeys(NOTHING), "calls": 1}
+    assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}
+
+
+def test_without_an_llm_there_are_no_tokens_to_tell(world: World) -> None:
+    world.env(llm=False)
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    printed = world.run("status").out
+    assert "Tokens" not in printed
+    assert printed.endswith("Spent in November 2026  $0.00  0 tokens\n")
+
+
+def test_spending_is_summed_by_month(world: World) -> None:
+    spend(world, "2026-11-20T07:00Z", Spending(Usage(1, 4_000_000, completion_tokens=120_000), Cost(0.2, 0.21)))
+    spend(world, "2026-10-20T07:00Z", Spending(Usage(1, 6_000_000, completion_tokens=32_100), Cost(0.5, 0.12)))
+    spend(world, "2026-10-21T07:00Z", Spending(Usage(1, 900, completion_tokens=100), None), "galaxies")
+    spend(world, "2026-08-20T07:00Z", Spending(Usage(1, 900, completion_tokens=100), None))
+    spend(world, "2026-07-20T07:00Z", Spending(Usage(1, 9_000, completion_tokens=100), Cost(0.0101, 0.0001)))
+    assert world.run("status").out.splitlines()[-4:] == [
+        "Spent in November 2026           $0.41  4,120,000 tokens",
+        "Spent in October 2026   at least $0.62  6,033,100 tokens, and some calls of unknown price",
+        "Spent in August 2026     price unknown      1,000 tokens",
+        "Spent in July 2026             $0.0102      9,100 tokens",
+    ]
+    told = json.loads(world.run("status", "--json").out)
+    assert [(month["month"], month["cost"]) for month in told["months"]] == [
+        ("2026-11", 0.41),
+        ("2026-10", None),
+        ("2026-08", None),
+        ("2026-07", 0.0102),
+    ]
+    assert told["month"] == {"cost": 0.41, "usage": told["months"][0]["usage"]}
+
+
+def test_a_month_is_the_operators(world: World) -> None:
+    """On the last evening of October in London it was November in Berlin already."""
+    spend(world, "2026-10-31T23:30Z", LUNAS)
+    assert "Spent in October 2026 " in world.run("status").out
+    world.env(TIMEZONE="Europe/Berlin")
+    assert world.run("status").out.splitlines()[-1] == "Spent in November 2026  $0.0174  157,352 tokens"
+
+
+# --- no silent zero
+
+
+@pytest.mark.parametrize(
+    ("outcome", "counts", "shown"),
+    [
+        (Outcome.DIGEST, Counts(considered=183, selected=3, below=180), "3 of 183"),
+        (Outcome.DIGEST, Counts(considered=183, selected=3, below=140, carried_over=40), "3 of 183, 40 unscored"),
+        (Outcome.DIGEST, Counts(considered=183, selected=3, below=179, let_go=1), "3 of 183, 1 unscored"),
+        (Outcome.NOTE, Counts(considered=183, below=183), "0 of 183"),
+        (Outcome.NOTE, Counts(considered=183, below=143, carried_over=40), "0 of 183, 40 unscored"),
+        (Outcome.GAVE_UP, Counts(considered=183, carried_over=183), "0 of 183 scored"),
+        (Outcome.GAVE_UP, Counts(), ""),
+        (Outcome.QUIET, Counts(), ""),
+    ],
+)
+def test_what_was_scored_is_told_from_what_was_relevant(
+    world: World, outcome: Outcome, counts: Counts, shown: str
+) -> None:
+    had(world, outcome, counts)
+    before, _, papers = under("List", world.run("status").out)[0].partition(outcome.value)
+    assert before == "foundations  Fri 20 Nov  "
+    assert papers.strip() == shown
+
+
+def test_the_counts_in_a_sentence_name_all_that_was_not_scored() -> None:
+    """As `once` and `preview` say them."""
+    counts = Counts(considered=20, author_matches=1, selected=2, over_cap=3, below=4, carried_over=5, let_go=5)
+    assert words.papers(counts) == "3 of 20 papers (1 author match), 3 over the cap, 5 carried over, 5 let go"
+    assert words.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
+
+
+def test_crowded_tables_fit_eighty_columns_too(world: World) -> None:
+    """With names of a dozen letters, up to a million tokens and ten letters of model."""
+    world.write(
+        "subscribers.yaml",
+        "lists:\n  - {name: quantum-info, categories: [quant-ph], topics: qubits, subscribers: [ada@example.org]}\n",
+    )
+    spend(world, "2026-11-20T07:00Z", Spending(Usage(1_234, 999_999, 99_999, 99_999, 99_999, 9_999)), "quantum-info")
+    counts = Counts(considered=1_183, selected=10, below=1_043, carried_over=130)
+    had(world, Outcome.DIGEST, counts, list_name="quantum-info")
+    lines = world.run("status").out.splitlines()
+    assert "10 of 1183, 130 unscored" in lines[1]
+    assert 70 < max(map(len, lines)) <= 80

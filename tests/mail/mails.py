@@ -29,8 +29,10 @@ from paperboy.models import (
     Model,
     Paper,
     Score,
+    Shortfall,
     Spending,
     Subscriber,
+    ToScore,
     Usage,
 )
 from paperboy.scoring.local import LocalScorer
@@ -96,7 +98,7 @@ def curated(
     day: date = TODAY,
 ) -> Digest:
     """The digest that a morning would make of these papers and scores."""
-    of = curate.curate(mailing_list, papers, scores)
+    of = curate.curate(mailing_list, papers, scores, {})
     counts = replace(of.counts, considered=of.counts.considered + len(let_go), let_go=len(let_go))
     return Digest(
         mailing_list=mailing_list,
@@ -203,7 +205,7 @@ def sample_digest() -> Digest:
     )
     papers = in_categories(foundations)
     scores = {p.arxiv_id: JUDGED.get(p.arxiv_id, BELOW) for p in papers if p.arxiv_id not in WITHOUT_SCORE}
-    usage = Usage(2, prompt_tokens=12_846, cached_tokens=1_536, completion_tokens=2_317, reasoning_tokens=448)
+    usage = Usage(2, 12_846, 1_536, cache_write_tokens=1_210, completion_tokens=2_317, reasoning_tokens=448)
     return curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0139)))
 
 
@@ -211,7 +213,7 @@ def embedded_digest() -> Digest:
     """A morning of `galaxies` as `paperboy demo` makes it: no LLM, no comments, no novelty."""
     galaxies = replace(sample_lists()["galaxies"], min_relevance=5)
     papers = in_categories(galaxies)
-    [scored] = LocalScorer().score(galaxies, papers, papers)
+    [scored] = LocalScorer().score([ToScore(galaxies, papers, papers)])
     return curated(galaxies, papers, scored.scores, model=LocalScorer().model, spending=Spending())
 
 
@@ -226,19 +228,20 @@ def heavy_digest(number: int) -> Digest:
 
 
 def empty_digest() -> Digest:
-    """Papers came, and none passed."""
+    """Papers came, and none passed of those that the day's budget was enough for."""
     foundations = sample_lists()["foundations"]
     papers = [paper for paper in in_categories(foundations) if "Noémie Okonkwo-Lindahl" not in paper.authors]
-    scores = {paper.arxiv_id: BELOW for paper in papers[:-1]}
+    scores = {paper.arxiv_id: BELOW for paper in papers[:-4]}
     usage = Usage(2, prompt_tokens=11_020, completion_tokens=903)
-    return curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0054)))
+    of = curated(foundations, papers, scores, spending=Spending(usage, Cost(0.0101, 0.0054)))
+    return replace(of, shortfall=Shortfall.BUDGET)
 
 
 def single_digest() -> Digest:
-    """One paper without an abstract, by a model without a known price; another was let go."""
+    """One paper without an abstract, by a model whose server counts no tokens; another was let go."""
     foundations = replace(sample_lists()["foundations"], topics="Theory.", authors=())
     paper, other = sample_papers()[35], sample_papers()[0]
-    spending = Spending(Usage(1, prompt_tokens=900, completion_tokens=80), cost=None)
+    spending = Spending(Usage(calls=1), cost=None)
     scores = {paper.arxiv_id: Score(8, 7, "Short, and right.")}
     return curated(foundations, [replace(paper, abstract="")], scores, spending=spending, let_go=[other])
 

@@ -180,7 +180,7 @@ def test_of_many_that_could_not_be_scored_html_names_ten_and_the_text_all() -> N
 
 
 def test_an_unknown_price_is_said_and_never_zero() -> None:
-    mail = render(digest(spending=Spending(Usage(prompt_tokens=900, completion_tokens=100), cost=None)))
+    mail = render(digest(spending=Spending(Usage(1, 900, completion_tokens=100), cost=None)))
     for part in (mail.html, mail.text):
         assert "price unknown" in part
         assert "$" not in part

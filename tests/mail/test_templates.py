@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import ConfigError
+from paperboy.mail.bill import Bill
 from paperboy.mail.copies import Copy
-from paperboy.mail.page import Author, Bill, Figure, Item, Line, Mention, Page
+from paperboy.mail.page import Author, Figure, Item, Line, Mention, Page
 from paperboy.mail.render import Renderer
 from paperboy.mail.topics import Block
 from paperboy.models import Alert

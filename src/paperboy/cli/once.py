@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from paperboy import delivery, draft, due, fetching, morning
-from paperboy.cli import logs, parts, words
+from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import Bars
@@ -48,6 +48,7 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
         unfinished = work.store.deliveries.unfinished()
         if unfinished:
             click.echo(words.unfinished(unfinished, sent), err=True)
+        operator.tell(work, home, report, sent, around.clock())
         return 1 if report.due or unfinished else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,8 +15,9 @@ from paperboy import due
 from paperboy.cli import words
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
-from paperboy.models import Cost, Counts, DaySummary, MailingList
+from paperboy.models import Cost, Counts, DaySummary, MailingList, Outcome, Usage
 from paperboy.store import Store
+from paperboy.store.scores import Month
 
 
 @click.command(name="status", short_help="The last mornings, list by list.")
@@ -23,17 +25,20 @@ from paperboy.store import Store
 @click.option("--mornings", default=3, show_default=True, type=click.IntRange(1), help="How many of each list.")
 @click.pass_obj
 def command(around: Surroundings, *, as_json: bool, mornings: int) -> int:
-    """The last mornings, list by list: outcome, counts, cost, deliveries, and what happens next and when."""
+    """The last mornings, list by list: outcome, counts, cost, deliveries, and what happens next and when; with the
+    tokens of the newest ones, and what each month cost.
+    """
     home = Home.load(around.home, around.environ)
     now = around.clock()
     names = [entry.name for entry in home.lists]
+    local = now.astimezone(home.settings.timezone)
     days: tuple[DaySummary, ...] = ()
-    month: Cost | None = Cost()
+    months: tuple[Month, ...] = (Month(local.date().replace(day=1)),)
     troubles: dict[str, str] = {}
     if home.settings.paperboy_database.exists():
         with Store.open(home.settings.paperboy_database) as store:
             days = store.days.newest(names, 1 if as_json else mornings)
-            month = store.scores.spent_since(_month_start(home, now)).cost
+            months = store.scores.months(local)
             troubles = {
                 name: f"{reason} (last tried {at.astimezone(home.settings.timezone):%a %d %b %H:%M %Z})"
                 for name, (reason, at) in store.days.troubles().items()
@@ -41,24 +46,26 @@ def command(around: Surroundings, *, as_json: bool, mornings: int) -> int:
     by_list = {name: [day for day in days if day.list_name == name] for name in names}
     if as_json:
         lists = [_as_json(entry, by_list[entry.name], now) for entry in home.lists]
-        click.echo(json.dumps({"lists": lists, "month": {"cost": _dollars(month)}}, indent=2))
+        click.echo(json.dumps({"lists": lists, **_months_as_json(months)}, indent=2))
     else:
-        terminal = Console()
-        console = terminal if terminal.is_terminal else Console(width=200)
-        with console.capture() as printed:
-            console.print(_table(home, by_list))
-        for line in printed.get().splitlines():
-            click.echo(line.rstrip())
-        click.echo()
-        for line in _remarks(home, by_list, troubles, now):
-            click.echo(line)
-        click.echo(f"Spent this month: {words.money(month)}")
+        newest = [by_list[name][0] for name in names if by_list[name]]
+        _print(_table(home, by_list))
+        _print(_tokens([day for day in newest if day.spending.usage.calls]))
+        click.echo("\n".join([*_remarks(home, by_list, troubles, now), "", *_spent(months)]))
     return 0
 
 
-def _month_start(home: Home, now: datetime) -> datetime:
-    local = now.astimezone(home.settings.timezone)
-    return local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+def _print(table: Table) -> None:
+    """The table and an empty line; nothing of a table without rows."""
+    if not table.row_count:
+        return
+    terminal = Console()
+    console = terminal if terminal.is_terminal else Console(width=200)
+    with console.capture() as printed:
+        console.print(table)
+    for line in printed.get().splitlines():
+        click.echo(line.rstrip())
+    click.echo()
 
 
 def _next(mailing_list: MailingList, newest: DaySummary | None, now: datetime) -> datetime | None:
@@ -81,6 +88,7 @@ def _as_json(mailing_list: MailingList, days: list[DaySummary], now: datetime) -
         "counts": _counts(newest.counts) if newest else None,
         "deliveries": {state.value: number for state, number in newest.deliveries.items()} if newest else {},
         "cost": _dollars(newest.spending.cost) if newest else None,
+        "usage": _usage(newest.spending.usage) if newest else None,
         "next": following.isoformat() if following else None,
     }
 
@@ -96,6 +104,32 @@ def _counts(counts: Counts) -> dict[str, int]:
         "over_cap": counts.over_cap,
         "below": counts.below,
     }
+
+
+def _usage(usage: Usage) -> dict[str, int | None]:
+    """Tokens are None where the server counts none."""
+    tokens = {
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
+    return {"calls": usage.calls, **(dict.fromkeys(tokens) if _uncounted(usage) else tokens)}
+
+
+def _uncounted(usage: Usage) -> bool:
+    """No model answers with nothing: such a server does not count."""
+    return usage.calls > 0 and not usage.total_tokens
+
+
+def _months_as_json(months: Sequence[Month]) -> dict[str, Any]:
+    """`month` is the first of `months`, which is the one of today."""
+    each = [
+        {"month": f"{month.first:%Y-%m}", "cost": _dollars(month.spending.cost), "usage": _usage(month.spending.usage)}
+        for month in months
+    ]
+    return {"month": {"cost": each[0]["cost"], "usage": each[0]["usage"]}, "months": each}
 
 
 def _dollars(cost: Cost | None) -> float | None:
@@ -114,16 +148,68 @@ def _table(home: Home, by_list: dict[str, list[DaySummary]]) -> Table:
         if not days:
             table.add_row(mailing_list.name, "–", "none yet", "", "", "")
         for number, day in enumerate(days):
-            counts = day.counts
             table.add_row(
                 "" if number else mailing_list.name,
                 f"{day.date:%a %d %b}",
                 day.outcome.value,
-                f"{counts.relevant} of {counts.considered}" if counts.considered else "",
+                _papers(day),
                 words.money(day.spending.cost, unknown="unknown") if day.spending.usage.calls else "",
                 words.in_words(day.deliveries),
             )
     return table
+
+
+def _papers(day: DaySummary) -> str:
+    """How many were relevant; and what tells a morning on which none was from one that could not be scored."""
+    counts = day.counts
+    if not counts.considered:
+        return ""
+    if day.outcome is Outcome.GAVE_UP:
+        return f"{counts.scored} of {counts.considered} scored"
+    unscored = counts.considered - counts.scored
+    return f"{counts.relevant} of {counts.considered}" + (f", {unscored} unscored" if unscored else "")
+
+
+def _tokens(days: Sequence[DaySummary]) -> Table:
+    """What the LLM was sent and what it sent back, a row for each day. What is in lower case is a part of what stands
+    before it. Fits 80 columns, too; there, of a long name of a model only the beginning is seen.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("Tokens", no_wrap=True)
+    for column in ("Calls", "Prompt", "cached", "written", "Completion", "reasoning"):
+        table.add_column(column, no_wrap=True, justify="right")
+    table.add_column("Model", overflow="ellipsis")
+    for day in days:
+        usage = day.spending.usage
+        tokens = (
+            usage.prompt_tokens,
+            usage.cached_tokens,
+            usage.cache_write_tokens,
+            usage.completion_tokens,
+            usage.reasoning_tokens,
+        )
+        shown = ["not counted", "", "", "", ""] if _uncounted(usage) else [f"{number:,}" for number in tokens]
+        table.add_row(day.list_name, f"{usage.calls:,}", *shown, day.model)
+    return table
+
+
+def _spent(months: Sequence[Month]) -> list[str]:
+    """A line for each month, its dollars and tokens below those of the others."""
+    rows = [(f"Spent in {month.first:%B %Y}", *_dollars_and_tokens(month)) for month in months]
+    label, dollars, tokens = (max(len(row[column]) for row in rows) for column in range(3))
+    return [
+        f"{row[0]:{label}}  {row[1]:>{dollars}}  {row[2]:>{tokens}}"
+        + (", and some calls of unknown price" if month.spending.cost is None and month.dollars else "")
+        for month, row in zip(months, rows, strict=True)
+    ]
+
+
+def _dollars_and_tokens(month: Month) -> tuple[str, str]:
+    usage, cost = month.spending.usage, month.spending.cost
+    tokens = "tokens not counted" if _uncounted(usage) else f"{usage.total_tokens:,} tokens"
+    if cost is None and month.dollars:
+        return f"at least {words.money(Cost(month.dollars))}", tokens
+    return words.money(cost), tokens
 
 
 def _remarks(home: Home, by_list: dict[str, list[DaySummary]], troubles: dict[str, str], now: datetime) -> list[str]:

@@ -22,7 +22,7 @@ def a_morning(report: morning.Report, sent: delivery.Report, lists: Sequence[Mai
 
 def _list_line(entry: morning.ListReport) -> str:
     if entry.outcome is None:
-        return f"{entry.list_name}: still due. {entry.problem}"
+        return f"{entry.list_name}: still due{_none_scored(entry.counts)}. {entry.problem}"
     if entry.earlier:
         return f"{entry.list_name}: {entry.outcome}, done earlier today"
     line = f"{entry.list_name}: {entry.outcome}"
@@ -31,6 +31,11 @@ def _list_line(entry: morning.ListReport) -> str:
     if entry.spending.usage.calls:
         line += f", {money(entry.spending.cost)}"
     return f"{line}. {entry.problem}" if entry.problem else line
+
+
+def _none_scored(counts: Counts) -> str:
+    """That nothing could be scored is another matter than that nothing passed."""
+    return f", scored 0 of {_counted(counts.considered, 'paper', 'papers')}" if counts.considered else ""
 
 
 def papers(counts: Counts) -> str:
@@ -42,6 +47,8 @@ def papers(counts: Counts) -> str:
         words += f", {counts.over_cap} over the cap"
     if counts.carried_over:
         words += f", {counts.carried_over} carried over"
+    if counts.let_go:
+        words += f", {counts.let_go} let go"
     return words
 
 

@@ -13,11 +13,12 @@ from datetime import date
 from urllib.parse import quote
 
 from paperboy.curate import name_key
+from paperboy.mail.bill import Bill, bill, counted
 from paperboy.mail.copies import Copy, unsubscribe_subject, unsubscribe_uri
 from paperboy.mail.prose import Prose, prose
 from paperboy.mail.text import clipped, one_line
 from paperboy.mail.topics import Block, blocks
-from paperboy.models import Counts, Digest, Entry, Paper
+from paperboy.models import Counts, Digest, Entry, Paper, Shortfall
 
 _PREHEADER = 130  # characters; no client shows more before it shows the mail itself
 
@@ -80,17 +81,6 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
-    """The rows of the model's table, each prompt, completion and total, formatted. `cost` is None where a price is
-    unknown. `about` is the total in words for the masthead, empty where there is nothing to say.
-    """
-
-    tokens: tuple[str, str, str]
-    cost: tuple[str, str, str] | None
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     """Everything that a template may use, under the name `page`."""
 
@@ -116,6 +106,7 @@ class Page:
     max_papers: int
     over_cap: tuple[Mention, ...]
     carried_over: tuple[Mention, ...]
+    carried_over_because: str  # a clause to follow "because"; empty where no paper was carried over
     let_go: tuple[Mention, ...]
     unsubscribe_address: str
     unsubscribe_subject: str
@@ -132,7 +123,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     followed = frozenset(name_key(name) for name in mailing_list.authors)
     items = tuple(_item(entry, followed) for entry in digest.entries)
     title = one_line(mailing_list.title)
-    subject, in_subject = _subject(title, digest.date, items)
+    subject, in_subject = _subject(title, digest.date, items, digest.counts)
     return Page(
         copy=copy,
         list_name=mailing_list.name,
@@ -147,7 +138,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
         counts=digest.counts,
         figures=tuple(_figures(digest.counts, mailing_list.max_papers)),
         model=one_line(digest.model.name),
-        bill=_bill(digest) if digest.model.is_llm else None,
+        bill=bill(digest.spending) if digest.model.is_llm else None,
         topics=blocks(mailing_list.topics),
         categories=mailing_list.categories,
         followed=tuple(one_line(name) for name in mailing_list.authors),
@@ -156,6 +147,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
         max_papers=mailing_list.max_papers,
         over_cap=tuple(_mention(entry.paper) for entry in digest.over_cap),
         carried_over=tuple(_mention(paper) for paper in digest.carried_over),
+        carried_over_because=_BECAUSE[digest.shortfall] if digest.counts.carried_over else "",
         let_go=tuple(_mention(paper) for paper in digest.let_go),
         unsubscribe_address=unsubscribe_address,
         unsubscribe_subject=unsubscribe_subject(mailing_list.name, copy.token),
@@ -170,13 +162,13 @@ SUBJECT_WIDTH = 70  # characters, within which the top paper's title may still j
 _CLAUSE = re.compile(r"(?<=\S{3})(?=: | [-–—] |(?<=[?!]) )")  # dashes of titles
 
 
-def _subject(title: str, day: date, items: Sequence[Item]) -> tuple[str, int]:
+def _subject(title: str, day: date, items: Sequence[Item], counts: Counts) -> tuple[str, int]:
     """The list, the day, how many, and the top paper if it fits, whole or up to its colon; with the number of papers
     that it names.
     """
     title = clipped(title, _TITLE)
     if not items:
-        return f"{title}, {_short(day)}: no relevant papers today", 0
+        return f"{title}, {_short(day)}: {_none_relevant(counts)}", 0
     short = f"{title}, {_short(day)}: {counted(len(items), 'paper')}"
     top = str(items[0].title)
     room = SUBJECT_WIDTH - len(short) - len(" · ")
@@ -190,10 +182,19 @@ def _subject(title: str, day: date, items: Sequence[Item]) -> tuple[str, int]:
     return (f"{short} · {heads[-1]}", 1) if heads else (short, 0)
 
 
+def _none_relevant(counts: Counts) -> str:
+    """Of a morning that was not scored whole, no more than was scanned."""
+    if counts.scored == counts.considered:
+        return "no relevant papers today"
+    return f"none of {counted(counts.scored, 'scanned paper')} passed"
+
+
 def _preheader(items: Sequence[Item], counts: Counts) -> str:
     """What an inbox shows behind the subject: the titles that the subject does not."""
     if not items:
-        return f"None of {counted(counts.scored, 'scanned paper')} passed."
+        left = counts.considered - counts.scored
+        words = f"{left:,} of {counted(counts.considered, 'new paper')} not scored."
+        return words if left else f"None of {counted(counts.scored, 'scanned paper')} passed."
     return clipped(" · ".join(str(item.title) for item in items[:5]), _PREHEADER)
 
 
@@ -273,27 +274,8 @@ def _figures(counts: Counts, cap: int) -> Iterator[Figure]:
             yield Figure(label, f"{number:,}", depth)
 
 
-def _bill(digest: Digest) -> Bill:
-    usage, cost = digest.spending.usage, digest.spending.cost
-    tokens = (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens)
-    return Bill(
-        tokens=(f"{tokens[0]:,}", f"{tokens[1]:,}", f"{tokens[2]:,}"),
-        cost=None if cost is None else (money(cost.prompt), money(cost.completion), money(cost.total)),
-        about="" if cost is None or cost.total <= 0 else _about(cost.total),
-    )
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun: 1 paper, 1,200 papers."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def money(dollars: float) -> str:
-    """Dollars as a reader expects them: cents, and more digits only where there are no cents to see."""
-    if dollars == 0 or dollars >= 0.1:
-        return f"${dollars:,.2f}"
-    return f"${dollars:.4f}" if dollars >= 0.0001 else "under $0.0001"
-
-
-def _about(dollars: float) -> str:
-    return f"about ${dollars:,.2f}" if dollars >= 0.01 else "less than a cent"
+_BECAUSE = {
+    None: "the LLM gave no usable score",
+    Shortfall.BUDGET: "today's budget for the LLM was used up",
+    Shortfall.SERVER: "the LLM stopped answering",
+}

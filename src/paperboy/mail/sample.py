@@ -7,7 +7,20 @@ from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
 from paperboy.mail.copies import marks
-from paperboy.models import Alert, Cost, Counts, Digest, Entry, MailingList, Model, Paper, Score, Spending, Usage
+from paperboy.models import (
+    Alert,
+    Cost,
+    Counts,
+    Digest,
+    Entry,
+    MailingList,
+    Model,
+    Paper,
+    Score,
+    Shortfall,
+    Spending,
+    Usage,
+)
 
 SAMPLE_COPY = marks(b"sample", "sample")  # as at every morning: values come in their place later
 
@@ -18,7 +31,9 @@ def sample_alert() -> Alert:
 
 
 def sample_digests() -> tuple[Digest, ...]:
-    """Scored by an LLM, with a price and without; by the embedded scorer; and mornings on which no paper passed."""
+    """Scored by an LLM, with a price, without, and where the server counts no tokens; by the embedded scorer; and
+    mornings on which no paper passed, of all that came and of those that could be scored.
+    """
     full = _full()
     bare = replace(
         full,
@@ -31,11 +46,13 @@ def sample_digests() -> tuple[Digest, ...]:
         model=Model("embedded", is_llm=False),
         spending=Spending(),
     )
-    unpriced = replace(full, spending=Spending(Usage(prompt_tokens=900, completion_tokens=100), cost=None))
+    unpriced = replace(full, spending=Spending(Usage(1, 900, completion_tokens=100), cost=None))
+    uncounted = replace(full, spending=Spending(Usage(calls=2), cost=None), shortfall=None)
     note = replace(bare, entries=(), counts=Counts(considered=4, below=4))
     return (
         full,
         unpriced,
+        uncounted,
         bare,
         note,
         replace(full, entries=(), counts=replace(full.counts, considered=26, author_matches=0, selected=0)),
@@ -60,10 +77,11 @@ def _full() -> Digest:
         entries=(match, chosen),
         counts=Counts(considered=28, carried_over=12, let_go=12, author_matches=1, selected=1, over_cap=1, below=1),
         model=Model("sample-model", is_llm=True),
-        spending=Spending(Usage(prompt_tokens=1_000, completion_tokens=200), Cost(0.012, 0.003)),
+        spending=Spending(Usage(2, 1_000, 400, 300, completion_tokens=200, reasoning_tokens=50), Cost(0.012, 0.003)),
         over_cap=(Entry(3, papers[2], Score(8, 7)),),
         let_go=papers[3:15],
         carried_over=papers[15:27],
+        shortfall=Shortfall.BUDGET,
     )
 
 

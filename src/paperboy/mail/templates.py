@@ -27,8 +27,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
 from paperboy.errors import ConfigError, RenderError
+from paperboy.mail.bill import Bill, counted
 from paperboy.mail.copies import Copy
-from paperboy.mail.page import Author, Bill, Figure, Item, Line, Mention, Page, counted
+from paperboy.mail.page import Author, Figure, Item, Line, Mention, Page
 from paperboy.mail.text import one_line, wrap
 from paperboy.mail.topics import Block
 from paperboy.models import Alert, Counts, Problem

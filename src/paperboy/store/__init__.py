@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 from typing import Self
 
+from paperboy.store.alerts import Alerts
 from paperboy.store.database import Database
 from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
@@ -24,6 +25,7 @@ class Store:
         self.days = Days(database)
         self.deliveries = Deliveries(database)
         self.lives = Lives(database)
+        self.alerts = Alerts(database)
 
     @classmethod
     def open(cls, path: Path) -> Store:

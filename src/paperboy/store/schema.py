@@ -14,6 +14,12 @@ def m001_the_first_morning(db: Database) -> None:
         db.execute(statement)  # not as one script: executescript would commit half a migration
 
 
+@migrations()
+def m002_what_the_operator_is_told(db: Database) -> None:
+    """Alerts."""
+    db.execute(_ALERTS)
+
+
 _TABLES = """
 create table papers (
     arxiv_id text primary key,
@@ -147,3 +153,23 @@ create table secrets (
     value blob not null
 ) strict
 """
+
+_ALERTS = """
+create table alerts (
+    cause text primary key,
+    since text not null,        -- when it was first met
+    about text not null,        -- JSON: the lists that it still troubles; none: it goes when it is told
+    told text,                  -- the operator's day on which it was last told
+    noted text not null,        -- when what is to be told was found
+    alert text                  -- JSON; null: nothing is to be told
+) strict, without rowid
+"""
+
+
+@migrations()
+def m003_papers_that_cannot_be_scored(db: Database) -> None:
+    """On how many mornings a list could score others and not this paper."""
+    db.execute(
+        "create table tries (list text not null, arxiv_id text not null, mornings integer not null, "
+        "primary key (list, arxiv_id)) strict, without rowid"
+    )

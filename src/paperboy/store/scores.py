@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from paperboy.models import Cost, Score, Spending, Usage
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Database, instant, iso
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """What all lists spent in one calendar month."""
+
+    first: date  # its first day
+    spending: Spending = Spending()
+    dollars: float = 0.0  # as far as prices are known
 
 
 class Scores:
@@ -23,6 +33,15 @@ class Scores:
             "select arxiv_id, relevance, novelty, comment from scores where list = ? and criteria = ? and model = ? "
             "and arxiv_id in (select value from json_each(?))",
             [list_name, criteria, model, json.dumps(list(arxiv_ids))],
+        )
+        return {row["arxiv_id"]: Score(row["relevance"], row["novelty"], row["comment"]) for row in rows}
+
+    def kept_by_others(self, criteria: str, model: str, arxiv_ids: Iterable[str]) -> dict[str, Score]:
+        """The first scores that the model has given some of these papers on those criteria, for whichever list."""
+        rows = self._database.rows(
+            "select arxiv_id, relevance, novelty, comment from scores where criteria = ? and model = ? "
+            "and arxiv_id in (select value from json_each(?)) order by at desc, list desc",
+            [criteria, model, json.dumps(list(arxiv_ids))],
         )
         return {row["arxiv_id"]: Score(row["relevance"], row["novelty"], row["comment"]) for row in rows}
 
@@ -54,14 +73,34 @@ class Scores:
         """What counts towards one frozen day of the list."""
         return self._sum("list = ? and date = ?", list_name, date)
 
-    def spent_since(self, since: datetime) -> Spending:
-        """What all lists have spent since an instant."""
-        return self._sum("at >= ?", iso(since))
+    def months(self, now: datetime, most: int = 12) -> tuple[Month, ...]:
+        """What all lists spent in the month of `now`, and in up to `most` earlier ones in which they spent anything,
+        newest first. Days begin at midnight in the zone that `now` is told in.
+        """
+        oldest = self._database.rows("select min(at) as at from spending")[0]["at"]
+        first = now.date().replace(day=1)
+        began = instant(oldest).astimezone(now.tzinfo).date() if oldest else first
+        months = [self._month(first, now.tzinfo)]
+        while first > began and len(months) <= most:
+            first = (first - timedelta(days=1)).replace(day=1)
+            month = self._month(first, now.tzinfo)
+            if month.spending.usage.calls:
+                months.append(month)
+        return tuple(months)
+
+    def _month(self, first: date, zone: tzinfo | None) -> Month:
+        following = (first + timedelta(days=31)).replace(day=1)
+        bounds = [iso(datetime.combine(day, time(), zone)) for day in (first, following)]
+        within = "at >= ? and at < ?"
+        return Month(first, self._sum(within, *bounds), self._dollars(within, *bounds))
 
     def dollars_since(self, since: datetime) -> float:
         """What all lists have spent since an instant, as far as its price is known."""
+        return self._dollars("at >= ?", iso(since))
+
+    def _dollars(self, condition: str, *values: str) -> float:
         row = self._database.rows(
-            "select coalesce(sum(prompt_usd + completion_usd), 0.0) as usd from spending where at >= ?", [iso(since)]
+            f"select coalesce(sum(prompt_usd + completion_usd), 0.0) as usd from spending where {condition}", values
         )[0]
         return float(row["usd"])
 

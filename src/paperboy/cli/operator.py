@@ -1,0 +1,80 @@
+"""Tells the operator what a morning came to, where it needs a hand: by the log, and by mail to ALERT_TO."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from paperboy import alerts, delivery, morning
+from paperboy.cli.home import Home
+from paperboy.cli.parts import Work
+from paperboy.errors import MailServerError, PaperboyError
+from paperboy.models import Alert, DeliveryState, Subscriber
+
+logger = logging.getLogger(__name__)
+
+
+def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+    """One mail for each cause and day of the operator's zone, and one when it is well again.
+
+    What could not be mailed is kept, and goes out with the next run that can, dated when it was found. Never raises:
+    what a morning came to does not depend on who hears of it.
+    """
+    try:
+        _note(work, home, report, sent, now)
+        _post(work, home, now)
+    except PaperboyError as error:
+        logger.error("the operator could not be told: %s", error)
+    except Exception:
+        logger.exception("the operator could not be told: this is a bug in Paperboy")
+
+
+def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+    """Brings what stands up to date with this run."""
+    ledger, zone = work.store.alerts, home.settings.timezone
+    patience = timedelta(hours=home.settings.give_up_after_hours)
+    for cause in alerts.causes(report, sent, home.lists, now, patience):
+        ledger.note(cause.key, cause.about, cause.alert, now.astimezone(zone).date(), now)
+    there = {entry.name for entry in home.lists if entry.subscribers} | {alerts.MAIL_SERVER}
+    well = alerts.well(report, sent)
+    over: list[str] = []
+    ended: list[alerts.Ended] = []
+    for standing in ledger.standing():
+        better = standing.about & well.get(standing.cause, frozenset())
+        left = (standing.about & there) - better
+        if left != standing.about and left:
+            ledger.narrow(standing.cause, left)
+        elif left != standing.about:
+            over.append(standing.cause)
+            if standing.told and better:
+                ended.append(alerts.Ended(standing.cause, standing.since.astimezone(zone), better))
+    if over:
+        ledger.end(over, f"{alerts.WELL_AGAIN} {now.isoformat()}", alerts.well_again(ended) if ended else None, now)
+
+
+def _post(work: Work, home: Home, now: datetime) -> None:
+    """Tells what waits, the oldest first, and marks each as told when somebody took it."""
+    to, day = home.settings.alert_to, now.astimezone(home.settings.timezone).date()
+    waiting = [(each.cause, each.waiting, each.noted) for each in work.store.alerts.standing() if each.waiting]
+    for cause, alert, _ in waiting:
+        logger.log(logging.INFO if cause.startswith(alerts.WELL_AGAIN) else logging.WARNING, "%s", alert.headline)
+    for cause, alert, noted in waiting:
+        if to is None or _mailed(work, alert, Subscriber(to.address, to.name), noted):
+            work.store.alerts.told(cause, day)
+
+
+def _mailed(work: Work, alert: Alert, to: Subscriber, noted: datetime) -> bool:
+    """Dated when it was found, so that every try is the same message. Raises MailServerError: no other would go."""
+    transport = work.delivery.transport
+    try:
+        receipt = transport.send(work.composer.alert(alert, to, noted))
+    except MailServerError:
+        raise
+    except PaperboyError as error:
+        logger.error("%s: the operator could not be told: %s", alert.headline, error)
+        return False
+    finally:
+        transport.close()
+    if receipt.state is not DeliveryState.SENT:
+        logger.error("%s: the operator could not be told: %s (%s)", alert.headline, receipt.state, receipt.reply)
+    return receipt.state is DeliveryState.SENT

@@ -1,0 +1,326 @@
+"""The operator hears of each cause once a day, and once when it is well again: over a real mail server and database."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date, timedelta
+from email.message import EmailMessage
+
+import pytest
+from rich.console import Console
+
+from paperboy import delivery
+from paperboy.cli import logs, operator, parts
+from paperboy.cli.home import Home
+from paperboy.cli.main import Surroundings
+from paperboy.cli.parts import Work
+from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, Outcome, Shortfall, Subscriber
+from paperboy.morning import ListReport, Report
+from tests.builders import paper
+from tests.cli.conftest import FRIDAY, LISTS, World
+from tests.fakes import NoProgress
+from tests.servers.smtp import Fault
+
+OPERATOR = "Olga Operator <ops@example.org>"
+NOTHING_SENT = delivery.Report({})
+UNSCORED = ListReport(
+    "foundations",
+    None,
+    Counts(considered=40, carried_over=40),
+    problem="the LLM answers 401: <b>the key</b> & more\r\nBcc: eve@example.org",
+    shortfall=Shortfall.SERVER,
+)
+DIGEST = ListReport("foundations", Outcome.DIGEST, Counts(considered=40, selected=8, below=32))
+LET_GO = ListReport(
+    "foundations", Outcome.DIGEST, Counts(considered=40, let_go=1, below=39), let_go=(paper("2611.00007"),)
+)
+REFUSES = delivery.Report({}, "mail server m:587 refuses the login")
+
+
+@pytest.fixture
+def told(world: World) -> World:
+    """A home whose operator has an address."""
+    world.env(llm=False, ALERT_TO=OPERATOR)
+    return world
+
+
+@contextmanager
+def at_work(world: World) -> Iterator[tuple[Work, Home]]:
+    around = Surroundings(world.path, world.environ, world.clock)
+    home = Home.load(world.path, world.environ)
+    with parts.working(home, around, NoProgress()) as work:
+        yield work, home
+
+
+def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:
+    """One process's telling; gives what it logged."""
+    world.capture.readouterr()
+    logs.set_up("INFO", {}, Console(stderr=True))
+    with at_work(world) as (work, home):
+        operator.tell(work, home, Report(entries), sent, world.clock())
+    return world.capture.readouterr().err
+
+
+def mails(world: World) -> list[EmailMessage]:
+    return [
+        email.message_from_bytes(sent.content, _class=EmailMessage, policy=email.policy.default)
+        for sent in world.smtp.messages
+    ]
+
+
+def subjects(world: World) -> list[str]:
+    return [mail["Subject"] for mail in mails(world)]
+
+
+ZERO = "Paperboy: Scored 0 of 40 papers: no digest for foundations"
+WELL = "Paperboy: Well again: the LLM scores"
+
+
+def test_a_dead_llm_is_told_to_the_operator_alone(told: World) -> None:
+    log = run(told, UNSCORED)
+    assert told.mails() == ["ops@example.org"]
+    (mail,) = mails(told)
+    assert (mail["To"], mail["Subject"], mail["Bcc"]) == (OPERATOR, ZERO, None)
+    assert [part.get_content_type() for part in mail.iter_parts()] == ["text/plain", "text/html"]
+    assert "WARNING Scored 0 of 40 papers: no digest for foundations" in log
+
+
+def test_a_servers_words_are_text_in_both_parts(told: World) -> None:
+    run(told, UNSCORED)
+    (mail,) = mails(told)
+    plain, html = (part.get_content() for part in mail.iter_parts())
+    assert "<b>the key</b> & more Bcc: eve@example.org" in " ".join(plain.split())
+    assert "&lt;b&gt;the key&lt;/b&gt; &amp; more Bcc: eve@example.org" in " ".join(html.split())
+    assert "<b>" not in html
+
+
+def test_one_mail_a_day_while_it_lasts_and_one_when_it_is_over(told: World) -> None:
+    for _ in range(4):
+        run(told, UNSCORED)
+        told.clock.now += timedelta(minutes=15)
+    assert subjects(told) == [ZERO]
+    told.clock.now = FRIDAY + timedelta(days=1)
+    run(told, UNSCORED)
+    assert subjects(told) == [ZERO, ZERO]
+    told.clock.now += timedelta(minutes=15)
+    run(told, DIGEST)
+    assert subjects(told) == [ZERO, ZERO, WELL]
+    told.clock.now += timedelta(days=1)
+    run(told, DIGEST)
+    assert len(subjects(told)) == 3
+    assert len({mail["Message-ID"] for mail in mails(told)}) == 3
+
+
+def test_what_comes_back_after_it_was_over_is_told_again(told: World) -> None:
+    """The operator believes that all is well."""
+    run(told, UNSCORED)
+    run(told, DIGEST)
+    told.clock.now += timedelta(hours=2)
+    run(told, UNSCORED)
+    assert subjects(told) == [ZERO, WELL, ZERO]
+
+
+def test_the_day_is_the_operators(told: World) -> None:
+    """Between 10:50 and 11:10 UTC a new day begins in Auckland, and none does in Berlin."""
+    told.env(llm=False, ALERT_TO=OPERATOR, TIMEZONE="Pacific/Auckland")
+    for minute in (0, 15, 30):
+        told.clock.now = FRIDAY.replace(hour=10, minute=50) + timedelta(minutes=minute)
+        run(told, UNSCORED)
+    assert subjects(told) == [ZERO, ZERO]
+
+
+def test_different_causes_are_told_apart(told: World) -> None:
+    run(told, UNSCORED, ListReport("galaxies", Outcome.GAVE_UP, problem="arXiv is late"))
+    assert sorted(subjects(told)) == [ZERO, "Paperboy: arXiv gave no papers in time: no digest for galaxies"]
+
+
+def test_a_run_that_proves_nothing_ends_nothing(told: World) -> None:
+    """Nothing was due; it was done earlier; another list came through; arXiv had nothing."""
+    run(told, UNSCORED)
+    run(told)
+    run(told, replace(DIGEST, earlier=True))
+    run(told, replace(DIGEST, list_name="galaxies"))
+    run(told, ListReport("foundations", Outcome.QUIET))
+    assert subjects(told) == [ZERO]
+    run(told, DIGEST)
+    assert subjects(told) == [ZERO, WELL]
+
+
+def test_it_is_over_when_the_last_list_has_come_through(told: World) -> None:
+    run(told, UNSCORED, replace(UNSCORED, list_name="galaxies"))
+    run(told, DIGEST)
+    assert len(subjects(told)) == 1
+    run(told, replace(DIGEST, list_name="galaxies"))
+    assert subjects(told)[1:] == [WELL]
+
+
+def test_a_list_that_is_gone_holds_nothing_up(told: World) -> None:
+    run(told, UNSCORED, replace(UNSCORED, list_name="galaxies"))
+    told.write("subscribers.yaml", LISTS.partition("  - name: galaxies")[0])
+    run(told, DIGEST)
+    assert subjects(told)[1:] == [WELL]
+
+
+def test_a_list_without_subscribers_is_gone_as_well(told: World) -> None:
+    run(told, UNSCORED, replace(UNSCORED, list_name="galaxies"))
+    told.write("subscribers.yaml", LISTS.replace("[vera@example.org]", "[]"))
+    run(told, DIGEST)
+    assert subjects(told)[1:] == [WELL]
+
+
+def test_a_cause_whose_lists_are_all_gone_ends_in_silence(told: World) -> None:
+    run(told, replace(UNSCORED, list_name="galaxies"))
+    told.write("subscribers.yaml", LISTS.partition("  - name: galaxies")[0])
+    run(told, DIGEST)
+    assert len(subjects(told)) == 1
+    assert not standing(told)
+
+
+def test_papers_that_are_let_go_are_told_once_and_never_well_again(told: World) -> None:
+    run(told, LET_GO)
+    run(told, replace(LET_GO, earlier=True))
+    told.clock.now += timedelta(days=1)
+    run(told, DIGEST)
+    assert subjects(told) == ["Paperboy: 1 paper could not be scored and will not come back"]
+    assert not standing(told)
+
+
+def standing(world: World) -> list[str]:
+    with at_work(world) as (work, _):
+        return [each.cause for each in work.store.alerts.standing()]
+
+
+# --- who cannot be told
+
+
+def test_a_mail_server_that_is_down_gets_it_with_the_next_run_that_can(told: World) -> None:
+    """Also if that run met nothing: a list whose morning is over is not tried again."""
+    port, told.smtp.port = told.smtp.port, 9
+    told.env(llm=False, ALERT_TO=OPERATOR)
+    log = run(told, LET_GO, replace(UNSCORED, list_name="galaxies"), sent=REFUSES)
+    assert log.count("the operator could not be told: cannot reach mail server 127.0.0.1:9") == 1
+    for headline in ("1 paper could not be scored", "Scored 0 of 40 papers", "Mail does not leave"):
+        assert f"WARNING {headline}" in log
+    told.smtp.port = port
+    told.env(llm=False, ALERT_TO=OPERATOR)
+    told.clock.now += timedelta(hours=3)
+    run(told, sent=delivery.Report({DeliveryState.SENT: 2}))
+    assert sorted(subjects(told)) == [
+        "Paperboy: 1 paper could not be scored and will not come back",
+        "Paperboy: Scored 0 of 40 papers: no digest for galaxies",
+    ]  # and nothing of the mail server, of which only the log could tell in time
+    assert {mail["Date"].datetime for mail in mails(told)} == {FRIDAY}
+    run(told)
+    assert len(subjects(told)) == 2
+
+
+def test_a_lost_connection_repeats_the_same_message(told: World) -> None:
+    told.smtp.faults.append(Fault("dot", keeps=True, times=1))
+    assert "the operator could not be told: ambiguous" in run(told, LET_GO)
+    told.clock.now += timedelta(minutes=15)
+    run(told)
+    first, second = told.smtp.messages
+    assert first.content == second.content
+
+
+def test_an_address_that_is_refused_is_tried_again_and_said(told: World) -> None:
+    told.smtp.faults.append(Fault("RCPT", "550 5.1.1 no such user", times=1))
+    assert "the operator could not be told: failed (RCPT: 550 5.1.1 no such user)" in run(told, UNSCORED)
+    assert subjects(told) == []
+    run(told)
+    assert subjects(told) == [ZERO]
+
+
+def test_a_hiccup_of_which_nobody_could_be_told_ends_in_silence(told: World) -> None:
+    told.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send", times=1))
+    run(told, UNSCORED)
+    run(told, DIGEST)
+    assert subjects(told) == []
+    assert not standing(told)
+
+
+def test_good_news_waits_for_the_mail_server_too(told: World) -> None:
+    run(told, UNSCORED)
+    told.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send", times=1))
+    run(told, DIGEST)
+    run(told)
+    assert subjects(told) == [ZERO, WELL]
+
+
+def test_a_mail_server_that_took_the_alert_is_told_to_be_well(told: World) -> None:
+    """It refused the digests for a while only."""
+    run(told, sent=REFUSES)
+    run(told)  # nothing waited
+    run(told, sent=delivery.Report({DeliveryState.SENT: 1}))
+    assert subjects(told) == ["Paperboy: Mail does not leave", "Paperboy: Well again: mail leaves"]
+
+
+def test_without_an_address_the_log_tells_it_once_a_day(world: World) -> None:
+    world.env(llm=False)
+    headline = "WARNING Scored 0 of 40 papers: no digest for foundations"
+    assert headline in run(world, UNSCORED)
+    assert headline not in run(world, UNSCORED)
+    world.clock.now += timedelta(days=1)
+    assert headline in run(world, UNSCORED)
+    assert "INFO Well again: the LLM scores" in run(world, DIGEST)
+    assert "Well again" not in run(world, DIGEST)
+    assert subjects(world) == []
+
+
+def test_without_a_mail_server_it_goes_to_the_outbox(told: World) -> None:
+    told.env(llm=False, smtp=False, ALERT_TO=OPERATOR)
+    run(told, UNSCORED)
+    run(told, UNSCORED)
+    assert "Scored 0 of 40 papers" in (told.path / "outbox" / "_alert.txt").read_text("utf-8")
+    assert len(list((told.path / "outbox" / "Maildir" / "new").iterdir())) == 1
+
+
+def test_it_is_told_after_the_digests_have_gone(told: World) -> None:
+    """Delivering takes leave of the mail server."""
+    with at_work(told) as (work, home):
+        copy = Addressed(Subscriber("ada@example.org"), "<1@example.org>", "token")
+        frozen = Composed("s", "papers@example.org", b"Subject: s\r\n\r\nhello\r\n")
+        day = Day("foundations", date(2026, 11, 20), Outcome.DIGEST, composed=frozen, addressed=(copy,))
+        work.store.days.freeze(day, told.clock())
+        sent = delivery.deliver(work.delivery, {"foundations": frozenset({"ada@example.org"})}, stopped=lambda: False)
+        operator.tell(work, home, Report((LET_GO,)), sent, told.clock())
+    assert told.mails() == ["ada@example.org", "ops@example.org"]
+    assert told.smtp.connections == 2
+
+
+# --- what goes wrong here breaks no morning
+
+
+def test_a_template_that_breaks_is_said(told: World) -> None:
+    logs.set_up("INFO", {}, Console(stderr=True))
+    with at_work(told) as (work, home):
+        told.write("emails/alert.txt.j2", "{{ nonsense.at_all }}")
+        fresh = parts.composer(home, parts.renderer(Home.load(told.path, told.environ)), b"secret")
+        operator.tell(
+            replace(work, composer=fresh),
+            home,
+            Report((replace(UNSCORED, list_name="galaxies"), LET_GO)),
+            NOTHING_SENT,
+            told.clock(),
+        )
+    err = told.capture.readouterr().err
+    assert err.count("the operator could not be told: emails/alert.txt.j2:1") == 2
+    assert subjects(told) == []
+
+
+def test_a_database_that_fails_is_said(told: World) -> None:
+    logs.set_up("INFO", {}, Console(stderr=True))
+    with at_work(told) as (work, home):
+        other = sqlite3.connect(home.settings.paperboy_database)
+        other.execute("create trigger full before insert on alerts begin select raise(abort, 'a bug'); end")
+        other.close()
+        operator.tell(work, home, Report((UNSCORED,)), NOTHING_SENT, told.clock())
+    err = told.capture.readouterr().err
+    assert "the operator could not be told: this is a bug in Paperboy" in err
+    assert "Traceback" in err
+    assert subjects(told) == []
