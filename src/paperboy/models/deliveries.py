@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from paperboy.models.lists import Subscriber
@@ -40,6 +41,8 @@ class Delivery:
     state: DeliveryState
     attempts: int = 0
     uncertain: int = 0  # how often the connection was lost after the final dot
+    frozen_at: datetime | None = None  # when its digest was; None: outside the ledger
+    reply: str = ""  # the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +61,15 @@ class Receipt:
 
     state: DeliveryState  # SENT, DEFERRED, FAILED or AMBIGUOUS; PENDING: it was never handed over
     reply: str  # one line, for people
+    bounce: bool = False  # the address does not exist
+    slow_down: bool = False  # the server is busy with us: 421, or "too many"
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """An address that must not get mail, whatever `subscribers.yaml` says."""
+
+    address: str
+    list_name: str  # empty: from any list
+    reason: str  # one line, for people
+    at: datetime
