@@ -78,12 +78,14 @@ class FakeScorer:
     model: Model = Model("luna", is_llm=True)
     asked: list[str] = field(default_factory=list)
     compared: list[int] = field(default_factory=list)
-    budgets: list[float | None] = field(default_factory=list)
+    budgets: list[Callable[[float], int | None] | None] = field(default_factory=list)
 
     def criteria(self, mailing_list: MailingList) -> str:
         return mailing_list.topics
 
-    def score(self, jobs: Sequence[ToScore], budget: float | None = None) -> Generator[Scored, None, None]:
+    def score(
+        self, jobs: Sequence[ToScore], budget: Callable[[float], int | None] | None = None
+    ) -> Generator[Scored, None, None]:
         self.budgets.append(budget)
         number = 0
         for job in jobs:
@@ -136,22 +138,29 @@ class NoProgress:
 class FakeTransport:
     """Answers SENT, or what `replies` has for the recipient; `down` refuses everybody from the nth message on."""
 
-    replies: dict[str, list[DeliveryState]] = field(default_factory=dict)
+    replies: dict[str, list[DeliveryState | Receipt]] = field(default_factory=dict)
     down: int | None = None
     breaks_at: str = ""
     sent: list[Envelope] = field(default_factory=list)
     closed: int = 0
+    aborted: int = 0
+    temporary: bool = False
     via: str = "smtp"
 
     def send(self, envelope: Envelope) -> Receipt:
         if self.down is not None and len(self.sent) >= self.down:
-            raise MailServerError("mail.example.org:587 refuses the login; check SMTP_PASSWORD")
+            raise MailServerError(
+                "mail.example.org:587 refuses the login; check SMTP_PASSWORD", temporary=self.temporary
+            )
         if envelope.recipient == self.breaks_at:
             raise ZeroDivisionError
         self.sent.append(envelope)
         scripted = self.replies.get(envelope.recipient)
-        state = scripted.pop(0) if scripted else DeliveryState.SENT
-        return Receipt(state, f"{state}: <{envelope.recipient.title()}>")
+        reply = scripted.pop(0) if scripted else DeliveryState.SENT
+        return reply if isinstance(reply, Receipt) else Receipt(reply, f"{reply}: <{envelope.recipient.title()}>")
+
+    def abort(self) -> None:
+        self.aborted += 1
 
     def close(self) -> None:
         self.closed += 1

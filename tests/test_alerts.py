@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from paperboy import alerts
-from paperboy.alerts import MAIL_SERVER, Cause, Ended, Kind, causes, well, well_again
+from paperboy.alerts import MAIL_SERVER, Cause, Ended, Kind, causes, well, well_again, words
 from paperboy.delivery import Report as Sent
-from paperboy.models import Counts, DeliveryState, Outcome, Shortfall
+from paperboy.models import Addressed, Counts, Delivery, DeliveryState, Outcome, Shortfall, Subscriber
 from paperboy.morning import ListReport, Report
 from tests.builders import mailing_list, paper
 
@@ -313,13 +312,31 @@ def test_every_kind_has_words_for_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lists", "words"),
+    ("lists", "said"),
     [("a", "a"), ("ab", "a and b"), ("cab", "a, b and c"), ("dcba", "a, b, c and 1 more"), ("", "")],
 )
-def test_names(lists: str, words: str) -> None:
-    assert alerts.names(list(lists)) == words
+def test_names(lists: str, said: str) -> None:
+    assert words.names(list(lists)) == said
 
 
 def test_what_was_sent_while_arxiv_was_late_does_not_prove_that_arxiv_is_well() -> None:
     assert well(Report((DIGEST,)), NOTHING_SENT)[Kind.LATE] == {"foundations"}
     assert well(Report((DIGEST,), missing="arXiv's batch is not there yet"), NOTHING_SENT)[Kind.LATE] == frozenset()
+
+
+def test_mails_that_were_given_up_are_told_once_with_the_servers_last_words() -> None:
+    own = Addressed(Subscriber("ada@example.org"), "<1@example.org>", "token")
+    given_up = Delivery(7, 1, "foundations", own, DeliveryState.DEFERRED, reply="RCPT: 450 mailbox busy")
+    cause = only(sent=Sent({DeliveryState.FAILED: 1}, expired=(given_up,)))
+    assert (cause.key, cause.about) == ("expired 7", frozenset())
+    assert cause.alert.headline == "1 mail could not be delivered in three days"
+    assert cause.alert.details == ("foundations: ada@example.org: RCPT: 450 mailbox busy",)
+    assert "paperboy resend foundations --failed" in " ".join(cause.alert.paragraphs)
+
+
+def test_suppressed_addresses_are_told_with_the_way_back() -> None:
+    bounced = (("ada@example.org", "RCPT: 550 5.1.1 no such user"), ("grace@example.org", "RCPT: 550 5.1.1 unknown"))
+    alert = only(sent=Sent({}, suppressed=bounced)).alert
+    assert alert.headline == "2 addresses suppressed: not there in three digests running"
+    assert "paperboy unsuppress ada@example.org" in " ".join(alert.paragraphs)
+    assert len(alert.details) == 2

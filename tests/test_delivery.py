@@ -1,6 +1,8 @@
 """Sending: from frozen digests to receipts, on a real ledger, with a transport that says what it is told to say."""
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -23,6 +25,7 @@ from paperboy.models import (
 from paperboy.store import Store
 from tests.fakes import Clock, FakeTransport, NoProgress
 
+FRIDAY = date(2026, 11, 20)
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 NAMES = ("ada", "grace", "hedy")
 ALL = {"foundations": frozenset(f"{name}@example.org" for name in NAMES)}
@@ -36,12 +39,22 @@ def addressed(name: str) -> Addressed:
 class World:
     store: Store
     transport: FakeTransport = field(default_factory=FakeTransport)
+    transports: list[FakeTransport] = field(default_factory=list)
     clock: Clock = field(default_factory=lambda: Clock(NOW))
+    waits: list[float] = field(default_factory=list)
+    most_per_minute: int = 0
 
-    def deliver(self, audience: dict[str, frozenset[str]] = ALL, stop_after: int = 99) -> delivery.Report:
+    def deliver(
+        self,
+        audience: dict[str, frozenset[str]] = ALL,
+        stop: Callable[[], bool] = lambda: False,
+        timer: Callable[[], float] | None = None,
+        grace_seconds: float = 20.0,
+    ) -> delivery.Report:
         parts = delivery.Parts(
-            transport=self.transport,
+            transports=self.transports or [self.transport],
             ledger=self.store.deliveries,
+            suppressions=self.store.suppressions,
             digests=self.store.days,
             address=lambda composed, one: Envelope(
                 composed.sender,
@@ -51,8 +64,13 @@ class World:
             ),
             progress=NoProgress(),
             clock=self.clock,
+            timer=timer or (lambda: sum(self.waits)),
+            grace_seconds=grace_seconds,
+            wait=self.waits.append,
+            jitter=lambda: 0.5,
+            most_per_minute=self.most_per_minute,
         )
-        return delivery.deliver(parts, audience, stopped=lambda: len(self.transport.sent) >= stop_after)
+        return delivery.deliver(parts, audience, stopped=stop)
 
     def recipients(self) -> list[str]:
         return [envelope.recipient.partition("@")[0] for envelope in self.transport.sent]
@@ -137,7 +155,7 @@ def test_a_bug_at_one_address_stops_nobody_else(world: World, caplog: pytest.Log
 
 
 def test_being_told_to_stop_ends_between_two_messages(world: World) -> None:
-    world.deliver(stop_after=1)
+    world.deliver(stop=lambda: bool(world.transport.sent))
     assert world.recipients() == ["ada"]
     assert [left.state for left in world.store.deliveries.waiting(NOW)] == [DeliveryState.PENDING] * 2
 
@@ -156,13 +174,13 @@ def test_a_connection_lost_after_the_dot_is_tried_once_more_and_then_nobody_can_
 @pytest.mark.parametrize(("attempts", "minutes"), [(0, 5), (1, 10), (2, 20), (5, 160), (6, 240), (20, 240)])
 def test_waits_double_up_to_four_hours(attempts: int, minutes: int) -> None:
     one = Delivery(1, 1, "foundations", addressed("ada"), DeliveryState.DEFERRED, attempts=attempts)
-    state, wait = what_follows(one, Receipt(DeliveryState.DEFERRED, "450 busy"))
+    state, wait = what_follows(one, Receipt(DeliveryState.DEFERRED, "450 busy"), jitter=0.5)
     assert (state, wait) == (DeliveryState.DEFERRED, timedelta(minutes=minutes))
 
 
 def test_what_was_never_handed_over_waits_like_what_was_deferred() -> None:
     one = Delivery(1, 1, "foundations", addressed("ada"), DeliveryState.PENDING)
-    assert what_follows(one, Receipt(DeliveryState.PENDING, "lost"))[0] is DeliveryState.DEFERRED
+    assert what_follows(one, Receipt(DeliveryState.PENDING, "lost"), 0.5)[0] is DeliveryState.DEFERRED
 
 
 def test_an_address_in_a_log_is_masked(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -171,3 +189,166 @@ def test_an_address_in_a_log_is_masked(world: World, caplog: pytest.LogCaptureFi
     assert "a…@example.org" in caplog.text
     assert "ada@example.org" not in caplog.text
     assert masked("x@example.org") == "x…@example.org"
+
+
+# ---- several connections
+
+
+def crowd(world: World, number: int) -> dict[str, frozenset[str]]:
+    """A second digest, for so many."""
+    names = [f"reader{n:03}" for n in range(number)]
+    composed = Composed("subject", "papers@example.org", b"shared bytes")
+    day = Day("crowd", FRIDAY, Outcome.DIGEST, composed=composed, addressed=tuple(addressed(name) for name in names))
+    world.store.days.freeze(day, NOW)
+    return {**ALL, "crowd": frozenset(f"{name}@example.org" for name in names)}
+
+
+def test_connections_share_the_work_and_nobody_gets_two(world: World) -> None:
+    audience = crowd(world, 200)
+    world.transports = [FakeTransport() for _ in range(4)]
+    assert world.deliver(audience).states == {DeliveryState.SENT: 203}
+    sent = [envelope.recipient for transport in world.transports for envelope in transport.sent]
+    assert len(sent) == len(set(sent)) == 203
+    assert all(transport.closed for transport in world.transports)
+
+
+def test_a_connection_that_the_server_will_not_have_leaves_the_work_to_the_others(world: World) -> None:
+    audience = crowd(world, 50)
+    world.transports = [FakeTransport(), FakeTransport(down=0, temporary=True), FakeTransport(down=3, temporary=True)]
+    report = world.deliver(audience)
+    assert (report.states, report.problem) == ({DeliveryState.SENT: 53}, "")
+
+
+def test_when_the_last_connection_is_gone_the_rest_stays_pending(world: World) -> None:
+    world.transports = [FakeTransport(down=1, temporary=True), FakeTransport(down=1, temporary=True)]
+    report = world.deliver()
+    assert report.states == {DeliveryState.SENT: 2}
+    assert "refuses the login" in report.problem
+    assert [left.state for left in world.store.deliveries.waiting(NOW)] == [DeliveryState.PENDING]
+
+
+def test_what_no_connection_could_make_sense_of_is_raised(world: World) -> None:
+    """A disk that is full, say: nothing more is begun, and all connections are closed."""
+
+    class Broken(FakeTransport):
+        def send(self, envelope: Envelope) -> Receipt:
+            raise KeyboardInterrupt
+
+    world.transports = [Broken(), Broken()]
+    with pytest.raises(KeyboardInterrupt):
+        world.deliver()
+    assert all(transport.closed for transport in world.transports)
+
+
+class Stuck(FakeTransport):
+    """Waits for an answer that does not come, until it is broken off."""
+
+    broken_off: threading.Event
+
+    def send(self, envelope: Envelope) -> Receipt:
+        self.sent.append(envelope)
+        self.broken_off.wait(30)
+        return Receipt(DeliveryState.AMBIGUOUS, "connection lost after the message")
+
+    def abort(self) -> None:
+        super().abort()
+        self.broken_off.set()
+
+
+def test_what_is_stuck_when_the_round_is_stopped_is_broken_off_after_a_while(world: World) -> None:
+    stuck = Stuck()
+    stuck.broken_off = threading.Event()
+    world.transports = [stuck]
+    report = world.deliver(stop=lambda: bool(stuck.sent), timer=time.monotonic, grace_seconds=0.1)
+    assert report.states == {DeliveryState.DEFERRED: 1}
+    assert stuck.aborted
+    assert len(world.store.deliveries.waiting(NOW + timedelta(days=1))) == 3
+
+
+# ---- the server's pace
+
+
+def test_a_rate_is_kept_smoothly(world: World) -> None:
+    audience = crowd(world, 27)
+    world.most_per_minute = 60
+    world.deliver(audience)
+    assert sum(world.waits) == pytest.approx(29.0)  # 30 mails, a second between two
+
+
+def test_a_busy_server_gets_pauses_that_grow_and_are_forgotten(world: World) -> None:
+    busy = Receipt(DeliveryState.DEFERRED, "421 too many messages", slow_down=True)
+    world.transport.replies = {f"{name}@example.org": [busy] for name in ("ada", "grace")}
+    report = world.deliver()
+    assert report.states == {DeliveryState.DEFERRED: 2, DeliveryState.SENT: 1}
+    assert (sum(world.waits), report.problem) == (pytest.approx(5.0 + 10.0), "")
+
+
+def test_a_server_that_stays_busy_is_left_alone_for_now(world: World) -> None:
+    audience = crowd(world, 50)
+    busy = Receipt(DeliveryState.DEFERRED, "421 too many messages", slow_down=True)
+    world.transport.replies = {address: [busy] for list_ in audience.values() for address in list_}
+    report = world.deliver(audience)
+    assert report.problem == "the mail server is too busy with us: 421 too many messages"
+    assert len(world.transport.sent) == 5
+    states = {left.state for left in world.store.deliveries.waiting(NOW)}
+    assert states == {DeliveryState.PENDING}
+
+
+def test_a_server_that_goes_away_again_and_again_ends_the_round(world: World) -> None:
+    audience = crowd(world, 50)
+    lost = Receipt(DeliveryState.PENDING, "connection lost before the message was handed over")
+    world.transport.replies = {address: [lost] for list_ in audience.values() for address in list_}
+    assert world.deliver(audience).problem.startswith("the mail server goes away again and again")
+    assert len(world.transport.sent) == 3
+
+
+# ---- what is given up
+
+
+def test_after_three_days_nobody_is_tried_any_more(world: World) -> None:
+    tried = []
+    world.transport.replies["ada@example.org"] = [DeliveryState.DEFERRED] * 99
+    for hour in range(100):
+        before = len(world.transport.sent)
+        world.deliver()
+        tried += [hour] if len(world.transport.sent) > before else []
+        world.clock.now += timedelta(hours=1)
+    assert len(tried) > 20
+    assert max(tried) < 72
+    (day,) = world.store.days.newest(["foundations"])
+    assert day.deliveries == {DeliveryState.SENT: 2, DeliveryState.FAILED: 1}
+
+
+def test_what_expired_is_told(world: World) -> None:
+    world.transport.replies["ada@example.org"] = [DeliveryState.DEFERRED]
+    world.deliver()
+    world.clock.now += timedelta(days=3)
+    report = world.deliver()
+    assert report.states == {DeliveryState.FAILED: 1}
+    assert [each.addressed.subscriber.address for each in report.expired] == ["ada@example.org"]
+
+
+def test_a_suppressed_address_gets_nothing(world: World) -> None:
+    world.store.suppressions.add("Ada@example.org", "foundations", "asked to leave", NOW)
+    world.store.suppressions.add("grace@example.org", "galaxies", "asked to leave another list", NOW)
+    world.deliver()
+    assert world.recipients() == ["grace", "hedy"]
+
+
+def test_an_address_that_did_not_exist_in_three_digests_is_suppressed_and_told_once(world: World) -> None:
+    gone = Receipt(DeliveryState.FAILED, "RCPT: 550 5.1.1 no such user", bounce=True)
+    people = tuple(addressed(name) for name in NAMES)
+    told = []
+    for day in range(5):
+        world.transport.replies["ada@example.org"] = [gone]
+        told.append([address for address, _ in world.deliver().suppressed])
+        world.clock.now += timedelta(days=1)
+        composed = Composed("subject", "papers@example.org", b"shared bytes")
+        frozen = Day(
+            "foundations", FRIDAY + timedelta(days=day + 1), Outcome.DIGEST, composed=composed, addressed=people
+        )
+        world.store.days.freeze(frozen, world.clock.now)
+    assert told == [[], [], ["ada@example.org"], [], []]
+    assert world.recipients().count("ada") == 3
+    (suppression,) = world.store.suppressions.all()
+    assert "5.1.1" in suppression.reason

@@ -1,6 +1,7 @@
 """A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -8,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy import morning
+from paperboy import draft, morning
 from paperboy.errors import BudgetUsedUpError, RenderError, ScoringError, StoreWriteError
-from paperboy.models import Day, MailingList, Outcome, Paper, Score, Shortfall, Subscriber
+from paperboy.models import Day, DeliveryState, MailingList, Outcome, Paper, Score, Shortfall, Subscriber
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
@@ -29,8 +30,14 @@ class World:
     scorer: FakeScorer = field(default_factory=FakeScorer)
     composer: FakeComposer = field(default_factory=FakeComposer)
     budget: float | None = None
+    mail_is_down: bool = False
 
     def run(self, *lists: MailingList, patience: timedelta | None = None) -> morning.Report:
+        """A morning, before which the mail of earlier ones was delivered, unless the mail server is down."""
+        ledger = self.store.deliveries
+        for each in () if self.mail_is_down else ledger.waiting(self.clock()):
+            ledger.reserve(each, self.clock())
+            ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
         return morning.run(self.parts(), lists, {entry.name for entry in lists}, patience)
 
     def parts(self) -> morning.Parts:
@@ -274,7 +281,7 @@ def test_a_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
     world.clock.now += timedelta(days=1)  # Saturday
     report = world.run(foundations())
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
-    assert len(world.store.deliveries.waiting(world.clock.now)) == 1
+    assert world.store.deliveries.waiting(world.clock.now) == ()
 
 
 def test_papers_that_a_list_has_not_seen_are_sent_on_a_quiet_day_too(world: World) -> None:
@@ -373,6 +380,9 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:
         def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
             self._days.begin(list_name, ways, too_old, day, at)
 
+        def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
+            return self._days.supersede(list_name, before, at)
+
         def tries(self, list_name: str) -> dict[str, int]:
             return self._days.tries(list_name)
 
@@ -411,7 +421,12 @@ def test_a_scorer_is_told_what_the_day_has_left(world: World) -> None:
     world.feed.papers = [new(1), new(2)]
     world.run(foundations())
     world.run(foundations(name="other", topics="Another topic"))
-    assert world.scorer.budgets == [pytest.approx(0.01), pytest.approx(0.007)]
+    first, second = world.scorer.budgets
+    assert first is not None
+    assert second is not None
+    assert second(0.0041) is None  # both lists have spent 0.006 of it
+    assert isinstance(first(0.0039), int)
+    assert second(0.001) is None
 
 
 def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
@@ -425,6 +440,34 @@ def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
     assert later.lists[-1].counts.scored == 2
     assert world.scorer.asked == ["2611.00001", "2611.00002"]
     assert world.store.lives.judged("third", "2611.00001")[0].score == Score(9, 8, "good")
+
+
+def test_what_reached_nobody_comes_with_the_next_digest(world: World) -> None:
+    """A mail server that was dead from Wednesday to Friday brings one mail with all papers, and none is paid twice."""
+    world.mail_is_down = True
+    for day in range(3):
+        world.feed.papers.append(new(day + 1, published=THURSDAYS + timedelta(days=day)))
+        world.scorer.known = good(*world.feed.papers)
+        world.run(foundations())
+        world.clock.now += timedelta(days=1)
+    assert world.digests()[-1] == ["2611.00001", "2611.00002", "2611.00003"]
+    assert world.scorer.asked == ["2611.00001", "2611.00002", "2611.00003"]
+    (waiting,) = world.store.deliveries.waiting(world.clock.now)
+    assert world.store.days.composed_by_id(waiting.digest_id).message == b"2611.00001 2611.00002 2611.00003"
+
+
+def test_what_reached_somebody_stays_what_it_is(world: World) -> None:
+    world.feed.papers, world.scorer.known = [new(1)], good(new(1), new(2))
+    world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
+    world.mail_is_down = True
+    first, second = world.store.deliveries.waiting(FRIDAY)
+    world.store.deliveries.reserve(first, FRIDAY)
+    world.store.deliveries.settle(first, DeliveryState.SENT, "250 ok", FRIDAY, via="smtp")
+    world.clock.now += timedelta(days=3)
+    world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
+    world.run(foundations())
+    assert world.digests() == [["2611.00001"], ["2611.00002"]]
+    assert second.id in [each.id for each in world.store.deliveries.waiting(world.clock.now)]
 
 
 class TestWhatCannotBeScored:
@@ -467,8 +510,10 @@ class TestWhatCannotBeScored:
 
     def test_a_morning_on_which_nothing_could_be_scored_is_no_try(self, world: World) -> None:
         world.feed.papers, world.scorer.refuses = [new(1)], {"2611.00001"}
-        for _ in range(4):
-            assert world.run(foundations()).due == ("foundations",)
+        for _ in range(3):  # until Sunday
+            report = world.run(foundations()).lists[0]
+            assert (report.outcome, report.problem) == (Outcome.QUIET, "refused")
+            world.clock.now += timedelta(days=1)
         assert world.store.days.tries("foundations") == {}
 
     def test_leftovers_alone_are_no_reason_to_stay_due(self, world: World) -> None:
@@ -512,6 +557,23 @@ def test_a_bug_in_scoring_is_told_and_leaves_every_list_due(world: World, caplog
     assert report.due == ("foundations", "other")
     assert all(entry.bug and "bug in Paperboy" in entry.problem for entry in report.lists)
     assert "Traceback" in caplog.text
+
+
+def test_two_that_score_at_once_take_turns_and_the_second_one_finds_what_the_first_one_paid_for(world: World) -> None:
+    """A preview beside a morning, say: what is kept is looked up when the turn has come."""
+    world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
+    mailing_list = foundations()
+
+    @contextmanager
+    def after_the_other() -> Iterator[None]:
+        parts = world.parts()
+        if not world.scorer.asked:
+            draft.score(parts, [draft.gather(parts, mailing_list, FRIDAY)], FRIDAY)
+        yield
+
+    report = morning.run(replace(world.parts(), alone=after_the_other), [mailing_list], {mailing_list.name})
+    assert report.lists[0].counts.scored == 2
+    assert world.scorer.asked == ["2611.00001", "2611.00002"]
 
 
 class TestScheduled:

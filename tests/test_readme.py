@@ -23,7 +23,9 @@ def test_every_command_is_in_the_table_and_no_other() -> None:
     assert table == cli.list_commands(context)
 
 
-@pytest.mark.parametrize("name", ["demo", "once", "run", "check", "preview", "status", "why"])
+@pytest.mark.parametrize(
+    "name", ["demo", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress"]
+)
 def test_every_option_of_a_command_is_in_its_row(name: str) -> None:
     context = cli.make_context("paperboy", [name], resilient_parsing=True)
     command = cli.get_command(context, name)

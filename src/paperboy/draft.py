@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
@@ -51,7 +51,9 @@ class Scorer(Protocol):
 
     def criteria(self, mailing_list: MailingList) -> str: ...
 
-    def score(self, jobs: Sequence[ToScore], budget: float | None = None) -> Generator[Scored, None, None]: ...
+    def score(
+        self, jobs: Sequence[ToScore], budget: Callable[[float], int | None] | None = None
+    ) -> Generator[Scored, None, None]: ...
 
 
 class Papers(Protocol):
@@ -70,12 +72,20 @@ class Scores(Protocol):
     def kept_by_others(self, criteria: str, model: str, arxiv_ids: Iterable[str]) -> dict[str, Score]: ...
 
     def keep(
-        self, list_name: str, criteria: str, model: str, scores: Mapping[str, Score], spending: Spending, at: datetime
+        self,
+        list_name: str,
+        criteria: str,
+        model: str,
+        scores: Mapping[str, Score],
+        spending: Spending,
+        at: datetime,
+        *,
+        hold: int | None = None,
     ) -> None: ...
 
-    def spending(self, list_name: str) -> Spending: ...
+    def hold(self, dollars: float, budget: float, since: datetime, at: datetime) -> int | None: ...
 
-    def dollars_since(self, since: datetime) -> float: ...
+    def spending(self, list_name: str) -> Spending: ...
 
 
 class Days(Protocol):
@@ -102,6 +112,7 @@ class Parts:
     days: Days
     progress: Progress
     clock: Callable[[], datetime]
+    alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
 
@@ -113,7 +124,7 @@ class Scoring:
     mailing_list: MailingList
     papers: tuple[Paper, ...]
     criteria: str
-    scores: dict[str, Score]  # by arXiv id
+    scores: dict[str, Score] = field(default_factory=dict)  # by arXiv id
     unscored: dict[str, str] = field(default_factory=dict)  # by arXiv id: why there is no use asking for it again today
     problem: str = ""  # why the others have no score
     shortfall: Shortfall | None = None
@@ -133,7 +144,7 @@ class Draft:
     digest: Digest
     curation: curate.Curation
     tried: frozenset[str] = frozenset()  # papers that could not be scored, and are to blame for it
-    leftover: bool = False  # it is all from earlier mornings, on which it could not be scored either
+    leftover: bool = False  # there is nothing but papers that could not be scored, and are to blame for it
     problem: str = ""  # why some papers have no score
 
     @property
@@ -164,13 +175,18 @@ def candidates(parts: Parts, mailing_list: MailingList, now: datetime) -> tuple[
 def gather(parts: Parts, mailing_list: MailingList, now: datetime) -> Scoring:
     """The list's candidates with the scores that are kept of them, also those that another list paid for."""
     papers, _ = candidates(parts, mailing_list, now)
-    name, criteria, model = mailing_list.name, parts.scorer.criteria(mailing_list), parts.scorer.model.name
-    scores = parts.scores.kept(name, criteria, model, [paper.arxiv_id for paper in papers])
-    missing = [paper.arxiv_id for paper in papers if paper.arxiv_id not in scores]
+    scoring = Scoring(mailing_list, tuple(papers), parts.scorer.criteria(mailing_list))
+    _look_up(parts, scoring, now)
+    return scoring
+
+
+def _look_up(parts: Parts, scoring: Scoring, now: datetime) -> None:
+    name, criteria, model = scoring.mailing_list.name, scoring.criteria, parts.scorer.model.name
+    scoring.scores |= parts.scores.kept(name, criteria, model, [paper.arxiv_id for paper in scoring.missing])
+    missing = [paper.arxiv_id for paper in scoring.missing]
     if missing and (others := parts.scores.kept_by_others(criteria, model, missing)):
         parts.scores.keep(name, criteria, model, others, Spending(), now)
-        scores |= others
-    return Scoring(mailing_list, tuple(papers), criteria, scores)
+        scoring.scores |= others
 
 
 def score(parts: Parts, scorings: Sequence[Scoring], now: datetime) -> None:
@@ -181,28 +197,38 @@ def score(parts: Parts, scorings: Sequence[Scoring], now: datetime) -> None:
     twins: dict[str, list[Scoring]] = {}
     for scoring in scorings:
         twins.setdefault(scoring.criteria, []).append(scoring)
+    if not any(scoring.missing for scoring in scorings):
+        return
+    problem, shortfall = "", None
+    with parts.alone():  # a preview beside a morning would pay twice, and out of a budget that both count as theirs
+        for scoring in scorings:
+            _look_up(parts, scoring, now)
+        try:
+            _ask(parts, twins, now)
+        except BudgetUsedUpError as error:
+            problem, shortfall = str(error), Shortfall.BUDGET
+        except ScoringError as error:
+            problem, shortfall = str(error), Shortfall.SERVER
+    for scoring in scorings:
+        _conclude(scoring, problem, shortfall)
+
+
+def _ask(parts: Parts, twins: Mapping[str, Sequence[Scoring]], now: datetime) -> None:
+    """Fills in what the scorer brings."""
     jobs = list(_jobs(parts, twins.values(), now))
     total = sum(len(job.papers) for job in jobs)
     if not total:
         return
-    requests = parts.scorer.score(jobs, _budget_left(parts, now))
-    by_name = {scoring.mailing_list.name: scoring for scoring in scorings}
-    problem, shortfall = "", None
-    try:
-        with parts.progress.stage("Scoring papers") as progress, closing(requests):
-            done = 0
-            for scored in requests:
-                asker = by_name[scored.list_name]
-                for twin in twins[asker.criteria]:
-                    _fill_in(parts, twin, scored, paid=twin is asker)
-                done += len(scored.scores) + len(scored.unscored)
-                progress(done, total)
-    except BudgetUsedUpError as error:
-        problem, shortfall = str(error), Shortfall.BUDGET
-    except ScoringError as error:
-        problem, shortfall = str(error), Shortfall.SERVER
-    for scoring in scorings:
-        _conclude(scoring, problem, shortfall)
+    by_name = {scoring.mailing_list.name: scoring for scorings in twins.values() for scoring in scorings}
+    requests = parts.scorer.score(jobs, _budget(parts, now))
+    with parts.progress.stage("Scoring papers") as progress, closing(requests):
+        done = 0
+        for scored in requests:
+            asker = by_name[scored.list_name]
+            for twin in twins[asker.criteria]:
+                _fill_in(parts, twin, scored, paid=twin is asker)
+            done += len(scored.scores) + len(scored.unscored)
+            progress(done, total)
 
 
 def _jobs(parts: Parts, twins: Iterable[Sequence[Scoring]], now: datetime) -> Iterator[ToScore]:
@@ -223,8 +249,9 @@ def _fill_in(parts: Parts, scoring: Scoring, scored: Scored, *, paid: bool) -> N
     scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
     spending = scored.spending if paid else Spending()
     name, model = scoring.mailing_list.name, parts.scorer.model.name
-    if scores or spending.usage.calls:
-        parts.scores.keep(name, scoring.criteria, model, scores, spending, parts.clock())
+    hold = scored.hold if paid else None
+    if scores or spending.usage.calls or hold is not None:
+        parts.scores.keep(name, scoring.criteria, model, scores, spending, parts.clock(), hold=hold)
     scoring.scores |= scores
     scoring.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
     scoring.problem = scoring.problem or scored.problem
@@ -260,12 +287,14 @@ def draft(parts: Parts, scoring: Scoring, now: datetime) -> Draft:
         carried_over=curation.carried_over,
         shortfall=scoring.shortfall,
     )
-    leftover = not scoring.scores and all(tries.get(paper.arxiv_id, 0) > 1 for paper in scoring.papers)
+    leftover = not scoring.scores and all(paper.arxiv_id in scoring.unscored for paper in scoring.papers)
     return Draft(digest, curation, frozenset(scoring.unscored), leftover, scoring.problem)
 
 
-def _budget_left(parts: Parts, now: datetime) -> float | None:
+def _budget(parts: Parts, now: datetime) -> Callable[[float], int | None] | None:
+    """Sets aside what a call may cost, where the day's budget, with all that others have set aside, covers it."""
     if parts.budget is None:
         return None
-    midnight = now.astimezone(parts.budget_zone).replace(hour=0, minute=0, second=0, microsecond=0)
-    return max(0.0, parts.budget - parts.scores.dollars_since(midnight.astimezone(UTC)))
+    midnight = now.astimezone(parts.budget_zone).replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
+    budget = parts.budget
+    return lambda dollars: parts.scores.hold(dollars, budget, midnight, parts.clock())

@@ -80,4 +80,11 @@ class RenderError(PaperboyError):
 
 
 class MailServerError(PaperboyError):
-    """The mail server cannot be reached or refuses us as a sender. No recipient is to blame."""
+    """The mail server cannot be reached or refuses us as a sender. No recipient is to blame.
+
+    `temporary`: it may be better later, or with fewer connections.
+    """
+
+    def __init__(self, message: str, *, temporary: bool = False) -> None:
+        super().__init__(message)
+        self.temporary = temporary

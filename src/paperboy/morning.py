@@ -3,6 +3,7 @@
     lists ← the caller
     fetch the union of all lists' categories into the store; announcements says fresh | quiet | late
     for each list that is due:
+        superseded ← what reached nobody until now: its papers return to the pool
         start      ← once: what is too old for a list, or a way into it, that is new
         candidates ← stored papers in its categories that it has not seen, less those from before its start
     scores     ← kept ones, else the scorer's, for all these lists at once, kept as they arrive
@@ -63,6 +64,8 @@ class Days(draft.Days, Protocol):
     def outcome(self, list_name: str, day: date) -> Outcome | None: ...
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None: ...
+
+    def supersede(self, list_name: str, before: date, at: datetime) -> date | None: ...
 
     def trouble(self, list_name: str, reason: str, at: datetime) -> None: ...
 
@@ -160,7 +163,8 @@ def _score(parts: Parts, scorings: Sequence[draft.Scoring], now: datetime) -> bo
     except Exception as error:
         logger.exception("this is a bug in Paperboy; what is scored already goes on")
         for scoring in scorings:
-            scoring.problem = f"scoring met a bug in Paperboy: {error!r}; see the log"
+            if scoring.missing:
+                scoring.problem = f"scoring met a bug in Paperboy: {error!r}; see the log"
         return True
     return False
 
@@ -194,6 +198,8 @@ def _open(
         return _freeze(parts, Day(name, day, Outcome.SKIPPED), now)
     if missing and patience is not None and _waits(mailing_list, day, now, patience):
         return ListReport(name, None, problem=missing)
+    if superseded := parts.days.supersede(name, day, now):
+        logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
     return draft.gather(parts, mailing_list, now)
 
 
@@ -209,7 +215,7 @@ def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, pa
     made = draft.draft(parts, scoring, now)
     counts = made.digest.counts
     if made.stays_due(missing):
-        reason = made.problem or missing
+        reason = missing if made.leftover else made.problem or missing
         if _waits(mailing_list, day, now, patience):
             return _report(made, None, reason)
         frozen = Day(name, day, Outcome.GAVE_UP, reason, made.digest.model.name, counts)
@@ -223,11 +229,13 @@ def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, pa
 
 def _report(made: draft.Draft, outcome: Outcome | None, problem: str) -> ListReport:
     digest = made.digest
+    due = outcome in {None, Outcome.GAVE_UP}
+    counts = Counts() if due and made.leftover else digest.counts  # then it waits for arXiv, whatever is left over
     let_go = digest.let_go if outcome in {Outcome.DIGEST, Outcome.NOTE} else ()
     return ListReport(
         digest.mailing_list.name,
         outcome,
-        digest.counts,
+        counts,
         digest.spending,
         problem,
         shortfall=digest.shortfall,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.store import Store
-from tests.cli.conftest import World
+from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
 EMAILS = Path(__file__).parents[2] / "emails"
@@ -152,3 +152,30 @@ def test_an_outbox_that_cannot_hold_mail(world: World, place: str) -> None:
 def test_an_existing_database_is_opened(world: World) -> None:
     Store.open(world.path / "data" / "paperboy.db").close()
     assert "ok     database" in world.run("check", "--offline").out
+
+
+def test_who_is_on_a_list_and_suppressed_is_named_and_is_no_fault(world: World) -> None:
+    """Nobody is added in vain and without a word. Who is on no list is not looked for."""
+    world.run("suppress", "ada@example.org")
+    world.run("suppress", "vera@example.org", "--list", "galaxies")
+    world.run("suppress", "grace@example.org", "--list", "galaxies")
+    world.run("suppress", "emmy@example.org")
+    world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", "[vera@example.org, Ada@example.org]"))
+    ran = world.run("check", "--offline")
+    assert ran.code == 0
+    adas, veras = (line for line in ran.out.splitlines() if line.startswith("note"))
+    assert adas == (
+        "note   suppressed: ada@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand) and gets "
+        "nothing. To undo it: paperboy unsuppress ada@example.org"
+    )
+    assert veras == (
+        "note   suppressed: vera@example.org is suppressed for the list galaxies (since Fri 20 Nov 2026: by hand) and "
+        "gets nothing. To undo it: paperboy unsuppress vera@example.org --list galaxies"
+    )
+    world.run("unsuppress", "ada@example.org")
+    assert "ada@example.org" not in world.run("check", "--offline").out
+
+
+def test_a_broken_database_is_told_once(world: World) -> None:
+    world.env(PAPERBOY_DATABASE="subscribers.yaml")
+    assert world.run("check", "--offline").out.count("fault") == 1

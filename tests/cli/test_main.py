@@ -10,16 +10,24 @@ from paperboy import __version__
 from paperboy.cli.main import invoke
 
 SRC = Path(__file__).parents[2] / "src"
+NAMES = ("demo", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress")
+NEEDED = {
+    "preview": ["foundations"],
+    "why": ["2611.00001"],
+    "resend": ["foundations"],
+    "suppress": ["ada@example.org"],
+    "unsuppress": ["ada@example.org"],
+}
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["--help"]) == 0
     out = capsys.readouterr().out
-    for name in ("demo", "once", "run", "check", "preview", "status", "why"):
+    for name in NAMES:
         assert f"\n  {name} " in out
 
 
-@pytest.mark.parametrize("name", ["demo", "once", "run", "check", "preview", "status", "why"])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke([name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: paperboy {name}")
@@ -30,7 +38,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert __version__ in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["once", "--nonsense"], ["preview"]])
+@pytest.mark.parametrize("arguments", [["nonsense"], ["once", "--nonsense"], ["preview"], ["suppress"]])
 def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(arguments) == 2
     captured = capsys.readouterr()
@@ -67,9 +75,8 @@ def test_python_dash_m_is_the_same_program() -> None:
     assert ran.stdout == f"paperboy, version {__version__}\n"
 
 
-@pytest.mark.parametrize("name", ["once", "run", "check", "preview", "status", "why"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "demo"])
 def test_home_may_stand_after_the_command_too(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    argument = {"preview": ["foundations"], "why": ["2611.00001"]}.get(name, [])
-    assert invoke([name, *argument, "--home", str(tmp_path / "nowhere")]) == 78
+    assert invoke([name, *NEEDED.get(name, []), "--home", str(tmp_path / "nowhere")]) == 78
     captured = capsys.readouterr()
     assert str(tmp_path / "nowhere") in captured.out + captured.err

@@ -263,3 +263,45 @@ def test_crowded_tables_fit_eighty_columns_too(world: World) -> None:
     lines = world.run("status").out.splitlines()
     assert "10 of 1183, 130 unscored" in lines[1]
     assert 70 < max(map(len, lines)) <= 80
+
+
+# --- who is suppressed
+
+
+def test_who_is_suppressed_is_a_table_of_its_own(world: World) -> None:
+    assert world.run("status", "--suppressed").out == "Nobody is suppressed.\n"
+    assert not (world.path / "data").exists()
+    world.run("suppress", "vera@example.org")
+    world.clock.now += timedelta(days=1)
+    world.run("suppress", "ada@example.org", "--list", "foundations")
+    ran = world.run("status", "--suppressed")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "Address           List         Since            Why",
+        "ada@example.org   foundations  Sat 21 Nov 2026  by hand",
+        "vera@example.org  all          Fri 20 Nov 2026  by hand",
+        "",
+    ]
+    assert "ada@example.org" not in world.run("status").out
+
+
+def test_who_is_suppressed_for_programs(world: World) -> None:
+    assert json.loads(world.run("status", "--suppressed", "--json").out) == {"suppressed": []}
+    world.run("suppress", "vera@example.org")
+    assert json.loads(world.run("status", "--json", "--suppressed").out) == {
+        "suppressed": [
+            {
+                "address": "vera@example.org",
+                "list": None,
+                "since": "2026-11-20T07:00:00+00:00",
+                "reason": "by hand",
+            }
+        ]
+    }
+
+
+def test_a_servers_last_word_is_shown_as_it_is(world: World) -> None:
+    """And not as the markup of our table."""
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        store.suppressions.add("ada@example.org", "", "550 5.1.1 [red]no[/red] such [user]", world.clock())
+    assert world.run("status", "--suppressed").out.splitlines()[1].endswith("  550 5.1.1 [red]no[/red] such [user]")

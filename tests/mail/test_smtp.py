@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from paperboy.errors import MailServerError
 from paperboy.mail.smtp import SmtpTransport
-from paperboy.models import DeliveryState, Envelope
+from paperboy.models import DeliveryState, Envelope, Receipt
 from tests.servers.smtp import Fault, SmtpServer, certificates
 
 SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliveryState.FAILED
@@ -55,29 +58,36 @@ def test_messages_share_a_connection_and_arrive_as_they_were(server: SmtpServer)
     assert {m.content for m in server.messages} == {message}
 
 
-FAULTS = [
-    (Fault("MAIL", "450 4.3.2 later"), DEFERRED),
-    (Fault("MAIL", "421 4.7.0 too many"), DEFERRED),
-    (Fault("MAIL"), PENDING),
-    (Fault("RCPT", "450 4.2.1 mailbox busy"), DEFERRED),
-    (Fault("RCPT", "550 5.1.1 no such user"), FAILED),
-    (Fault("RCPT", "421 4.3.2 closing"), DEFERRED),
-    (Fault("RCPT"), PENDING),
-    (Fault("DATA", "451 4.3.0 later"), DEFERRED),
-    (Fault("DATA", "554 5.7.1 not from you"), FAILED),
-    (Fault("DATA"), PENDING),
-    (Fault("dot", "450 4.3.0 full"), DEFERRED),
-    (Fault("dot", "554 5.6.0 not liked"), FAILED),
-    (Fault("dot", "421 4.3.2 closing"), DEFERRED),
-    (Fault("dot"), AMBIGUOUS),
-    (Fault("dot", keeps=True), AMBIGUOUS),
-    (Fault("dot", "what?"), AMBIGUOUS),
+BOUNCE, SLOW_DOWN = {"bounce"}, {"slow_down"}
+FAULTS: list[tuple[Fault, DeliveryState, set[str]]] = [
+    (Fault("MAIL", "450 4.3.2 later"), DEFERRED, set()),
+    (Fault("MAIL", "421 4.7.0 too many"), DEFERRED, SLOW_DOWN),
+    (Fault("MAIL", "452 4.5.3 too many messages"), DEFERRED, SLOW_DOWN),
+    (Fault("MAIL"), PENDING, set()),
+    (Fault("RCPT", "450 4.2.1 mailbox busy"), DEFERRED, set()),
+    (Fault("RCPT", "550 5.1.1 no such user"), FAILED, BOUNCE),
+    (Fault("RCPT", "550 5.7.1 not from you"), FAILED, set()),
+    (Fault("RCPT", "421 4.3.2 closing"), DEFERRED, SLOW_DOWN),
+    (Fault("RCPT"), PENDING, set()),
+    (Fault("DATA", "451 4.3.0 later"), DEFERRED, set()),
+    (Fault("DATA", "554 5.1.1 no valid recipients"), FAILED, set()),
+    (Fault("DATA"), PENDING, set()),
+    (Fault("dot", "450 4.7.28 too fast"), DEFERRED, SLOW_DOWN),
+    (Fault("dot", "550 5.1.1 not liked"), FAILED, set()),
+    (Fault("dot", "421 4.3.2 closing"), DEFERRED, SLOW_DOWN),
+    (Fault("dot"), AMBIGUOUS, set()),
+    (Fault("dot", keeps=True), AMBIGUOUS, set()),
+    (Fault("dot", "what?"), AMBIGUOUS, set()),
 ]
 
 
-@pytest.mark.parametrize(("fault", "state"), FAULTS, ids=lambda value: getattr(value, "at", None))
+def remarks(receipt: Receipt) -> set[str]:
+    return {name for name in ("bounce", "slow_down") if getattr(receipt, name)}
+
+
+@pytest.mark.parametrize(("fault", "state", "also"), FAULTS, ids=lambda value: getattr(value, "at", ""))
 def test_each_fault_has_its_state_and_spoils_nothing_for_the_next(
-    server: SmtpServer, fault: Fault, state: DeliveryState
+    server: SmtpServer, fault: Fault, state: DeliveryState, also: set[str]
 ) -> None:
     server.faults.append(Fault(fault.at, fault.reply, times=1, keeps=fault.keeps))
     sender = transport(server)
@@ -85,6 +95,7 @@ def test_each_fault_has_its_state_and_spoils_nothing_for_the_next(
     after = sender.send(envelope("ada@example.org"))
     sender.close()
     assert receipt.state is state
+    assert remarks(receipt) == also
     assert fault.reply in receipt.reply or fault.reply == "what?"
     assert after.state is SENT
     assert [m.recipient for m in server.messages] == [*(["bob@example.org"] if fault.keeps else []), "ada@example.org"]
@@ -107,14 +118,41 @@ def test_silence_after_the_dot_is_ambiguous(server: SmtpServer) -> None:
     sender.close()
 
 
-@pytest.mark.parametrize("reply", ["", "421 4.7.0 too many messages in this connection"])
-def test_a_server_that_ends_a_used_connection_gets_a_new_one_at_once(server: SmtpServer, reply: str) -> None:
+@pytest.mark.parametrize(
+    ("phase", "reply"),
+    [("MAIL", ""), ("MAIL", "421 4.7.0 too many messages in this connection"), ("RCPT", ""), ("DATA", "")],
+)
+def test_a_server_that_ends_a_used_connection_gets_a_new_one_at_once(
+    server: SmtpServer, phase: Any, reply: str
+) -> None:
+    """As long as nothing of the message was handed over."""
     sender = transport(server)
     assert sender.send(envelope()).state is SENT
-    server.faults.append(Fault("MAIL", reply, times=1))
-    assert sender.send(envelope("bob@example.org")).state is SENT
+    server.faults.append(Fault(phase, reply, times=1))
+    assert sender.send(envelope("bob@example.org")) == Receipt(SENT, "250 2.0.0 taken as 2")
     sender.close()
     assert [(m.recipient, m.connection) for m in server.messages] == [("ada@example.org", 1), ("bob@example.org", 2)]
+
+
+@pytest.mark.parametrize("phase", ["MAIL", "RCPT", "DATA"])
+def test_a_message_gets_one_new_connection_and_no_third(server: SmtpServer, phase: Any) -> None:
+    sender = transport(server)
+    assert sender.send(envelope()).state is SENT
+    server.faults.append(Fault(phase, times=2))
+    assert sender.send(envelope("bob@example.org")).state is PENDING
+    assert server.connections == 2
+    assert sender.send(envelope("bob@example.org")).state is SENT
+    sender.close()
+    assert server.connections == 3
+
+
+def test_what_was_lost_on_a_used_connection_after_the_dot_is_not_repeated(server: SmtpServer) -> None:
+    sender = transport(server)
+    assert sender.send(envelope()).state is SENT
+    server.faults.append(Fault("dot", times=1, keeps=True))
+    assert sender.send(envelope("bob@example.org")).state is AMBIGUOUS
+    sender.close()
+    assert [m.recipient for m in server.messages] == ["ada@example.org", "bob@example.org"]
 
 
 def test_a_failing_quit_undoes_nothing(server: SmtpServer) -> None:
@@ -260,3 +298,158 @@ def test_a_message_that_is_too_big_fails_alone(server: SmtpServer) -> None:
     assert sender.send(envelope()).state is DeliveryState.FAILED
     assert sender.send(envelope()).state is DeliveryState.SENT
     sender.close()
+
+
+# --- whether another try may go better
+
+LATER: list[tuple[Fault, bool]] = [
+    (Fault("connect", "421 4.7.0 too many connections"), True),
+    (Fault("connect", "450 4.3.2 come back"), True),
+    (Fault("connect", "554 5.7.1 go away"), False),
+    (Fault("connect", "hello"), False),
+    (Fault("connect"), True),
+    (Fault("EHLO", "421 4.3.2 closing"), True),
+    (Fault("EHLO", "451 4.3.0 later"), True),
+    (Fault("EHLO", "550 5.7.1 not you"), False),
+    (Fault("EHLO"), True),
+    (Fault("STARTTLS", "454 4.7.0 not now"), True),
+    (Fault("STARTTLS", "501 5.5.4 no"), False),
+    (Fault("STARTTLS"), True),
+    (Fault("AUTH", "454 4.7.0 not now"), True),
+    (Fault("AUTH", "535 5.7.8 wrong"), False),
+    (Fault("AUTH"), True),
+    (Fault("MAIL", "550 5.7.1 not your address"), False),
+]
+
+
+@pytest.mark.parametrize(("fault", "temporary"), LATER, ids=lambda value: getattr(value, "at", ""))
+def test_a_server_that_will_not_have_us_says_whether_to_come_again(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext], fault: Fault, temporary: bool
+) -> None:
+    with SmtpServer("starttls", contexts[0], "paperboy", "s3cret", faults=[fault]) as server:
+        sender = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
+        with pytest.raises(MailServerError) as raised:
+            sender.send(envelope())
+        sender.close()
+        assert raised.value.temporary is temporary
+        assert server.messages == []
+
+
+def test_what_only_the_operator_can_mend_is_not_tried_again(
+    server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    """A password in the clear, no STARTTLS, no TLS, no login, a certificate of nobody we trust."""
+    wrong = [
+        {"username": "paperboy", "password": "s3cret"},
+        {"security": "starttls"},
+        {"security": "tls"},
+        {"username": "paperboy"},
+    ]
+    for settings in wrong:
+        with pytest.raises(MailServerError) as raised:
+            transport(server, **settings).send(envelope())
+        assert not raised.value.temporary
+    with SmtpServer("tls", contexts[0]) as secure, pytest.raises(MailServerError) as raised:
+        transport(secure).send(envelope())
+    assert not raised.value.temporary
+
+
+def test_a_server_that_is_not_there_or_does_not_speak_may_come_back() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        silent = SmtpTransport(
+            host="127.0.0.1", port=port, security="none", username="", password="", timeout=0.05, local_hostname="x"
+        )
+        with pytest.raises(MailServerError, match="cannot reach") as raised:
+            silent.send(envelope())
+        assert raised.value.temporary
+    with pytest.raises(MailServerError, match="refused") as raised:
+        silent.send(envelope())
+    assert raised.value.temporary
+
+
+def test_a_server_that_knows_no_ehlo_is_greeted_as_of_old(server: SmtpServer) -> None:
+    server.faults.append(Fault("EHLO", "502 5.5.1 what?"))
+    with closing(transport(server)) as sender:
+        assert sender.send(envelope()).state is SENT
+
+
+# --- breaking off
+
+Sending = Callable[[SmtpTransport], "Future[Receipt]"]
+
+
+@pytest.fixture
+def sending() -> Iterator[Sending]:
+    """Sends in a thread of its own."""
+    with ThreadPoolExecutor() as executor:
+        yield lambda sender: executor.submit(sender.send, envelope("bob@example.org"))
+
+
+@pytest.mark.parametrize("security", ["none", "starttls", "tls"])
+@pytest.mark.parametrize(
+    ("phase", "state"), [("MAIL", PENDING), ("RCPT", PENDING), ("DATA", PENDING), ("dot", AMBIGUOUS)]
+)
+def test_breaking_off_ends_what_is_under_way(
+    sending: Sending, contexts: tuple[ssl.SSLContext, ssl.SSLContext], security: Any, phase: Any, state: DeliveryState
+) -> None:
+    """On a used connection, too, which is not replaced by a new one."""
+    met = threading.Event()
+    context = None if security == "none" else contexts[0]
+    with SmtpServer(security, context, on_fault=lambda _: met.set()) as server:
+        sender = transport(server, ssl_context=contexts[1], timeout=60)
+        assert sender.send(envelope()).state is SENT
+        server.faults.append(Fault(phase, "250 at last", delay=60))
+        receipt = sending(sender)
+        assert met.wait(10)
+        sender.abort()
+        assert receipt.result(10).state is state
+        assert sender.send(envelope()).state is PENDING
+        sender.close()
+        assert server.connections == 1
+
+
+def test_breaking_off_ends_the_wait_for_a_greeting(sending: Sending, server: SmtpServer) -> None:
+    met = threading.Event()
+    server.on_fault = lambda _: met.set()
+    server.faults.append(Fault("connect", "220 at last", delay=60))
+    sender = transport(server, timeout=60)
+    receipt = sending(sender)
+    assert met.wait(10)
+    sender.abort()
+    assert receipt.result(10) == Receipt(PENDING, "connection lost before the message was handed over: told to stop")
+    sender.close()
+
+
+def test_breaking_off_ends_the_wait_for_tls(sending: Sending) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        sender = SmtpTransport(host="127.0.0.1", port=port, security="tls", username="", password="")
+        receipt = sending(sender)
+        with listener.accept()[0]:
+            sender.abort()
+            assert receipt.result(10).state is PENDING
+
+
+def test_breaking_off_ends_the_wait_for_a_server_that_answers_nothing(sending: Sending) -> None:
+    """A listener whose queue is full drops what comes, as a firewall does."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        port = listener.getsockname()[1]
+        filling = [socket.socket() for _ in range(4)]
+        for each in filling:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        sender = SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="")
+        receipt = sending(sender)
+        sender.abort()
+        assert receipt.result(10).state is PENDING
+        for each in filling:
+            each.close()
+
+
+def test_what_was_told_to_stop_before_it_began_reaches_no_server(server: SmtpServer) -> None:
+    sender = transport(server)
+    sender.abort()
+    assert sender.send(envelope()).state is PENDING
+    sender.close()
+    assert server.connections == 0

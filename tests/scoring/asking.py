@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ class Outcome:
     unscored: dict[str, str] = field(default_factory=dict)
     spending: Spending = Spending()
     error: str = ""
+    problem: str = ""
     budget_used_up: bool = False
     parts: list[Scored] = field(default_factory=list)
 
@@ -65,18 +66,45 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
         scorer.close()
 
 
+@dataclass
+class Budget:
+    """Sets aside what calls may cost, and takes back what they did not use, as the store does."""
+
+    left: float
+    held: dict[int, float] = field(default_factory=dict)
+    numbers: int = 0
+
+    def __call__(self, dollars: float) -> int | None:
+        if dollars > self.left:
+            return None
+        self.left -= dollars
+        self.numbers += 1
+        self.held[self.numbers] = dollars
+        return self.numbers
+
+    def settle(self, number: int, spending: Spending) -> None:
+        assert spending.cost is not None
+        self.left += self.held.pop(number) - spending.cost.total
+
+
 def run(scorer: LlmScorer, asked: Sequence[Paper], budget: float | None = None) -> Outcome:
-    return collect(scorer.score(jobs(asked), budget))
+    book = None if budget is None else Budget(budget)
+    outcome = collect(scorer.score(jobs(asked), book), book)
+    assert book is None or not book.held
+    return outcome
 
 
-def collect(parts: Iterator[Scored]) -> Outcome:
+def collect(parts: Iterable[Scored], budget: Budget | None = None) -> Outcome:
     outcome = Outcome()
     try:
         for part in parts:
+            if budget is not None and part.hold is not None:
+                budget.settle(part.hold, part.spending)
             assert outcome.scores.keys().isdisjoint(part.scores)
             outcome.scores |= part.scores
             outcome.unscored |= part.unscored
             outcome.spending += part.spending
+            outcome.problem = outcome.problem or part.problem
             outcome.parts.append(part)
     except ScoringError as error:
         outcome.error, outcome.budget_used_up = str(error), isinstance(error, BudgetUsedUpError)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from paperboy.errors import ScoringError
-from paperboy.models import Score
+from paperboy.models import Score, Scored, ToScore
 from paperboy.scoring.llm import LlmScorer
-from tests.builders import paper
-from tests.scoring.asking import DEAD, PROMPT, collect, jobs, papers, run, scorer_for
-from tests.servers.llm import LlmServer, invented_score
-from tests.servers.llm_faults import Fault
+from tests.builders import mailing_list, paper
+from tests.scoring.asking import DEAD, PROMPT, Outcome, collect, jobs, papers, run, scorer_for
+from tests.servers.llm import LlmServer, ids_in, invented_score
+from tests.servers.llm_faults import Fault, error
 
 # ---- one call goes wrong, and all papers are scored all the same: fault, calls for 8 papers, waits
 
@@ -72,20 +74,21 @@ def test_what_a_useless_reply_cost_is_counted(fault: str) -> None:
     assert outcome.spending.usage.calls == len(server.requests)
 
 
-# ---- nothing goes right, and that is told: fault, what the error says, most calls for 40 papers
+# ---- nothing goes right, and that is told: fault, what the error says, most calls for 40 papers; the last one asks
+# whether the server is there at all
 
 HOPELESS = [
     ("out of credit", "answers 429: the account has no credit left", 1),
     ("forbidden", "answers 403: the key may not use this model", 1),
     ("no such model", "it knows no model 'gpt-6-luna' at this address; check OPENAI_MODEL", 1),
-    ("rate limited", "answers 429: Rate limit reached", 12),
-    ("rate limited for an hour", "answers 429: Rate limit reached", 3),
-    ("error 500", "answers 500: The server had an error", 12),
-    ("web page", "answers with something that is not JSON; check OPENAI_BASE_URL", 12),
-    ("error with 200", "answers 502: Provider returned error", 12),
-    ("empty", "answers with no text", 12),
-    ("drop", "cannot be reached", 12),
-    ("nonsense", "answers without a usable score", 3),
+    ("rate limited", "answers 429: Rate limit reached", 13),
+    ("rate limited for an hour", "answers 429: Rate limit reached", 4),
+    ("error 500", "answers 500: The server had an error", 13),
+    ("web page", "answers with something that is not JSON; check OPENAI_BASE_URL", 13),
+    ("error with 200", "answers 502: Provider returned error", 13),
+    ("empty", "answers with no text", 13),
+    ("drop", "cannot be reached", 13),
+    ("nonsense", "answers without a usable score", 4),
     ("bad request", "answers 400: Something about this request is wrong", 60),
     ("refusal", "refuses to answer", 20),
 ]
@@ -244,6 +247,83 @@ class Stubborn:
     """A score that no reader accepts."""
 
     relevance, novelty, comment = 0, 0, ""
+
+
+# ---- what one paper, or one list's topics, may not do to others
+
+
+@pytest.mark.parametrize("lists", [1, 3, 10])
+@pytest.mark.parametrize("fault", ["nonsense", "error 500", "empty", "refusal", "content refused", "hang"])
+def test_one_paper_that_no_answer_comes_to_spoils_no_other(fault: str, lists: int) -> None:
+    """Not in its batch, not for other lists, whatever the answer is: the server is asked, and is there."""
+    asked = tuple(papers(32))
+    jobs = [ToScore(mailing_list(name=f"list{n}", topics=f"Topic {n}"), asked) for n in range(lists)]
+    with LlmServer() as server, scorer_for(server, concurrency=8, batch_size=16, timeout_seconds=0.3) as scorer:
+        server.fault_for = lambda body: fault if "2611.00003" in ids_in(body) else ""
+        outcomes = by_list(scorer, jobs)
+    for outcome in outcomes.values():
+        assert outcome.scores.keys() == {each.arxiv_id for each in asked} - {"2611.00003"}
+        assert outcome.error == ""
+        # what an answer shows is the paper's fault; silence and 5xx may be the server's, and count as no try
+        assert bool(outcome.unscored) == (fault in {"nonsense", "refusal", "content refused"})
+
+
+def by_list(scorer: LlmScorer, jobs: Sequence[ToScore]) -> dict[str, Outcome]:
+    parts: list[Scored] = []
+    error = ""
+    try:
+        parts.extend(scorer.score(jobs))
+    except ScoringError as caught:
+        error = str(caught)
+    outcomes = {
+        job.mailing_list.name: collect(part for part in parts if part.list_name == job.mailing_list.name)
+        for job in jobs
+    }
+    for outcome in outcomes.values():
+        outcome.error = error
+    return outcomes
+
+
+@pytest.mark.parametrize("fault", ["content refused", "nonsense", "error 500", "empty", "too long"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_topics_that_no_answer_comes_to_stop_no_other_list(fault: str, place: int) -> None:
+    asked = tuple(papers(64))
+    jobs = [ToScore(mailing_list(name=name, topics=f"Topics of {name}"), asked) for name in ("one", "two")]
+    jobs.insert(place, ToScore(mailing_list(name="poison", topics="Poison."), asked))
+    with LlmServer() as server, scorer_for(server, concurrency=4, batch_size=16) as scorer:
+        server.fault_for = lambda body: fault if "Poison." in str(body["messages"]) else ""
+        outcomes = by_list(scorer, jobs)
+    assert {name: len(outcome.scores) for name, outcome in outcomes.items()} == {"one": 64, "two": 64, "poison": 0}
+    assert outcomes["poison"].unscored == {}
+    assert outcomes["poison"].problem
+    assert len(server.requests) < 150
+
+
+@pytest.mark.parametrize("fault", ["bad request", "refusal", "content filter", "nonsense", "empty", "error 503"])
+def test_a_server_that_dies_after_a_good_answer_blames_no_paper(fault: str) -> None:
+    """And is not asked for each of them."""
+    with LlmServer() as server, scorer_for(server, batch_size=16, concurrency=4) as scorer:
+        server.fail("fenced")
+        server.fail_always(fault)
+        outcome = run(scorer, papers(423))
+    assert len(outcome.scores) in {15, 16}
+    assert outcome.unscored == {}
+    assert outcome.error
+    assert len(server.requests) < 60
+
+
+def test_an_ordinary_rate_limit_that_speaks_of_billing_is_not_the_end() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        words = "Rate limit reached. You can increase it by adding a payment method at /account/billing."
+        server.faults.append(error(429, words, code="rate_limit_exceeded", type="requests"))
+        assert len(run(scorer, papers(8)).scores) == 8
+
+
+def test_a_key_that_a_server_breaks_up_does_not_come_together_again() -> None:
+    with LlmServer() as server, scorer_for(server, api_key="sk-secretkey") as scorer:
+        server.lasting_fault = error(400, "Bad key sk-\x00secret\x07key!")
+        outcome = run(scorer, papers(2))
+    assert "sk-secretkey" not in outcome.error
 
 
 def test_an_abstract_that_gives_orders_gets_no_more_than_a_score() -> None:

@@ -72,6 +72,9 @@ class LlmServer:
         self.counts_tokens = counts_tokens
         self.reasoning_tokens_per_paper = reasoning_tokens_per_paper
         self.faults: deque[Fault] = deque()  # each is taken by one request
+        self.fault_for: Callable[[Mapping[str, Any]], str] = lambda _body: (
+            ""
+        )  # names what a request meets, by what it asks
         self.lasting_fault: Fault | None = None  # taken by every request when `faults` is empty
         self.requests: list[dict[str, Any]] = []  # bodies, in order of arrival
         self.asked: list[list[str]] = []  # the arXiv ids of each request
@@ -138,6 +141,8 @@ class LlmServer:
             return error(400, message, param=place)
         if not self.unspeakable.isdisjoint(ids_in(body)):
             return FAULTS["content refused"]
+        if fault := self.fault_for(body):
+            return FAULTS[fault]
         with self._lock:
             return self.faults.popleft() if self.faults else self.lasting_fault
 

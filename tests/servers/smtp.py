@@ -72,9 +72,11 @@ class SmtpServer:
     port: int = 0
     host: str = "127.0.0.1"
     on_message: Callable[[Message], None] | None = None
+    on_fault: Callable[[Fault], None] | None = None  # when it is met, before its delay
     faults: list[Fault] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     connections: int = 0
+    ended: dict[int, bool] = field(default_factory=dict)  # connections that are over: whether by QUIT
     passwords_in_the_clear: int = 0
     sessions: list[_Session] = field(default_factory=list, repr=False)
 
@@ -142,6 +144,7 @@ class _Session(SMTP):
         )
         self._number = 0
         self._login = ""
+        self._quits = False
 
     @property
     def _encrypted(self) -> bool:
@@ -159,6 +162,8 @@ class _Session(SMTP):
         fault = self._owner.fault(phase, recipients)
         if fault is None:
             return False
+        if self._owner.on_fault is not None:
+            self._owner.on_fault(fault)
         await asyncio.sleep(fault.delay)
         if phase == "dot" and fault.keeps:
             self._keep()
@@ -179,6 +184,11 @@ class _Session(SMTP):
             if await self._fails("connect"):
                 return
         await super()._handle_client()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        if self._number:
+            self._owner.ended[self._number] = self._quits
 
     async def smtp_EHLO(self, arg: str) -> None:  # noqa: N802
         if not await self._fails("EHLO"):
@@ -221,6 +231,7 @@ class _Session(SMTP):
             await super().smtp_RSET(arg)
 
     async def smtp_QUIT(self, arg: str) -> None:  # noqa: N802
+        self._quits = True
         if not await self._fails("QUIT"):
             await super().smtp_QUIT(arg)
 

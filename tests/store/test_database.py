@@ -3,13 +3,25 @@
 import sqlite3
 import stat
 from collections.abc import Iterator
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
+import sqlite_utils
+from sqlite_utils import Migrations
 
 from paperboy.errors import StoreError, StoreWriteError
+from paperboy.models import DeliveryState
 from paperboy.store import Store
 from paperboy.store.database import Database
+from paperboy.store.deliveries import Frozen
+from paperboy.store.schema import (
+    m001_the_first_morning,
+    m002_what_the_operator_is_told,
+    m003_papers_that_cannot_be_scored,
+)
+
+STAMP = "2026-11-20T07:00:00+00:00"
 
 
 @pytest.fixture
@@ -50,6 +62,38 @@ def test_opening_twice_migrates_once(path: Path) -> None:
     before = path.read_bytes()
     Store.open(path).close()
     assert path.read_bytes() == before
+
+
+def test_a_database_from_before_suppressions_keeps_its_rows(path: Path) -> None:
+    """As a Paperboy of the third step left it, in the midst of a morning."""
+    path.parent.mkdir()
+    connection = sqlite3.connect(path, isolation_level=None)
+    older = Migrations("paperboy")
+    for step in (m001_the_first_morning, m002_what_the_operator_is_told, m003_papers_that_cannot_be_scored):
+        older()(step)
+    connection.execute("begin")
+    older.apply(sqlite_utils.Database(connection))
+    connection.execute("insert into digests values (1, 'x', '2026-11-20', 's', 'a@example.org', x'00', ?)", [STAMP])
+    connection.execute(
+        "insert into days values ('x', '2026-11-20', 'digest', '', 1, 'm', 0, 0, 0, 0, 0, 0, 0, ?)", [STAMP]
+    )
+    for number, state in enumerate(("sent", "pending"), start=1):
+        connection.execute(
+            "insert into deliveries values (?, 1, ?, '', ?, '<1@x>', 'token', 1, 0, null, '450 later', '', ?)",
+            [number, f"{state}@example.org", state, STAMP],
+        )
+    connection.execute("commit")
+    connection.close()
+    with Store.open(path) as store:
+        now = datetime.fromisoformat(STAMP)
+        (waiting,) = store.deliveries.waiting(now)
+        assert (waiting.addressed.subscriber.address, waiting.attempts) == ("pending@example.org", 1)
+        assert (waiting.frozen_at, waiting.reply) == (now, "450 later")
+        assert store.deliveries.bounced_thrice() == ()
+        assert store.suppressions.add("pending@example.org", "", "by hand", now)
+        assert store.deliveries.unfinished() == 0
+        assert store.days.newest(["x"])[0].deliveries == {DeliveryState.SENT: 1, DeliveryState.SUPPRESSED: 1}
+        assert store.deliveries.newest("x") == Frozen(1, date(2026, 11, 20), superseded=False)
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:

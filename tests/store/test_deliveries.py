@@ -95,3 +95,40 @@ def test_an_end_is_an_end(store: Store, state: DeliveryState) -> None:
 def test_a_suppressed_delivery_is_out(store: Store) -> None:
     assert store.deliveries.suppress(first(store), "no longer on the list", NOW)
     assert store.deliveries.unfinished() == 1
+
+
+def test_a_delivery_knows_when_its_digest_was_frozen_and_what_was_said_last(store: Store) -> None:
+    """By the one it is given up after three days, by the other the operator hears why."""
+    delivery = first(store)
+    assert (delivery.frozen_at, delivery.reply) == (NOW, "")
+    store.deliveries.reserve(delivery, NOW)
+    store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450 later", NOW, try_at=NOW + timedelta(hours=1))
+    back = store.deliveries.waiting(NOW + timedelta(hours=1))[0]
+    assert (back.frozen_at, back.reply) == (NOW, "450 later")
+
+
+@pytest.mark.parametrize("state", [None, DeliveryState.DEFERRED, DeliveryState.PENDING])
+def test_what_waited_too_long_is_given_up(store: Store, state: DeliveryState | None) -> None:
+    delivery = first(store)
+    if state:
+        store.deliveries.reserve(delivery, NOW)
+        store.deliveries.settle(delivery, state, "450 later", NOW)
+        delivery = first(store)
+    assert store.deliveries.expire(delivery, "given up after three days; 450 later", NOW)
+    ended = store.deliveries.find(delivery.digest_id, "ada@example.org")
+    assert ended is not None
+    assert (ended.state, ended.reply) == (DeliveryState.FAILED, "given up after three days; 450 later")
+    assert not store.deliveries.expire(delivery, "again", NOW)
+    assert store.deliveries.unfinished() == 1
+
+
+def test_what_has_come_to_an_end_is_not_given_up(store: Store) -> None:
+    delivery = first(store)
+    store.deliveries.reserve(delivery, NOW)
+    store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
+    sent = store.deliveries.find(delivery.digest_id, "ada@example.org")
+    assert sent is not None
+    for loaded in (delivery, sent):
+        assert not store.deliveries.expire(loaded, "given up", NOW)
+    assert store.deliveries.find(delivery.digest_id, "ADA@example.org") == sent
+    assert store.deliveries.find(delivery.digest_id, "nobody@example.org") is None

@@ -121,8 +121,9 @@ def test_a_month_knows_its_dollars_as_far_as_they_are_priced(store: Store) -> No
 def test_the_budget_counts_what_has_a_price(store: Store) -> None:
     store.scores.keep("foundations", "abc", "luna", {}, SPENT, NOW)
     store.scores.keep("foundations", "abc", "mine", {}, Spending(Usage(1, 10), None), NOW)
-    assert store.scores.dollars_since(NOW) == pytest.approx(0.012)
-    assert store.scores.dollars_since(NOW + timedelta(seconds=1)) == 0
+    assert store.scores.hold(0.003, 0.014, NOW, NOW) is None
+    assert store.scores.hold(0.001, 0.014, NOW, NOW) is not None
+    assert store.scores.hold(0.003, 0.014, NOW + timedelta(seconds=1), NOW) is not None
 
 
 def test_a_scorer_that_uses_nothing_leaves_no_spending(store: Store) -> None:

@@ -14,6 +14,7 @@ from paperboy import mailing_lists, settings
 from paperboy.cli import parts
 from paperboy.cli.home import LISTS_FILE, Home, folders
 from paperboy.cli.main import Surroundings
+from paperboy.cli.suppress import in_words, undo
 from paperboy.errors import ConfigError, PaperboyError, StoreError
 from paperboy.models import MailingList, Problem
 from paperboy.settings import Settings
@@ -22,11 +23,12 @@ from paperboy.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the check. `exit_code` 0: all is well."""
+    """One line of the check. `exit_code` 0: all is well, though a `note` is something to know."""
 
     what: str
     message: str
     exit_code: int = 0
+    note: bool = False
 
 
 @click.command(name="check", short_help="Everything that would fail tomorrow, said today.")
@@ -36,10 +38,15 @@ def command(around: Surroundings, *, offline: bool) -> int:
     """Everything that would fail tomorrow, said today, one line each, with the fix."""
     code = 0
     for finding in _findings(around, offline=offline):
-        mark = click.style("fault", fg="red") if finding.exit_code else click.style("ok", fg="green") + "   "
-        click.echo(f"{mark}  {finding.what}: {finding.message}")
+        click.echo(f"{_mark(finding)}  {finding.what}: {finding.message}")
         code = max(code, finding.exit_code)
     return code
+
+
+def _mark(finding: Finding) -> str:
+    if finding.exit_code:
+        return click.style("fault", fg="red")
+    return click.style("note", fg="yellow") + " " if finding.note else click.style("ok", fg="green") + "   "
 
 
 def _findings(around: Surroundings, *, offline: bool) -> Iterator[Finding]:
@@ -54,6 +61,7 @@ def _findings(around: Surroundings, *, offline: bool) -> Iterator[Finding]:
         yield Finding("the rest", "not looked at: it needs the settings", exit_code=78)
         return
     yield _tried("database", lambda: _database(found.paperboy_database))
+    yield from _suppressed(home)
     if found.uses_outbox or not offline:
         yield _tried("mail", lambda: _mail(home))
     if offline:
@@ -135,6 +143,24 @@ def _database(path: Path) -> str:
     if not _may_be_made(path):
         raise StoreError(f"{path}: cannot be made; let this user write there, or set PAPERBOY_DATABASE")
     return f"{path} will be made by the first morning"
+
+
+def _suppressed(home: Home) -> Iterator[Finding]:
+    """Who is on a list and gets nothing: so that nobody is added in vain and without a word."""
+    if not home.settings.paperboy_database.exists():
+        return
+    try:
+        with Store.open(home.settings.paperboy_database) as store:
+            found = [
+                store.suppressions.find(entry.name, subscriber.address)
+                for entry in home.lists
+                for subscriber in entry.subscribers
+            ]
+    except StoreError:
+        return  # said of the database already
+    for suppression in dict.fromkeys(filter(None, found)):
+        message = f"{in_words(suppression, home.settings.timezone)} and gets nothing. {undo(suppression)}"
+        yield Finding("suppressed", message, note=True)
 
 
 def _mail(home: Home) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from paperboy.errors import HomeBusyError, StoreError
+
+logger = logging.getLogger(__name__)
 
 INHERITED = "PAPERBOY_LOCK_FD"
 
@@ -38,6 +41,22 @@ def held(database: Path, environ: Mapping[str, str], what: str = "once") -> Iter
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()} {what}\n".encode(), 0)
         yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def scoring(database: Path) -> Iterator[None]:
+    """Waits until no other Paperboy of this home pays for scores, and lets none begin meanwhile."""
+    path = database.with_name(database.name + ".scoring.lock")
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            logger.info("another Paperboy is scoring for this home; this one waits, and uses its scores")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
 

@@ -24,17 +24,21 @@ _COMMANDS = {
     "preview": "A list's digest of today, or what it would be now.",
     "status": "The last mornings, list by list.",
     "why": "The life of one paper, list by list.",
+    "resend": "A list's newest digest again, to those whom it did not reach.",
+    "suppress": "Who must not get mail, whatever subscribers.yaml says.",
+    "unsuppress": "Who may get mail again.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a command may ask of the world outside: its home, the environment, the clock, and to wait some seconds."""
+    """What a command may ask of the world outside: its home, the environment, the time."""
 
     home: Path
     environ: Mapping[str, str]
     clock: Callable[[], datetime]
-    wait: Callable[[float], None] = time.sleep
+    wait: Callable[[float], None] = time.sleep  # seconds
+    timer: Callable[[], float] = time.monotonic  # seconds, for how long something takes
 
 
 class _Commands(click.Group):
@@ -72,8 +76,8 @@ def cli(ctx: click.Context, home: Path) -> None:
     Exit codes: 0 done · 1 something is still due, or check found a fault · 2 wrong usage · 75 another Paperboy holds
     this home · 78 settings, lists or database are unusable.
     """
-    environ, clock, wait = ctx.obj or (os.environ, _now, time.sleep)
-    ctx.obj = Surroundings(home.absolute(), environ, clock, wait)
+    environ, clock, wait, timer = ctx.obj or (os.environ, _now, time.sleep, time.monotonic)
+    ctx.obj = Surroundings(home.absolute(), environ, clock, wait, timer)
 
 
 def invoke(
@@ -81,6 +85,7 @@ def invoke(
     environ: Mapping[str, str] = os.environ,
     clock: Callable[[], datetime] | None = None,
     wait: Callable[[float], None] = time.sleep,
+    timer: Callable[[], float] = time.monotonic,
 ) -> int:
     """Runs one command line and gives its exit code. What a person can cause comes as a sentence on stderr."""
     try:
@@ -88,7 +93,7 @@ def invoke(
             args=list(arguments) if arguments is not None else None,
             prog_name="paperboy",
             standalone_mode=False,
-            obj=(environ, clock or _now, wait),
+            obj=(environ, clock or _now, wait, timer),
         )
     except click.ClickException as error:
         error.show()

@@ -42,6 +42,7 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
         patience = timedelta(hours=home.settings.give_up_after_hours) if scheduled else None
         with Stop() as stop:
             report = morning.run(work.morning, home.lists, chosen, patience)
+            operator.note(work, home, report, around.clock())
             stop.gently = True
             sent = delivery.deliver(work.delivery, audience(home.lists), stopped=lambda: stop.asked)
         click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from paperboy import alerts, delivery, morning
@@ -14,15 +15,31 @@ from paperboy.models import Alert, DeliveryState, Subscriber
 logger = logging.getLogger(__name__)
 
 
+def note(work: Work, home: Home, report: morning.Report, now: datetime) -> None:
+    """Keeps what a morning's first half has to tell, before sending begins: whatever happens there, it is told.
+
+    Never raises.
+    """
+    _safely(lambda: _note(work, home, report, delivery.Report({}), now))
+
+
 def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
     """One mail for each cause and day of the operator's zone, and one when it is well again.
 
     What could not be mailed is kept, and goes out with the next run that can, dated when it was found. Never raises:
     what a morning came to does not depend on who hears of it.
     """
-    try:
+
+    def both() -> None:
         _note(work, home, report, sent, now)
         _post(work, home, now)
+
+    _safely(both)
+
+
+def _safely(work: Callable[[], None]) -> None:
+    try:
+        work()
     except PaperboyError as error:
         logger.error("the operator could not be told: %s", error)
     except Exception:
@@ -46,8 +63,9 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
             ledger.narrow(standing.cause, left)
         elif left != standing.about:
             over.append(standing.cause)
-            if standing.told and better:
-                ended.append(alerts.Ended(standing.cause, standing.since.astimezone(zone), better))
+            if better:
+                untold = standing.waiting.headline if standing.waiting and not standing.told else ""
+                ended.append(alerts.Ended(standing.cause, standing.since.astimezone(zone), better, untold))
     if over:
         ledger.end(over, f"{alerts.WELL_AGAIN} {now.isoformat()}", alerts.well_again(ended) if ended else None, now)
 
@@ -65,7 +83,7 @@ def _post(work: Work, home: Home, now: datetime) -> None:
 
 def _mailed(work: Work, alert: Alert, to: Subscriber, noted: datetime) -> bool:
     """Dated when it was found, so that every try is the same message. Raises MailServerError: no other would go."""
-    transport = work.delivery.transport
+    transport = work.delivery.transports[0]
     try:
         receipt = transport.send(work.composer.alert(alert, to, noted))
     except MailServerError:

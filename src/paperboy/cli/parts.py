@@ -5,6 +5,7 @@ The scorer and the mail rooms are imported when they are built: `openai` alone t
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -66,16 +67,22 @@ def working(
                 progress=progress,
                 clock=around.clock,
                 lookback=timedelta(days=settings.arxiv_lookback_days),
+                alone=lambda: lock.scoring(settings.paperboy_database),
                 budget=settings.llm_budget_usd or None,
                 budget_zone=settings.timezone,
             ),
             delivery.Parts(
-                transport=transport(home),
+                transports=transports(home),
                 ledger=store.deliveries,
+                suppressions=store.suppressions,
                 digests=store.days,
                 address=post.envelope,
                 progress=progress,
                 clock=around.clock,
+                timer=around.timer,
+                wait=around.wait,
+                jitter=random.random,
+                most_per_minute=0 if settings.uses_outbox else settings.smtp_max_per_minute,
             ),
             post,
             store,
@@ -167,14 +174,14 @@ def composer(home: Home, templates: Renderer, secret: bytes) -> Composer:
     )
 
 
-def transport(home: Home) -> delivery.Transport:
-    """The mail server, or the outbox where none is set up."""
+def transports(home: Home) -> tuple[delivery.Transport, ...]:
+    """Connections to the mail server, or the outbox where none is set up."""
     settings = home.settings
     if settings.uses_outbox:
         from paperboy.mail.outbox import Outbox
 
-        return Outbox(settings.paperboy_outbox)
-    return smtp(home)
+        return (Outbox(settings.paperboy_outbox),)
+    return tuple(smtp(home) for _ in range(settings.smtp_connections))
 
 
 def smtp(home: Home, timeout: float = 60) -> SmtpTransport:

@@ -124,7 +124,7 @@ def _delivery(work: parts.Work, mailing_list: MailingList, reader: Subscriber, n
 
 
 def _send(work: parts.Work, composed: Composed, mailing_list: MailingList, reader: Subscriber, now: datetime) -> int:
-    transport = work.delivery.transport
+    transport = work.delivery.transports[0]
     try:
         envelope = work.composer.test(composed, _delivery(work, mailing_list, reader, now))
         receipt = transport.send(replace(envelope, list_name=f"{mailing_list.name}-preview"))

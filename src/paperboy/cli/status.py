@@ -9,26 +9,30 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from paperboy import due
 from paperboy.cli import words
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
-from paperboy.models import Cost, Counts, DaySummary, MailingList, Outcome, Usage
+from paperboy.models import Cost, Counts, DaySummary, MailingList, Outcome, Suppression, Usage
 from paperboy.store import Store
 from paperboy.store.scores import Month
 
 
 @click.command(name="status", short_help="The last mornings, list by list.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--suppressed", is_flag=True, help="Who must not get mail, whatever the file says; nothing else.")
 @click.option("--mornings", default=3, show_default=True, type=click.IntRange(1), help="How many of each list.")
 @click.pass_obj
-def command(around: Surroundings, *, as_json: bool, mornings: int) -> int:
+def command(around: Surroundings, *, as_json: bool, suppressed: bool, mornings: int) -> int:
     """The last mornings, list by list: outcome, counts, cost, deliveries, and what happens next and when; with the
     tokens of the newest ones, and what each month cost.
     """
     home = Home.load(around.home, around.environ)
+    if suppressed:
+        return _suppressed(home, as_json=as_json)
     now = around.clock()
     names = [entry.name for entry in home.lists]
     local = now.astimezone(home.settings.timezone)
@@ -52,6 +56,32 @@ def command(around: Surroundings, *, as_json: bool, mornings: int) -> int:
         _print(_table(home, by_list))
         _print(_tokens([day for day in newest if day.spending.usage.calls]))
         click.echo("\n".join([*_remarks(home, by_list, troubles, now), "", *_spent(months)]))
+    return 0
+
+
+def _suppressed(home: Home, *, as_json: bool) -> int:
+    """Who must not get mail. In JSON, a list that is null stands for all lists."""
+    found: tuple[Suppression, ...] = ()
+    if home.settings.paperboy_database.exists():
+        with Store.open(home.settings.paperboy_database) as store:
+            found = store.suppressions.all()
+    if as_json:
+        each = [
+            {"address": one.address, "list": one.list_name or None, "since": one.at.isoformat(), "reason": one.reason}
+            for one in found
+        ]
+        click.echo(json.dumps({"suppressed": each}, indent=2))
+        return 0
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("Address", "List", "Since"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("Why", overflow="fold")
+    for one in found:
+        since = f"{one.at.astimezone(home.settings.timezone):%a %d %b %Y}"
+        table.add_row(escape(one.address), one.list_name or "all", since, escape(one.reason))
+    _print(table)
+    if not found:
+        click.echo("Nobody is suppressed.")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from datetime import date, datetime
+from functools import lru_cache
 
 import idna
 
@@ -115,6 +116,11 @@ class Composer:
 def _shown(delivery: Delivery) -> str:
     """The address as its owner writes it: ada@bücher.example, not ada@xn--bcher-kva.example."""
     local, _, domain = delivery.addressed.subscriber.address.rpartition("@")
+    return one_line(f"{local}@{_domain_shown(domain)}")
+
+
+@lru_cache(maxsize=1_024)  # subscribers share few domains
+def _domain_shown(domain: str) -> str:
     with contextlib.suppress(idna.IDNAError):
-        domain = idna.decode(domain)
-    return one_line(f"{local}@{domain}")
+        return idna.decode(domain)
+    return domain

@@ -14,11 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from datetime import date as Date  # noqa: N812  # `date` is the name of two parameters
 from email.utils import format_datetime, parseaddr
+from functools import lru_cache
 from string import ascii_letters, digits
 
 import idna
 
-from paperboy.mail.copies import Copy, filled, keyed, quoted_printable
+from paperboy.mail.copies import Copy, cut, encoded, joined, keyed, quoted_printable
+from paperboy.mail.lines import Copied, dotted, on_the_line
 from paperboy.mail.text import one_line
 from paperboy.models import MailingList, Rendered, Subscriber
 
@@ -68,11 +70,30 @@ def freeze_alert(rendered: Rendered, *, sender: str, date: datetime) -> bytes:
 
 def fill(message: bytes, *, marks: Copy, copy: Copy) -> bytes:
     """The frozen message with a copy's own values where its marks stand. One without marks stays as it is."""
-    if not (found := boundary_of(message)):
+    if not (parts := _cut(message, marks)):
         return message
+    text, html = encoded(marks, copy.as_text()), encoded(marks, copy.as_html())
+    whole = _joined(parts, text, html)
+    dotted_text, dotted_html = ({mark: dotted(lines) for mark, lines in part.items()} for part in (text, html))
+    return Copied.of(whole, _joined(_cut(message, marks, for_line=True), dotted_text, dotted_html))
+
+
+_Parts = tuple[tuple[bytes, ...], ...]
+
+
+@lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
+def _cut(message: bytes, marks: Copy, *, for_line: bool = False) -> _Parts:
+    """Head, text, HTML and end of a message from `freeze`, in pieces; nothing where it is not from there."""
+    if not (found := boundary_of(message)):
+        return ()
     boundary = b"\r\n--" + found
-    head, text, html, end = message.split(boundary)
-    return boundary.join((head, filled(text, marks, copy.as_text()), filled(html, marks, copy.as_html()), end))
+    head, text, html, end = (on_the_line(message) if for_line else message).split(boundary)
+    return (head + boundary,), cut(text, marks), cut(boundary + html, marks), (boundary + end,)
+
+
+def _joined(parts: _Parts, text: dict[bytes, bytes], html: dict[bytes, bytes]) -> bytes:
+    head, text_pieces, html_pieces, end = parts
+    return b"".join((*head, *joined(text_pieces, text), *joined(html_pieces, html), *end))
 
 
 def boundary_of(message: bytes) -> bytes:
@@ -90,7 +111,8 @@ def address(message: bytes, *, to: Subscriber, message_id: str, list_unsubscribe
     own = [_header("To", _named(to.name, addr_spec(to.address))), f"Message-ID: {message_id}"]
     if list_unsubscribe:
         own.append(_list_unsubscribe(list_unsubscribe))
-    return "".join(f"{header}\r\n" for header in own).encode() + message
+    head = "".join(f"{header}\r\n" for header in own).encode()
+    return Copied.of(head + message, head + message.on_the_line) if isinstance(message, Copied) else head + message
 
 
 def with_subject(message: bytes, subject: str) -> bytes:

@@ -48,6 +48,9 @@ class Outbox:
             ) from error
         return Receipt(DeliveryState.SENT, f"in {self._folder / 'Maildir'}")
 
+    def abort(self) -> None:
+        """Nothing here takes long."""
+
     def close(self) -> None:
         """Nothing stays open."""
         self._maildir = None

@@ -89,6 +89,11 @@ class ChatServer:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
+    def proven(self) -> bool:
+        """Whether it has answered once."""
+        return self._proven
+
+    @property
     def place(self) -> str:
         """The server's address without what could be secret in it."""
         parts = urlsplit(self.base_url or OPENAI_URL)

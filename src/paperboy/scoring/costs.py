@@ -12,6 +12,7 @@ from typing import Any
 
 from paperboy.models import Cost, Usage
 
+_MOST_TOKENS = 10**9  # of one call; more is nonsense
 OPENAI_URL = "https://api.openai.com/v1"
 
 
@@ -91,7 +92,7 @@ def _count(usage: Mapping[str, Any], *path: str) -> int:
     value: object = usage
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS else 0
 
 
 def _look_up(model: str, base_url: str, service_tier: str) -> Prices | None:

@@ -2,7 +2,7 @@
 
 A batch that is answered gives its scores; what is missing is asked again in smaller batches. A batch that is refused
 is halved until the offending paper stands alone. When the server is dead, or refuses us, scoring ends with
-ScoringError after all that arrived has been given.
+ScoringError after all that arrived has been given. `work.py` tells the one from the other.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from threading import Event
 from typing import Any, Final
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
-from paperboy.models import MailingList, Model, Scored, Spending, ToScore, Usage
+from paperboy.models import Cost, MailingList, Model, Scored, Spending, ToScore, Usage
 from paperboy.scoring import caching
 from paperboy.scoring.caching import PromptCache
 from paperboy.scoring.chat import ChatServer
 from paperboy.scoring.costs import Prices
 from paperboy.scoring.plan import Batch, plan
 from paperboy.scoring.prompt import Prompt, Question
-from paperboy.scoring.purse import Hold, Purse
+from paperboy.scoring.purse import Hold, Purse, Reserve
 from paperboy.scoring.reply import read_reply
 from paperboy.scoring.verdicts import Answer, Verdict
 from paperboy.scoring.work import Work
@@ -50,6 +50,13 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
+_PROBE: Mapping[str, str] = {
+    "role": "user",
+    "content": 'Reply with this JSON and nothing else: {"scores": []}',
+}
+_PROBE_TOKENS = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     """A request that is under way."""
@@ -66,10 +73,11 @@ class _Run:
     purse: Purse | None  # None: no budget
     stopped: Event = field(default_factory=Event)
     under_way: dict[Future[list[Answer]], _Call] = field(default_factory=dict)
+    last_list: str = ""  # the one that was asked for last
 
     def goes_on(self, answer: Answer) -> bool:
-        """Whether a call may try again: where each has to be covered, not after one that was paid for."""
-        return not self.stopped.is_set() and not (self.purse and answer.paid)
+        """Whether a call may try again: where each has to be covered, not after one that may have been paid for."""
+        return not self.stopped.is_set() and not (self.purse and (answer.paid or answer.timed_out))
 
 
 class LlmScorer:
@@ -129,13 +137,13 @@ class LlmScorer:
         """The fingerprint of what papers are judged by for this list."""
         return self._prompt.criteria(mailing_list.topics)
 
-    def score(self, jobs: Sequence[ToScore], budget: float | None = None) -> Generator[Scored, None, None]:
+    def score(self, jobs: Sequence[ToScore], budget: Reserve | None = None) -> Generator[Scored, None, None]:
         """Gives what each call brought as it arrives; every paper is at last in some `scores` or `unscored`.
 
-        `budget` is what may still be spent, in US dollars: before it would be crossed, scoring ends with
-        BudgetUsedUpError. Raises ScoringError, after all that arrived, when the server is dead or refuses us; papers
-        not named by then were not asked for or not answered. Closing the iterator dispatches no more, and waits for
-        the calls under way.
+        `budget` sets aside what a call may cost, in US dollars; what came of the call says which entry that was. When
+        it covers no other call, scoring ends with BudgetUsedUpError. Raises ScoringError, after all that arrived, when
+        the server is dead or refuses us; papers not named by then were not asked for or not answered. Closing the
+        iterator dispatches no more, and waits for the calls under way.
         """
         purse: Purse | None = None
         if budget is not None:
@@ -145,7 +153,8 @@ class LlmScorer:
                     "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT in .env"
                 )
             purse = Purse(budget, self._prices)
-        batches = plan(jobs, self._batch_size, warm_up=self._cache is not PromptCache.NONE)
+        warm_up = self._cache is not PromptCache.NONE
+        batches = plan(jobs, self._batch_size, warm_up=warm_up, ahead=self._concurrency)
         run = _Run(Work.of(batches), purse)
         executor = ThreadPoolExecutor(self._concurrency, thread_name_prefix="llm")
         try:
@@ -153,15 +162,17 @@ class LlmScorer:
         finally:
             run.stopped.set()
             executor.shutdown(cancel_futures=True)
-        if run.work.fatal:
+        if run.work.fatal:  # which is to blame, and no paper
             raise self._error(run.work.fatal)
+        for name, standing in run.work.lists.items():
+            if standing.blamed or standing.problem:
+                yield Scored(name, unscored=standing.blamed, problem=standing.problem)
         if run.work.waiting:
             raise BudgetUsedUpError(BUDGET_USED_UP)
 
     def probe(self) -> str:
         """Asks for one word by the way scores are asked for, and says what answered. Raises ScoringError."""
-        question = {"role": "user", "content": 'Reply with this JSON and nothing else: {"scores": []}'}
-        answer = self._server.ask([question], tries=1)[-1]
+        answer = self._server.ask([_PROBE], tries=1)[-1]
         if answer.verdict is not Verdict.ANSWERED:
             raise self._error(answer.reason)
         how = self._server.manners.response_format
@@ -173,25 +184,40 @@ class LlmScorer:
 
     def _dispatch(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored, None, None]:
         while True:
-            yield from self._fill(run, executor)
+            self._fill(run, executor)
             if not run.under_way:
                 return
             for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
                 yield self._settle(run, run.under_way.pop(future), future.result())
+            idle = not run.under_way
+            if run.work.suspicion and (idle or run.work.waiting) and not run.work.fatal:
+                yield self._doubt(run)
             if run.work.fatal:
                 run.stopped.set()
 
-    def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored, None, None]:
-        """Begins as many calls as may be under way; gives only what cannot even be asked."""
-        while len(run.under_way) < self._concurrency and not run.work.fatal and (batch := run.work.next()):
-            name, topics = batch.mailing_list.name, batch.mailing_list.topics
+    def _doubt(self, run: _Run) -> Scored:
+        """Asks a dying server a question that any can answer, to tell it from texts that it cannot take."""
+        answers = self._server.ask([_PROBE], self._capped(_PROBE_TOKENS) if run.purse else {}, tries=1)
+        if answers[-1].verdict is Verdict.ANSWERED and "scores" in answers[-1].text:
+            run.work.trusted()
+        else:
+            run.work.fatal = run.work.suspicion
+        spending = reduce(add, (self._spending(answer) for answer in answers), Spending())
+        return Scored(run.last_list, spending=spending)
+
+    def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> None:
+        """Begins as many calls as may be under way; with a budget one, until its answer tells what a call costs."""
+        most = self._concurrency if run.purse is None or self._server.proven else 1
+        while len(run.under_way) < most and not run.work.fatal and (batch := run.work.next()):
             try:
-                question = self._prompt.question(topics, batch.papers, papers_first=batch.papers_first)
+                question = self._prompt.question(
+                    batch.mailing_list.topics, batch.papers, papers_first=batch.papers_first
+                )
             except ConfigError as error:
-                run.work.drop(batch)
-                yield Scored(name, problem=str(error))
+                run.work.drop(batch, str(error))
                 continue
-            hold = run.purse.hold(question.size, len(batch.papers)) if run.purse else None
+            capped = self._cap not in self._server.manners.left_out
+            hold = run.purse.hold(question.size, len(batch.papers), capped=capped) if run.purse else None
             if run.purse and hold is None:
                 if run.under_way or not run.work.split(batch):
                     run.work.put_back(batch)
@@ -200,6 +226,10 @@ class LlmScorer:
             messages, extras = self._request(question, batch, hold)
             call = executor.submit(self._server.ask, messages, extras, goes_on=run.goes_on)
             run.under_way[call] = _Call(batch, hold)
+            run.last_list = batch.mailing_list.name
+
+    def _capped(self, tokens: int) -> dict[str, Any]:
+        return {self._cap: tokens}
 
     def _request(
         self, question: Question, batch: Batch, hold: Hold | None
@@ -208,39 +238,46 @@ class LlmScorer:
         shares = batch.shares and caching.worth_caching(question)
         extras = caching.options(question, self._cache, shares=shares)
         if hold is not None:
-            extras[self._cap] = hold.most_output
+            extras |= self._capped(hold.most_output)
         return caching.messages(question, mark=shares and self._cache is PromptCache.BREAKPOINTS), extras
 
     def _settle(self, run: _Run, call: _Call, answers: Sequence[Answer]) -> Scored:
         """What a call brought, with what is to be asked again put back."""
         batch, work, last = call.batch, run.work, answers[-1]
-        name = batch.mailing_list.name
-        spending = reduce(add, (self._spending(answer) for answer in answers), Spending())
+        spending = reduce(add, (self._spending(answer, call.hold) for answer in answers), Spending())
+        brought = Scored(batch.mailing_list.name, spending=spending, hold=call.hold.number if call.hold else None)
         if run.purse and call.hold:
-            run.purse.settle(call.hold, spending)
+            run.purse.learn(call.hold, spending.usage)
         work.ended(batch)
         if last.verdict is Verdict.HOPELESS:
             work.fatal = last.reason
-            return Scored(name, spending=spending)
+            return brought
         if last.verdict is Verdict.REFUSED:
-            return Scored(name, unscored=work.halve(batch, last.reason), spending=spending)
+            work.failed(last.reason)
+            if last.cut_short and call.hold:  # by the limit that we set; the next one is higher
+                work.ask_again(batch.papers, batch, last.reason, blame=False)
+            else:
+                work.refused(batch, last.reason)
+            return brought
         reply = read_reply(last.text, [paper.arxiv_id for paper in batch.papers])
-        failed = last.verdict is Verdict.FAILED
-        # that a paper asked for again gets no score is no sign of a dead server, unless the server fails outright
-        counts = failed or batch.asks == 0 or len(batch.papers) > 1
-        work.note(len(reply.scores), counts=counts, reason=last.reason or "answers without a usable score")
-        if failed and work.fatal:
-            return Scored(name, spending=spending)  # the papers are not to blame
+        if reply.scores:
+            work.scored(batch)
+        else:
+            work.failed(last.reason or "answers without a usable score")
         missing = [paper for paper in batch.papers if paper.arxiv_id in set(reply.missing)]
-        unscored = work.ask_again(missing, batch, last.reason or "leaves this paper out of its replies")
-        return Scored(name, reply.scores, unscored, spending)
+        reason = last.reason or "leaves this paper out of its replies"
+        work.ask_again(missing, batch, reason, blame=last.verdict is Verdict.ANSWERED)
+        return replace(brought, scores=reply.scores)
 
-    def _spending(self, answer: Answer) -> Spending:
-        if answer.usage is None:
-            return Spending(Usage(calls=1), None) if answer.paid else Spending()
-        asked_for = self._server.options["service_tier"]
-        tier = answer.tier or ("default" if "service_tier" in self._server.manners.left_out else asked_for)
-        return Spending(answer.usage, self._prices.cost(answer.usage, tier) if self._prices else None)
+    def _spending(self, answer: Answer, hold: Hold | None = None) -> Spending:
+        """What an answer cost; what nobody counted has cost, where there is a budget, what was set aside for it."""
+        if answer.usage is not None:
+            asked_for = self._server.options["service_tier"]
+            tier = answer.tier or ("default" if "service_tier" in self._server.manners.left_out else asked_for)
+            return Spending(answer.usage, self._prices.cost(answer.usage, tier) if self._prices else None)
+        if hold and (answer.paid or answer.timed_out):
+            return Spending(Usage(calls=1), Cost(hold.dollars))
+        return Spending(Usage(calls=1), None) if answer.paid else Spending()
 
     def _error(self, reason: str) -> ScoringError:
         return ScoringError(f"the LLM at {self._server.place} {reason}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from paperboy.models import MailingList, Paper, ToScore
 
@@ -31,33 +32,37 @@ class Batch:
         return Batch(self.mailing_list, papers, _own(self.mailing_list), shares=shares, asks=asks)
 
 
-def plan(jobs: Sequence[ToScore], size: int, *, warm_up: bool) -> list[Batch]:
+def plan(jobs: Sequence[ToScore], size: int, *, warm_up: bool, ahead: int = 8) -> list[Batch]:
     """The batches of all jobs, in the order in which they should be asked for.
 
-    `size` is the most papers in a batch. With `warm_up` a list's own batches wait for the first of them, too.
+    `size` is the most papers in a batch. With `warm_up` a list's own batches wait for the first of them, too. `ahead`
+    is by how many batches the list that asks first is in front of the others: enough to keep all calls busy, and not so
+    many that a budget would end before the others' turn.
     """
     wanted = [list({paper.arxiv_id: paper for paper in job.papers}.values()) for job in jobs]
     together, alone = _split(wanted, size)
     leaders: list[Batch] = []
-    followers: list[Batch] = []
+    followers: list[list[Batch]] = []
     for number, (sharers, papers) in enumerate(together):
-        for place, sharer in enumerate(sharers):
-            batch = Batch(
-                jobs[sharer].mailing_list,
-                papers,
-                f"papers {number}",
-                papers_first=True,
-                leads=place == 0,
-                shares=True,
+        first, *others = (
+            Batch(
+                jobs[sharer].mailing_list, papers, f"papers {number}", papers_first=True, leads=not place, shares=True
             )
-            (leaders if batch.leads else followers).append(batch)
+            for place, sharer in enumerate(sharers)
+        )
+        leaders.append(first)
+        followers.append(others)
+    own: list[Batch] = []
+    own_followers: list[Batch] = []
     for job, papers_alone in zip(jobs, alone, strict=True):
         parts = list(even_parts(papers_alone, size))
         for place, part in enumerate(parts):
             leads = place == 0 or not warm_up
             batch = Batch(job.mailing_list, part, _own(job.mailing_list), leads=leads, shares=len(parts) > 1)
-            (leaders if leads else followers).append(batch)
-    return leaders + followers
+            (own if leads else own_followers).append(batch)
+    rounds = zip_longest(followers, leaders[ahead:], fillvalue=None)
+    staggered = [batch for others, leader in rounds for batch in (*(others or ()), *([leader] if leader else ()))]
+    return [*leaders[:ahead], *own, *staggered, *own_followers]
 
 
 def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]]:

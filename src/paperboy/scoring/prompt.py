@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,7 +187,8 @@ def _as_data(text: str, limit: int) -> str:
     """One line, at most `limit` characters, cut at a word's end, that cannot open or close a fence of the prompt, nor
     begin as a paper does.
     """
-    line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", " ".join(text.split()), flags=re.IGNORECASE)
+    text = "".join(char for char in " ".join(text.split()) if unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
+    line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", text.strip(), flags=re.IGNORECASE)
     line = re.sub(r"^\[", "(", line)
     if len(line) <= limit:
         return line

@@ -44,6 +44,7 @@ class Answer:
     paid: bool = False  # a model worked on it, so an absent usage is unknown, not zero
     retry_after: float | None = None
     timed_out: bool = False
+    cut_short: bool = False  # by the limit on its tokens, before the first word
 
 
 MENTIONS_FORMAT = re.compile(
@@ -101,7 +102,8 @@ def _judge_completion(body: Mapping[str, Any]) -> Answer:
     if choice.get("finish_reason") == "content_filter":
         return replace(answer, verdict=Verdict.REFUSED, reason="filters the content")
     if choice.get("finish_reason") == "length":
-        return replace(answer, verdict=Verdict.REFUSED, reason="runs out of tokens before it answers")
+        reason = "runs out of tokens before it answers"
+        return replace(answer, verdict=Verdict.REFUSED, reason=reason, cut_short=True)
     return replace(answer, verdict=Verdict.FAILED, reason="answers with no text")
 
 
@@ -109,7 +111,7 @@ def _judge_error(status: int, error: Mapping[str, Any], exchange: Exchange, *, m
     message = _one_line(error.get("message"), secret)
     said = all_said(error)
     reason = f"answers {status}" + (f": {message}" if message else "")
-    if status == 402 or (status in {403, 429} and _OUT_OF_CREDIT.search(said)):
+    if status == 402 or (status in {403, 429} and _out_of_credit(error)):
         return Answer(Verdict.HOPELESS, reason=f"answers {status}: the account has no credit left")
     if status == 401:
         return Answer(Verdict.HOPELESS, reason="answers 401: the key is refused; check OPENAI_API_KEY in .env")
@@ -121,6 +123,14 @@ def _judge_error(status: int, error: Mapping[str, Any], exchange: Exchange, *, m
     if status in {408, 409, 425, 429} or status >= 500:
         return Answer(Verdict.FAILED, reason=reason, retry_after=exchange.retry_after)
     return Answer(Verdict.REFUSED, reason=reason)
+
+
+def _out_of_credit(error: Mapping[str, Any]) -> bool:
+    """By the error's code where it has one: the words of an ordinary rate limit may speak of billing, too."""
+    coded = " ".join(str(error.get(key) or "") for key in ("code", "type"))
+    if re.search(r"insufficient|billing|quota", coded, re.IGNORECASE):
+        return True
+    return "rate_limit" not in coded and bool(_OUT_OF_CREDIT.search(str(error.get("message") or "")))
 
 
 def refusal_of(exchange: Exchange) -> Mapping[str, Any] | None:
@@ -163,8 +173,7 @@ def _status_within(error: Mapping[str, Any]) -> int:
 
 def _one_line(value: object, secret: str) -> str:
     """A server's words for a log line: short, printable, without our key."""
-    text = " ".join(str(value or "").split())
+    text = "".join(char for char in " ".join(str(value or "").split()) if char.isprintable())
     if secret:
         text = text.replace(secret, "…")
-    text = "".join(char for char in text if char.isprintable())
     return text if len(text) <= 200 else text[:199] + "…"

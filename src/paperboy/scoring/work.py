@@ -1,17 +1,32 @@
-"""What is still to be asked for, and what the answers so far say of the server."""
+"""What is still to be asked for, and what the answers so far say: of the server, of each list, of single papers.
+
+A failure is put down to as little as can be. A batch is asked for again in smaller ones, at last each paper alone.
+Where nothing comes of several requests in a row, a question that any server can answer tells whether this one is dead;
+if it is not, the texts are to blame, and a list of which one paper after the other fails is asked for no more.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from paperboy.models import Paper
 from paperboy.scoring.plan import Batch, even_parts
 
-MOST_ASKS = 3  # how often a paper is asked for before it is given up for this morning
-BREAKER = 3  # so many batches in a row without a score, and the server counts as dead
-REFUSALS = 8  # so many papers refused on their own before any was scored, and it is not the papers
+MOST_ASKS = 3  # how often a paper is asked for before it is given up for this morning; the last time alone
+BREAKER = 3  # so many requests in a row without a score, and the server is asked whether it is there
+REFUSALS = 8  # so many papers of a list in a row refused on their own, and it is not the papers
+
+
+@dataclass(slots=True)
+class Standing:
+    """What came of one list so far."""
+
+    blamed: dict[str, str] = field(default_factory=dict)  # papers that were refused, or left out, on their own
+    in_a_row: int = 0  # that failed on their own, without a score between them
+    problem: str = ""  # why others of its papers have no score
+    dropped: bool = False
 
 
 @dataclass(slots=True)
@@ -20,14 +35,18 @@ class Work:
 
     waiting: deque[Batch]
     fatal: str = ""  # why there is no use going on
+    lists: defaultdict[str, Standing] = field(default_factory=lambda: defaultdict(Standing))
     _warm: set[str] = field(default_factory=set)  # prefixes whose first batch was answered
-    _scored: int = 0
     _failed_in_a_row: int = 0
-    _refused: int = 0  # papers refused on their own
+    _breaker: int = BREAKER
+    _reason: str = ""  # of the last failure
+    _any: bool = False  # something was scored
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> Work:
         return cls(deque(batches))
+
+    # ---- what is asked for next
 
     def next(self) -> Batch | None:
         """Takes out the first batch that may be asked for now."""
@@ -39,14 +58,6 @@ class Work:
 
     def put_back(self, batch: Batch) -> None:
         self.waiting.appendleft(batch)
-
-    def drop(self, batch: Batch) -> None:
-        """Asks for nothing more on behalf of the batch's list."""
-        self.ended(batch)
-        name = batch.mailing_list.name
-        for left in [other for other in self.waiting if other.mailing_list.name == name]:
-            self.waiting.remove(left)
-            self.ended(left)
 
     def split(self, batch: Batch) -> bool:
         """Puts both halves in front of all others; false where there is only one paper."""
@@ -61,29 +72,60 @@ class Work:
         """Nothing need wait for it any more: its call has ended, or it will not be asked for as it is."""
         self._warm.add(batch.prefix)
 
-    def note(self, scores: int, *, counts: bool, reason: str) -> None:
-        """Opens the breaker after a few batches in a row without a score."""
-        self._scored += scores
-        if scores:
-            self._failed_in_a_row = 0
-        elif counts:
-            self._failed_in_a_row += 1
-        if self._failed_in_a_row >= BREAKER:
-            self.fatal = self.fatal or reason
+    def drop(self, batch: Batch, problem: str) -> None:
+        """Asks for nothing more on behalf of the batch's list, and blames none of its papers."""
+        name = batch.mailing_list.name
+        self.lists[name] = Standing(problem=problem, dropped=True)
+        self.ended(batch)
+        for left in [other for other in self.waiting if other.mailing_list.name == name]:
+            self.waiting.remove(left)
+            self.ended(left)
 
-    def halve(self, batch: Batch, reason: str) -> dict[str, str]:
-        """Puts both halves in front, or gives the reason why a single paper gets no score."""
-        if self.split(batch):
-            return {}
-        self._refused += 1
-        if not self._scored and self._refused >= REFUSALS:
-            self.fatal = self.fatal or reason
-        return {batch.papers[0].arxiv_id: f"the LLM {reason}"}
+    # ---- what came of it
 
-    def ask_again(self, papers: Sequence[Paper], batch: Batch, reason: str) -> dict[str, str]:
-        """Puts the papers back in smaller batches, or gives the reason why they get no score."""
-        if batch.asks + 1 >= MOST_ASKS:
-            return {paper.arxiv_id: f"the LLM {reason}" for paper in papers}
-        parts = even_parts(papers, max(1, len(batch.papers) // 2))
-        self.waiting.extend(batch.again(part, asks=batch.asks + 1) for part in parts)
-        return {}
+    def scored(self, batch: Batch) -> None:
+        """A request brought scores: the server is well, and so is the list."""
+        self._failed_in_a_row, self._breaker, self._reason, self._any = 0, BREAKER, "", True
+        self.lists[batch.mailing_list.name].in_a_row = 0
+
+    def failed(self, reason: str) -> None:
+        """A request brought nothing."""
+        self._failed_in_a_row += 1
+        self._reason = reason
+
+    @property
+    def suspicion(self) -> str:
+        """Why the server may be dead; empty while there is no reason to think so."""
+        ended = not self.waiting and self._failed_in_a_row > 0 and not self._any
+        return self._reason if ended or self._failed_in_a_row >= self._breaker else ""
+
+    def trusted(self) -> None:
+        """The server is there after all; it takes twice as many failures to doubt it again."""
+        self._failed_in_a_row, self._breaker = 0, 2 * self._breaker
+
+    def refused(self, batch: Batch, reason: str) -> None:
+        """Asks for both halves; or blames the paper that stands alone."""
+        if self.lists[batch.mailing_list.name].dropped or self.split(batch):
+            return
+        self._give_up(batch, batch.papers, reason, blame=True)
+
+    def ask_again(self, papers: Sequence[Paper], batch: Batch, reason: str, *, blame: bool) -> None:
+        """Asks for them in smaller batches, at last alone; then `blame` says whether it is the papers."""
+        if not papers or self.lists[batch.mailing_list.name].dropped:
+            return
+        asks = batch.asks + 1
+        if asks < MOST_ASKS:
+            size = max(1, len(batch.papers) // 2) if asks + 1 < MOST_ASKS else 1
+            self.waiting.extend(batch.again(part, asks=asks) for part in even_parts(papers, size))
+        else:
+            self._give_up(batch, papers, reason, blame=blame)
+
+    def _give_up(self, batch: Batch, papers: Sequence[Paper], reason: str, *, blame: bool) -> None:
+        standing, problem = self.lists[batch.mailing_list.name], f"the LLM {reason}"
+        standing.in_a_row += len(papers)
+        if standing.in_a_row >= REFUSALS:
+            self.drop(batch, problem)
+        elif blame:
+            standing.blamed |= {paper.arxiv_id: problem for paper in papers}
+        else:
+            standing.problem = problem

@@ -13,6 +13,7 @@ from paperboy.store.deliveries import Deliveries
 from paperboy.store.lives import Lives
 from paperboy.store.papers import Papers
 from paperboy.store.scores import Scores
+from paperboy.store.suppressions import Suppressions
 
 
 class Store:
@@ -26,6 +27,7 @@ class Store:
         self.deliveries = Deliveries(database)
         self.lives = Lives(database)
         self.alerts = Alerts(database)
+        self.suppressions = Suppressions(database)
 
     @classmethod
     def open(cls, path: Path) -> Store:

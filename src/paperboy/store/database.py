@@ -34,7 +34,10 @@ class Database:
             raise StoreError(f"{path}: this is a folder; PAPERBOY_DATABASE must name a file")
         try:
             _create(path)
-            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+            # several threads may use it, one at a time: whoever starts them sees to that
+            connection = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{path}: the database cannot be opened ({_reason(error)})") from error
         database = cls(path, connection)

@@ -14,6 +14,9 @@ from paperboy.store.scores import Scores
 
 _COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected", "over_cap", "below")
 
+_SUPERSEDED = "superseded: its papers come with the list's next digest"
+_NOBODY = "reached nobody; superseded"
+
 
 class Days:
     """A list's day, by (list, local date), has one outcome and at most one digest."""
@@ -138,6 +141,54 @@ class Days:
             ],
         )
         return digest_id
+
+    def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
+        """Gives up what reached nobody: each of the list's digests of days before `before`, back to the last that
+        reached somebody. Their papers are unseen again, but for those let go; the newest of those days is given.
+
+        A digest whose last try was cut short, or went beyond the final dot, may have reached somebody; one that went to
+        nobody but the suppressed and addresses that do not exist has had its chance.
+        """
+        days: list[str] = []
+        with self._database.transaction(durable=True):
+            for digest in self._database.rows(
+                "select id, date, superseded from digests where list = ? and date < ? order by date desc",
+                [list_name, before.isoformat()],
+            ):
+                reached, open_ = self._chances(digest["id"])
+                if reached:
+                    break
+                if open_ and digest["superseded"] is None:
+                    self._supersede(list_name, digest, iso(at))
+                    days.append(digest["date"])
+        return date.fromisoformat(days[0]) if days else None
+
+    def _chances(self, digest_id: int) -> tuple[bool, bool]:
+        """Whether a digest reached somebody, or may have; and whether something could come, or have come, of it."""
+        row = self._database.rows(
+            """select max(state in ('sent', 'ambiguous', 'sending') or uncertain) as reached,
+            max(state != 'suppressed' and not (state = 'failed' and bounce)) as open
+            from deliveries where digest_id = ?""",
+            [digest_id],
+        )[0]
+        return bool(row["reached"]), bool(row["open"])
+
+    def _supersede(self, list_name: str, digest: dict[str, Any], stamp: str) -> None:
+        self._database.execute("update digests set superseded = ? where id = ?", [stamp, digest["id"]])
+        self._database.execute(
+            "update deliveries set state = 'failed', reply = ?, at = ? "
+            "where digest_id = ? and state in ('pending', 'deferred')",
+            [_SUPERSEDED, stamp, digest["id"]],
+        )
+        self._database.execute(
+            "delete from seen where list = ? and date = ? and became not in (?, ?)",
+            [list_name, digest["date"], Became.BEFORE_START.value, Became.LET_GO.value],
+        )
+        self._database.execute(
+            "update days set reason = case reason when '' then ? else rtrim(reason, '.') || '; ' || ? end "
+            "where list = ? and date = ?",
+            [_NOBODY, _NOBODY, list_name, digest["date"]],
+        )
 
     def composed(self, list_name: str, day: date) -> Composed | None:
         """The digest of a list's day, as it was frozen."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 from paperboy.models import Addressed, Delivery, DeliveryState, Subscriber
@@ -11,20 +14,41 @@ from paperboy.store.database import Database, instant, iso
 _WAITING = "state in ('pending', 'sending', 'deferred')"
 
 
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A list's digest, as the ledger knows it."""
+
+    id: int
+    date: date  # local to the list
+    superseded: bool  # it reached nobody, and its papers came back
+
+
 class Deliveries:
     """One digest to one subscriber each. All moves are their own commit."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, only: int | None = None) -> None:
         self._database = database
+        self._only = only
+
+    def only(self, delivery: Delivery) -> Deliveries:
+        """The same ledger, of which nothing but this delivery waits."""
+        return Deliveries(self._database, delivery.id)
 
     def waiting(self, now: datetime) -> tuple[Delivery, ...]:
         """What may be sent now, oldest digest first. Only one process sends, so `sending` means a crash left it."""
         rows = self._database.rows(
-            f"""select deliveries.*, digests.list from deliveries join digests on digests.id = digest_id
-            where {_WAITING} and (try_at is null or try_at <= ?) order by digest_id, deliveries.id""",
-            [iso(now)],
+            f"""{_SELECT} where {_WAITING} and (try_at is null or try_at <= :now)
+            and (:only is null or deliveries.id = :only) order by digest_id, deliveries.id""",
+            {"now": iso(now), "only": self._only},
         )
         return tuple(_delivery(row) for row in rows)
+
+    def find(self, digest_id: int, address: str) -> Delivery | None:
+        """The delivery of a digest to an address, whatever became of it."""
+        rows = self._database.rows(
+            f"{_SELECT} where address = ? collate nocase and digest_id = ?", [address, digest_id]
+        )
+        return _delivery(rows[0]) if rows else None
 
     def unfinished(self) -> int:
         """How many deliveries are pending, sending or deferred."""
@@ -52,12 +76,16 @@ class Deliveries:
         via: str = "",
         try_at: datetime | None = None,
         uncertain: bool = False,
+        bounce: bool = False,
     ) -> bool:
-        """Says what became of a delivery that was reserved."""
+        """Says what became of a delivery that was reserved. `bounce`: its address does not exist."""
         return self._move(
-            "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ? "
-            "where id = ? and state = 'sending'",
-            [state.value, reply, iso(at), via, iso(try_at) if try_at else None, int(uncertain), delivery.id],
+            "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
+            "bounce = ? where id = ? and state = 'sending'",
+            [
+                *(state.value, reply, iso(at), via, iso(try_at) if try_at else None),
+                *(int(uncertain), int(bounce), delivery.id),
+            ],
         )
 
     def suppress(self, delivery: Delivery, reason: str, at: datetime) -> bool:
@@ -67,9 +95,120 @@ class Deliveries:
             [reason, iso(at), delivery.id, delivery.state.value],
         )
 
+    def expire(self, delivery: Delivery, reason: str, at: datetime) -> bool:
+        """Gives up one that waits."""
+        return self._move(
+            f"update deliveries set state = 'failed', reply = ?, at = ? where id = ? and state = ? and {_WAITING}",
+            [reason, iso(at), delivery.id, delivery.state.value],
+        )
+
     def _move(self, sql: str, values: list[Any]) -> bool:
         with self._database.transaction(durable=False):
             return self._database.execute(sql, values) == 1
+
+    def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
+        """The addresses, casefolded, that do not exist, each with the last server's word for it.
+
+        That is: of what the address was to get since it was last brought back, over all lists, the last three
+        deliveries that came to an end bounced, each in a digest that reached somebody else by mail. A bounce in one
+        that did not may be the server's fault: it counts neither way, as what waits, what was suppressed and what was
+        superseded do not. Addresses that are suppressed for all lists already are left out.
+        """
+        rows = self._database.rows(_BOUNCED_THRICE)
+        return tuple((row["address"], row["reply"]) for row in rows)
+
+    def newest(self, list_name: str) -> Frozen | None:
+        """The list's newest digest; None where it has had none."""
+        rows = self._database.rows(
+            "select id, date, superseded from digests where list = ? order by date desc limit 1", [list_name]
+        )
+        return _frozen(rows[0]) if rows else None
+
+    def again(
+        self, list_name: str, *, failed_only: bool, addressed: Sequence[Addressed], by_mail: bool, at: datetime
+    ) -> int:
+        """Puts back, as if they had never been tried, the deliveries of the list's newest digest that did not reach
+        whom they were for; gives how many.
+
+        `addressed` are those who are on the list now, made for that digest's day; who is suppressed is left out. With
+        `failed_only` those that failed or stayed ambiguous. Else also what was deferred or suppressed; what reached
+        only the outbox, if mail leaves `by_mail` now; and who joined the list since. Nothing of a superseded digest.
+        """
+        values = {
+            "list": list_name,
+            "at": iso(at),
+            "failed_only": failed_only,
+            "by_mail": by_mail,
+            "addressed": json.dumps(
+                [[of.subscriber.address, of.subscriber.name, of.message_id, of.token] for of in addressed]
+            ),
+        }
+        with self._database.transaction():
+            digest = self.newest(list_name)
+            if digest is None or digest.superseded:
+                return 0
+            values["digest"] = digest.id
+            number = self._database.execute(_PUT_BACK, values)
+            return number if failed_only else number + self._database.execute(_JOINED_SINCE, values)
+
+
+_SELECT = """
+select deliveries.*, digests.list, coalesce(again, digests.at) as frozen_at
+from deliveries join digests on digests.id = digest_id
+"""
+
+_BOUNCED_THRICE = """
+with suspects as (
+    select address collate nocase as suspect from deliveries where bounce = 1 group by 1 having count(*) >= 3
+), ended as (
+    select lower(suspect) as address, bounce, reply,
+        row_number() over (partition by suspect order by digest_id desc) as n
+    from suspects join deliveries as own on own.address = suspect collate nocase
+    join digests on digests.id = digest_id
+    where state in ('sent', 'failed', 'ambiguous') and superseded is null
+    and own.at > coalesce((select max(lifted) from suppressions as old where old.address = lower(suspect)), '')
+    and (not bounce or exists (
+        select 1 from deliveries as other
+        where other.digest_id = own.digest_id and other.state = 'sent' and other.via = 'smtp'
+    ))
+)
+select address, max(reply) filter (where n = 1) as reply from ended where n <= 3 and not exists (
+    select 1 from suppressions as now where now.address = ended.address and now.list = '' and now.holds
+)
+group by address having sum(bounce) = 3 order by address
+"""
+
+_WANTED = """
+(
+    select json_extract(value, '$[0]') as address, json_extract(value, '$[1]') as name,
+        json_extract(value, '$[2]') as message_id, json_extract(value, '$[3]') as token
+    from json_each(:addressed) where not exists (
+        select 1 from suppressions
+        where holds and list in ('', :list) and suppressions.address = lower(json_extract(value, '$[0]'))
+    )
+)
+"""
+
+_PUT_BACK = f"""
+update deliveries
+set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, again = :at, at = :at
+where digest_id = :digest and lower(address) in (select lower(address) from {_WANTED}) and (
+    state in ('failed', 'ambiguous') or not :failed_only and (
+        state in ('deferred', 'suppressed') or state = 'sent' and via = 'outbox' and :by_mail
+    )
+)
+"""
+
+_JOINED_SINCE = f"""
+insert into deliveries (digest_id, address, name, state, message_id, token, again, at)
+select :digest, address, name, 'pending', message_id, token, :at, :at from {_WANTED} as wanted where not exists (
+    select 1 from deliveries as had where had.digest_id = :digest and had.address = wanted.address collate nocase
+)
+"""
+
+
+def _frozen(row: dict[str, Any]) -> Frozen:
+    return Frozen(row["id"], date.fromisoformat(row["date"]), row["superseded"] is not None)
 
 
 def _delivery(row: dict[str, Any]) -> Delivery:
@@ -81,4 +220,6 @@ def _delivery(row: dict[str, Any]) -> Delivery:
         state=DeliveryState(row["state"]),
         attempts=row["attempts"],
         uncertain=row["uncertain"],
+        frozen_at=instant(row["frozen_at"]),
+        reply=row["reply"],
     )

@@ -173,3 +173,41 @@ def m003_papers_that_cannot_be_scored(db: Database) -> None:
         "create table tries (list text not null, arxiv_id text not null, mornings integer not null, "
         "primary key (list, arxiv_id)) strict, without rowid"
     )
+
+
+@migrations()
+def m004_who_must_not_get_mail(db: Database) -> None:
+    """Suppressions; bounces, and when `resend` put a delivery back; digests that reached nobody and were superseded."""
+    for statement in _SUPPRESSIONS.split(";\n"):
+        db.execute(statement)
+
+
+_SUPPRESSIONS = """
+create table suppressions (
+    address text not null,      -- casefolded
+    list text not null,         -- empty: from any list
+    reason text not null,       -- for people
+    at text not null,           -- since when it holds, or last held
+    holds integer not null,
+    lifted text,                -- when it last was; bounces before that do not count again
+    primary key (address, list)
+) strict, without rowid;
+
+alter table deliveries add column bounce integer not null default 0;
+
+-- when `resend` last put it back: from then on it has its three days
+alter table deliveries add column again text;
+
+create index deliveries_address on deliveries (address collate nocase, digest_id);
+
+create index deliveries_bounced on deliveries (address collate nocase) where bounce = 1;
+
+-- when: it reached nobody, and its papers came back
+alter table digests add column superseded text
+"""
+
+
+@migrations()
+def m005_what_calls_have_set_aside(db: Database) -> None:
+    """Of a budget, while they are under way, and for good where a crash cut them off."""
+    db.execute("create table holds (id integer primary key, at text not null, dollars real not null) strict")

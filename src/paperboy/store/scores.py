@@ -53,8 +53,12 @@ class Scores:
         scores: Mapping[str, Score],
         spending: Spending,
         at: datetime,
+        *,
+        hold: int | None = None,
     ) -> None:
-        """Stores what one request brought, and what it used, in one transaction. A kept score stays as it is."""
+        """Stores what one request brought, and what it used, in one transaction. A kept score stays as it is. What the
+        request had set aside is set aside no more.
+        """
         stamp = iso(at)
         with self._database.transaction(durable=False):
             for arxiv_id, score in scores.items():
@@ -62,6 +66,8 @@ class Scores:
                     "insert into scores values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
                     [list_name, arxiv_id, criteria, model, score.relevance, score.novelty, score.comment, stamp],
                 )
+            if hold is not None:
+                self._database.execute("delete from holds where id = ?", [hold])
             if spending.usage.calls:
                 self._database.insert_all("spending", [_spent(list_name, model, spending, stamp)])
 
@@ -94,9 +100,24 @@ class Scores:
         within = "at >= ? and at < ?"
         return Month(first, self._sum(within, *bounds), self._dollars(within, *bounds))
 
-    def dollars_since(self, since: datetime) -> float:
-        """What all lists have spent since an instant, as far as its price is known."""
-        return self._dollars("at >= ?", iso(since))
+    def hold(self, dollars: float, budget: float, since: datetime, at: datetime) -> int | None:
+        """Sets aside what a call may cost, before it begins; None where that would cross the budget.
+
+        What was spent since an instant counts, and what was set aside: also for calls that a crash cut off, since they
+        may have been paid for.
+        """
+        with self._database.transaction(durable=False):
+            spent = self._database.rows(
+                "select (select coalesce(sum(prompt_usd + completion_usd), 0.0) from spending where at >= :since) + "
+                "(select coalesce(sum(dollars), 0.0) from holds where at >= :since) as usd",
+                {"since": iso(since)},
+            )[0]["usd"]
+            if float(spent) + dollars > budget:
+                return None
+            found = self._database.rows(
+                "insert into holds (at, dollars) values (?, ?) returning id", [iso(at), dollars]
+            )
+        return int(found[0]["id"])
 
     def _dollars(self, condition: str, *values: str) -> float:
         row = self._database.rows(

@@ -1,0 +1,164 @@
+"""What a morning means for its operator, and when it is well again. Pure: from both halves' reports to words.
+
+A cause is told by its kind, not by its lists: one dead LLM is one cause, for ten lists as for one. It is over when each
+list that it troubled has come through a later run in which it could have shown. So a run where nothing was due, a quiet
+day and a morning of other lists prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from paperboy import delivery, due, morning
+from paperboy.alerts import words
+from paperboy.models import Alert, DeliveryState, MailingList, Outcome, Shortfall
+
+MAIL_SERVER = "the mail server"  # what `Kind.MAIL` troubles; no list can be called that
+WELL_AGAIN = "well again"
+_CAME = frozenset({Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET})
+
+
+class Kind(StrEnum):
+    """What a cause is known by, for as long as it lasts."""
+
+    SCORING = "scoring"  # 0 of N scored, by a dead LLM; on the same mornings it may have scored a part for others
+    PART_SCORED = "part scored"  # by a dying LLM, some of every list's papers
+    BUDGET = "budget"
+    LATE = "late"  # arXiv, beyond patience
+    STUCK = "stuck"  # still due long after its hour, for another reason
+    BUG = "bug"
+    MAIL = "mail"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something to tell the operator."""
+
+    key: str  # the same at every run that meets it
+    about: frozenset[str]  # the lists it troubles; none: it is told once, and never over
+    alert: Alert
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A cause that was told, and is over."""
+
+    key: str
+    since: datetime  # in the operator's zone
+    about: frozenset[str]
+    untold: str = ""  # its headline, where no mail could tell it while it lasted
+
+
+# --- what is wrong
+
+
+def causes(
+    report: morning.Report, sent: delivery.Report, lists: Sequence[MailingList], now: datetime, patience: timedelta
+) -> tuple[Cause, ...]:
+    """What this run met. A list that waits for arXiv is no cause before `patience` has passed since its hour; one that
+    could not be scored is, at its first try: the scorer has tried again by then.
+    """
+    tried = [entry for entry in report.lists if not entry.earlier]
+    overdue = {entry.name for entry in lists if now >= due.begins(entry, due.local_date(entry, now)) + patience}
+    by_kind: dict[Kind, list[morning.ListReport]] = {}
+    for entry in tried:
+        if kind := _kind(entry, overdue):
+            by_kind.setdefault(kind, []).append(entry)
+    if Kind.SCORING in by_kind:  # the same dead LLM
+        by_kind[Kind.SCORING] += by_kind.pop(Kind.PART_SCORED, [])
+    found = [Cause(kind, frozenset(entry.list_name for entry in of), _ALERTS[kind](of)) for kind, of in by_kind.items()]
+    if letting := [entry for entry in tried if entry.let_go]:
+        first = letting[0]  # a list lets go of a paper once, so this key comes once
+        found.append(Cause(f"let go {first.list_name} {first.let_go[0].arxiv_id}", frozenset(), words.let_go(letting)))
+    if sent.expired:
+        found.append(Cause(f"expired {sent.expired[0].id}", frozenset(), words.expired(sent.expired)))
+    if sent.suppressed:
+        found.append(
+            Cause(f"suppressed {sent.suppressed[0][0]} {now:%Y-%m-%d}", frozenset(), words.suppressed(sent.suppressed))
+        )
+    if sent.problem:
+        found.append(Cause(Kind.MAIL, frozenset({MAIL_SERVER}), words.mail(sent.problem)))
+    return tuple(found)
+
+
+def _kind(entry: morning.ListReport, overdue: Collection[str]) -> Kind | None:
+    if entry.bug:
+        return Kind.BUG
+    if entry.shortfall is Shortfall.BUDGET:
+        return Kind.BUDGET
+    if entry.counts.considered and not entry.counts.scored and entry.outcome in {None, Outcome.GAVE_UP}:
+        return Kind.SCORING
+    if entry.shortfall is Shortfall.SERVER:
+        return Kind.PART_SCORED
+    if entry.outcome is Outcome.GAVE_UP:
+        return Kind.LATE
+    return Kind.STUCK if entry.outcome is None and entry.list_name in overdue else None
+
+
+# --- what is well
+
+
+def well(report: morning.Report, sent: delivery.Report) -> dict[str, frozenset[str]]:
+    """For each kind, whom it did not trouble in this run, though it could have."""
+    sound = [entry for entry in report.lists if not entry.earlier and not entry.bug]
+    proven = {
+        str(kind): frozenset(entry.list_name for entry in sound if proves(entry)) for kind, proves in _PROOFS.items()
+    }
+    if report.missing:  # a list may have been sent what is there, but arXiv is not well
+        proven[Kind.LATE] = frozenset()
+    took = not sent.problem and sent.states.get(DeliveryState.SENT)
+    return proven | {Kind.MAIL: frozenset({MAIL_SERVER} if took else ())}
+
+
+def _answered(entry: morning.ListReport) -> bool:
+    return bool(entry.counts.scored) and entry.shortfall is not Shortfall.SERVER
+
+
+def _came_through(entry: morning.ListReport) -> bool:
+    return entry.outcome in _CAME
+
+
+_PROOFS: Mapping[Kind, Callable[[morning.ListReport], bool]] = {
+    Kind.SCORING: _answered,
+    Kind.PART_SCORED: _answered,
+    Kind.BUDGET: lambda entry: _answered(entry) and entry.shortfall is None,
+    Kind.LATE: _came_through,
+    Kind.STUCK: _came_through,
+    Kind.BUG: _came_through,
+}
+_WELL: Mapping[str, str] = {
+    Kind.SCORING: "the LLM scores",
+    Kind.PART_SCORED: "the LLM scores",
+    Kind.BUDGET: "the LLM budget is enough",
+    Kind.LATE: "arXiv gives its papers",
+    Kind.STUCK: "no list is stuck",
+    Kind.BUG: "the bug did not show",
+    Kind.MAIL: "mail leaves",
+}
+
+
+def well_again(ended: Sequence[Ended]) -> Alert:
+    """One mail for all that is over."""
+    what = "; ".join(dict.fromkeys(_WELL[each.key] for each in ended))
+    paragraphs = [f"What was wrong is over: {what}."]
+    if any(each.untold for each in ended):
+        paragraphs.append("Not all of it was told while it lasted, since no mail left then.")
+    if any(each.key == Kind.BUG for each in ended):
+        paragraphs.append("A bug that does not show need not be gone: the log still has its traceback.")
+    details = (
+        f"{each.key}, since {each.since:%a %d %b %H:%M %Z}: {each.untold or words.names(each.about)}" for each in ended
+    )
+    return Alert(f"Well again: {what}", (*paragraphs, "Nothing is left to do."), tuple(details))
+
+
+_ALERTS: Mapping[Kind, Callable[[Sequence[morning.ListReport]], Alert]] = {
+    Kind.SCORING: words.scoring,
+    Kind.PART_SCORED: words.part_scored,
+    Kind.BUDGET: words.budget,
+    Kind.LATE: words.late,
+    Kind.STUCK: words.stuck,
+    Kind.BUG: words.bug,
+}

@@ -1,0 +1,79 @@
+"""Who must not get mail, whatever `subscribers.yaml` says. Addresses compare casefolded."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from paperboy.models import Suppression
+from paperboy.store.database import Database, instant, iso
+
+
+class Suppressions:
+    """One for each address and list; an empty list's name stands for all lists. Each move is its own commit."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, list_name: str, address: str) -> Suppression | None:
+        """What keeps mail of the list from the address; the one for all lists, where both are there."""
+        rows = self._database.rows(
+            "select * from suppressions where address = ? and list in ('', ?) and holds order by list limit 1",
+            [address.casefold(), list_name],
+        )
+        return _suppression(rows[0]) if rows else None
+
+    def reason(self, list_name: str, address: str) -> str:
+        """Why mail of the list must not go to the address, for people; empty: it may."""
+        found = self.find(list_name, address)
+        return found.reason if found else ""
+
+    def all(self) -> tuple[Suppression, ...]:
+        """All that hold, by address."""
+        rows = self._database.rows("select * from suppressions where holds order by address, list")
+        return tuple(_suppression(row) for row in rows)
+
+    def by_token(self, token: str) -> tuple[str, str] | None:
+        """The list and the address that a token names; None where no delivery carried it."""
+        rows = self._database.rows(
+            "select list, address from deliveries join digests on digests.id = digest_id where token = ? "
+            "order by deliveries.id desc limit 1",
+            [token],
+        )
+        return (rows[0]["list"], rows[0]["address"]) if rows else None
+
+    def add(self, address: str, list_name: str, reason: str, at: datetime) -> bool:
+        """Suppresses the address, and takes out its deliveries that wait. False: it was suppressed already, and its
+        reason and date stay.
+
+        What is in `sending` is left alone: it may be on its way just now, and if it is not, it is looked up first.
+        """
+        values = {"address": address.casefold(), "list": list_name, "reason": reason, "at": iso(at)}
+        with self._database.transaction():
+            new = self._database.execute(
+                "insert into suppressions values (:address, :list, :reason, :at, 1, null) "
+                "on conflict do update set reason = excluded.reason, at = excluded.at, holds = 1 where not holds",
+                values,
+            )
+            self._database.execute(
+                """update deliveries set state = 'suppressed', reply = :reason, at = :at
+                where state in ('pending', 'deferred') and address = :address collate nocase and
+                (:list = '' or digest_id in (select id from digests where list = :list))""",
+                values,
+            )
+        return new == 1
+
+    def lift(self, address: str, list_name: str, at: datetime) -> bool:
+        """Lets the address have mail again. Only this one: a suppression for a list outlives the one for all lists.
+        False: there was none.
+        """
+        with self._database.transaction():
+            lifted = self._database.execute(
+                "update suppressions set holds = 0, lifted = ? where address = ? and list = ? and holds",
+                [iso(at), address.casefold(), list_name],
+            )
+        return lifted == 1
+
+
+def _suppression(row: dict[str, Any]) -> Suppression:
+    return Suppression(row["address"], row["list"], row["reason"], instant(row["at"]))

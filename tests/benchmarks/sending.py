@@ -1,0 +1,255 @@
+"""How fast a digest leaves: `python -m tests.benchmarks.sending [--recipients 5000] [--rounds 3]`.
+
+Postfix's `smtp-sink` takes it on loopback, plain and behind `stunnel4` with TLS. Our sender is the whole of
+`delivery.deliver`: frozen deliveries in a real database, two commits for each, every copy with its own headers, token and
+reason. Beside it, in the same run and in turns: the script that everybody writes first, which builds each mail and opens
+a connection for it, and a sender that knows no ledger and no recipients' own bytes, on connections that stay open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import smtplib
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from pathlib import Path
+from statistics import median
+
+import trustme
+
+from paperboy import delivery
+from paperboy.mail.smtp import SmtpTransport
+from paperboy.models import Day, DeliveryState, Outcome, Subscriber
+from paperboy.store import Store
+from tests.fakes import NoProgress
+from tests.mail.mails import COMPOSER, as_digest, heavy_digest
+from tests.servers.smtp_sink import MISSING, PROGRAM, free_port, smtp_sink, until_it_listens
+
+HOST = "127.0.0.1"
+SENDER = "papers@example.org"
+DIGEST = heavy_digest(14)  # 68 KiB
+STUNNEL = shutil.which("stunnel4") or shutil.which("stunnel")
+AIMS = {"plain": 8, "TLS": 50}  # times the naive script
+AIM_LEDGER = 0.8  # of the sender without a ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Where a sender connects to. `context` trusts the certificate there; None: no TLS."""
+
+    port: int
+    context: ssl.SSLContext | None = None
+
+    def smtplib(self) -> smtplib.SMTP:
+        if self.context is None:
+            return smtplib.SMTP(HOST, self.port, "localhost")
+        return smtplib.SMTP_SSL(HOST, self.port, "localhost", context=self.context)
+
+    def transport(self) -> SmtpTransport:
+        return SmtpTransport(
+            host=HOST,
+            port=self.port,
+            security="none" if self.context is None else "tls",
+            username="",
+            password="",
+            ssl_context=self.context,
+            local_hostname="localhost",
+        )
+
+
+def recipients(number: int) -> list[str]:
+    return [f"reader.{n}@example.org" for n in range(number)]
+
+
+def naive(line: Line, number: int) -> float:
+    """Seconds to build and send that many mails, each on a connection of its own."""
+    mail = as_digest(DIGEST)
+    begun = time.perf_counter()
+    for recipient in recipients(number):
+        message = EmailMessage()
+        message["Subject"], message["From"], message["To"] = mail.subject, SENDER, recipient
+        message.set_content(mail.text)
+        message.add_alternative(mail.html, subtype="html")
+        with line.smtplib() as client:
+            client.send_message(message)
+    return time.perf_counter() - begun
+
+
+def without_ledger(line: Line, number: int, connections: int) -> float:
+    """Seconds to send the same bytes that many times on open connections, which do not wait to fill a packet."""
+    message = as_digest(DIGEST).message
+
+    def send(share: list[str]) -> None:
+        with line.smtplib() as client:
+            assert client.sock is not None
+            client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for recipient in share:
+                client.sendmail(SENDER, [recipient], message)
+
+    everybody = recipients(number)
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(connections) as executor:
+        list(executor.map(send, [everybody[n::connections] for n in range(connections)]))
+    return time.perf_counter() - begun
+
+
+def ours(line: Line, number: int, connections: int) -> float:
+    """Seconds to deliver a frozen digest to that many subscribers."""
+    with tempfile.TemporaryDirectory(prefix="paperboy-sending-") as folder:
+        path = Path(folder) / "paperboy.db"
+        freeze(path, number)
+        begun = time.perf_counter()
+        deliver(path, line, connections)
+        return time.perf_counter() - begun
+
+
+def freeze(path: Path, number: int) -> None:
+    now = datetime.now(UTC)
+    name, day = DIGEST.mailing_list.name, now.date()
+    people = tuple(COMPOSER.addressed(name, day, Subscriber(address)) for address in recipients(number))
+    with Store.open(path) as store:
+        composed = COMPOSER.digest(DIGEST, now)
+        store.days.freeze(Day(name, day, Outcome.DIGEST, composed=composed, addressed=people), now)
+
+
+def deliver(path: Path, line: Line, connections: int) -> None:
+    """What waits in the database, to everybody."""
+    with Store.open(path) as store:
+        waiting = store.deliveries.unfinished()
+        parts = delivery.Parts(
+            transports=[line.transport() for _ in range(connections)],
+            ledger=store.deliveries,
+            suppressions=store.suppressions,
+            digests=store.days,
+            address=COMPOSER.envelope,
+            progress=NoProgress(),
+            clock=lambda: datetime.now(UTC),
+            timer=time.monotonic,
+            wait=time.sleep,
+            jitter=random.random,
+        )
+        audience = {DIGEST.mailing_list.name: frozenset(recipients(waiting))}
+        report = delivery.deliver(parts, audience, stopped=lambda: False)
+        assert report.states == {DeliveryState.SENT: waiting}, report
+
+
+CASES: Mapping[str, Callable[[Line, int], float]] = {
+    "a connection and a build for each": naive,
+    "no ledger, 1 connection": lambda line, number: without_ledger(line, number, 1),
+    "no ledger, 4 connections": lambda line, number: without_ledger(line, number, 4),
+    "ours, 1 connection": lambda line, number: ours(line, number, 1),
+    "ours, 4 connections": lambda line, number: ours(line, number, 4),
+}
+NAIVE, FEW, MANY, OURS_FEW, OURS_MANY = CASES
+
+
+@contextmanager
+def stunnel(to: int) -> Iterator[Line]:
+    """TLS in front of a port, with a certificate made on the spot."""
+    assert STUNNEL is not None
+    authority = trustme.CA()
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    with tempfile.TemporaryDirectory(prefix="paperboy-stunnel-") as folder:
+        certificate, settings, port = Path(folder) / "server.pem", Path(folder) / "stunnel.conf", free_port()
+        authority.issue_cert(HOST).private_key_and_cert_chain_pem.write_to_path(str(certificate))
+        settings.write_text(
+            f"foreground = yes\npid =\ndebug = 0\n[smtps]\naccept = {HOST}:{port}\nconnect = {HOST}:{to}\n"
+            f"cert = {certificate}\n"
+        )
+        program = subprocess.Popen([STUNNEL, str(settings)], stderr=subprocess.DEVNULL)
+        try:
+            until_it_listens(port, program)
+            yield Line(port, context)
+        finally:
+            program.kill()
+            program.wait()
+
+
+def measured(lines: Mapping[str, Line], options: argparse.Namespace) -> dict[tuple[str, str], float]:
+    """Messages per second by case and line: the median of the rounds, in each of which all take their turn."""
+    rates: dict[tuple[str, str], list[float]] = {}
+    for number in range(options.rounds):
+        for of, line in lines.items():
+            for case, seconds in CASES.items():
+                few = options.naive if line.context is None else max(1, options.naive // 5)  # 40 ms each
+                messages = min(few, options.recipients) if case == NAIVE else options.recipients
+                rates.setdefault((case, of), []).append(messages / seconds(line, messages))
+                print(f"round {number + 1}, {of}, {case}: {rates[case, of][-1]:,.0f}/s", file=sys.stderr)
+    return {key: median(found) for key, found in rates.items()}
+
+
+def show(rates: Mapping[tuple[str, str], float], lines: Mapping[str, Line]) -> None:
+    print(f"{'messages per second':<36}" + "".join(f"{of:>12}" for of in lines))
+    for case in CASES:
+        print(f"{case:<36}" + "".join(f"{rates[case, of]:>12,.0f}" for of in lines))
+    print()
+    for of in lines:
+        times = rates[OURS_MANY, of] / rates[NAIVE, of]
+        print(f"{of}: 4 connections are {times:.1f} times the naive script (aim: {AIMS[of]})")
+        for mine, other, word in ((OURS_FEW, FEW, "1 connection"), (OURS_MANY, MANY, "4 connections")):
+            share = rates[mine, of] / rates[other, of]
+            print(f"{of}: {word}, {share:.0%} of the sender without a ledger (aim: {AIM_LEDGER:.0%})")
+
+
+def peak_memory(line: Line, number: int) -> float:
+    """Megabytes that a process of its own takes at most to deliver to that many subscribers."""
+    with tempfile.TemporaryDirectory(prefix="paperboy-sending-") as folder:
+        path = Path(folder) / "paperboy.db"
+        freeze(path, number)
+        command = [sys.executable, "-m", "tests.benchmarks.sending", "--deliver", str(path), str(line.port)]
+        return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def peak_of_this_process() -> float:
+    """Not `ru_maxrss`, which a process inherits from the one that started it."""
+    status = Path("/proc/self/status").read_text()
+    return next(int(row.split()[1]) / 1024 for row in status.splitlines() if row.startswith("VmHWM"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sending", description="How fast a digest leaves.")
+    parser.add_argument("--recipients", type=int, default=5_000, help="default: 5000")
+    parser.add_argument(
+        "--naive", type=int, default=300, help="mails of the naive script; a fifth with TLS; default: 300"
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="of which the median counts; default: 3")
+    parser.add_argument("--deliver", nargs=2, metavar=("DATABASE", "PORT"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.deliver:
+        deliver(Path(options.deliver[0]), Line(int(options.deliver[1])), 4)
+        print(peak_of_this_process())
+        return
+    if PROGRAM is None:
+        raise SystemExit(f"Nothing to measure against: {MISSING}.")
+    with ExitStack() as stack:
+        lines = {"plain": Line(stack.enter_context(smtp_sink()))}
+        if STUNNEL:
+            lines["TLS"] = stack.enter_context(stunnel(lines["plain"].port))
+        else:
+            print("TLS is left out: stunnel4 is not installed.")
+        octets = len(as_digest(DIGEST).message)
+        print(
+            f"{octets:,} bytes to {options.recipients:,} recipients, the median of {options.rounds} rounds. The servers "
+            f"share {os.cpu_count()} cores with us; the machine's load before we began: {os.getloadavg()[0]:.1f}.\n"
+        )
+        show(measured(lines, options), lines)
+        memory = {number: peak_memory(lines["plain"], number) for number in (500, 5_000)}
+        print("\nmemory at most: " + ", ".join(f"{peak:.0f} MB for {number:,}" for number, peak in memory.items()))
+
+
+if __name__ == "__main__":
+    main()

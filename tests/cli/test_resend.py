@@ -1,0 +1,320 @@
+"""`paperboy resend`: the newest digest again, to those whom it did not reach, and to nobody twice."""
+
+import email
+import email.policy
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from paperboy.store import Store
+from tests.cli.conftest import LISTS, World
+from tests.servers.smtp import Fault
+
+ADA, GRACE, VERA = "ada@example.org", "grace@example.org", "vera@example.org"
+
+
+def sent(world: World) -> list[EmailMessage]:
+    return [email.message_from_bytes(mail.content, policy=email.policy.default) for mail in world.smtp.messages]  # type: ignore[misc]
+
+
+def a_morning(world: World, *faults: Fault) -> None:
+    """Foundations' Friday, with those faults, which are over when it is."""
+    world.announce(1)
+    world.smtp.faults.extend(faults)
+    world.run("once", "--list", "foundations")
+    world.smtp.faults.clear()
+
+
+def refused(address: str) -> Fault:
+    return Fault("RCPT", "550 5.7.1 not today", address=address)
+
+
+def test_who_has_it_does_not_get_it_twice(world: World) -> None:
+    a_morning(world)
+    ran = world.run("resend", "foundations")
+    assert (ran.code, ran.out) == (0, "foundations, the digest of Fri 20 Nov: nobody to send it to again\n")
+    assert world.mails() == [ADA, GRACE]
+
+
+@pytest.mark.parametrize("only", [[], ["--failed"]])
+def test_who_was_refused_gets_the_same_mail(world: World, only: list[str]) -> None:
+    a_morning(world, refused(ADA))
+    assert world.mails() == [GRACE]
+    world.announce(2)
+    ran = world.run("resend", "foundations", *only)
+    assert ran.code == 0
+    assert ran.out == "foundations, the digest of Fri 20 Nov: again to 1 subscriber\nDeliveries: 1 sent\n"
+    assert world.mails() == [GRACE, ADA]
+    graces, adas = sent(world)
+    assert adas["Subject"] == graces["Subject"]
+    assert "2611.00001" in adas.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+
+
+def test_days_later_it_is_tried_anew(world: World) -> None:
+    """Three days are over, and so was the delivery; who asks for it again gives it another three."""
+    a_morning(world, Fault("RCPT", "450 later", address=ADA))
+    world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
+    world.clock.now += timedelta(days=4)
+    world.run("once", "--list", "galaxies")
+    assert "1 failed" in world.run("status").out
+    ran = world.run("resend", "foundations", "--failed")
+    assert (ran.code, "Deliveries: 1 deferred" in ran.out) == (1, True)
+    assert "1 delivery waits for the next try" in ran.err
+    world.smtp.faults.clear()
+    world.clock.now += timedelta(hours=1)
+    world.run("once", "--list", "galaxies")
+    assert world.mails() == [GRACE, ADA]
+
+
+def test_what_may_have_come_is_sent_with_the_same_message_id(world: World) -> None:
+    """A mailbox that has it already drops the second one."""
+    lost = Fault("dot", address=ADA, keeps=True, times=2)
+    a_morning(world, lost)
+    world.smtp.faults.append(lost)
+    world.clock.now += timedelta(hours=1)
+    world.run("once", "--list", "foundations")
+    world.smtp.faults.clear()
+    assert "1 ambiguous" in world.run("status").out
+    assert world.run("resend", "foundations", "--failed").code == 0
+    adas = [mail["Message-ID"] for mail in sent(world) if mail["To"] == ADA]
+    assert len(adas) == 3
+    assert len(set(adas)) == 1
+
+
+def test_what_waits_for_its_hour_goes_at_once(world: World) -> None:
+    a_morning(world, Fault("RCPT", "450 later", address=ADA))
+    assert "nobody" in world.run("resend", "foundations", "--failed").out
+    assert world.mails() == [GRACE]
+    assert "again to 1 subscriber\nDeliveries: 1 sent\n" in world.run("resend", "foundations").out
+    assert world.mails() == [GRACE, ADA]
+
+
+def test_what_waits_anyway_goes_too(world: World) -> None:
+    a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
+    ran = world.run("resend", "foundations")
+    assert ran.code == 0
+    assert "Deliveries: 2 sent" in ran.out
+    assert sorted(world.mails()) == [ADA, GRACE]
+
+
+def test_who_joined_since_gets_it(world: World) -> None:
+    a_morning(world)
+    world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"))
+    assert world.run("resend", "foundations", "--failed").code == 0
+    assert world.mails() == [ADA, GRACE]
+    assert world.run("resend", "foundations").code == 0
+    assert world.mails() == [ADA, GRACE, "emmy@example.org"]
+    world.run("resend", "foundations")
+    assert len(world.mails()) == 3
+
+
+def test_who_left_gets_nothing_and_who_is_back_gets_it(world: World) -> None:
+    a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
+    world.write("subscribers.yaml", LISTS.replace("      - ada@example.org\n", ""))
+    world.run("resend", "foundations")
+    assert world.mails() == [GRACE]
+    world.write("subscribers.yaml", LISTS)
+    world.run("resend", "foundations")
+    assert world.mails() == [GRACE, ADA]
+
+
+def test_who_is_suppressed_gets_nothing(world: World) -> None:
+    a_morning(world, refused(ADA))
+    world.run("suppress", ADA)
+    assert "nobody" in world.run("resend", "foundations").out
+    assert world.mails() == [GRACE]
+
+
+def test_what_lies_in_the_outbox_is_mailed_once_there_is_a_server(world: World) -> None:
+    world.env(smtp=False, MAIL_FROM="papers@example.org")
+    a_morning(world)
+    assert "nobody" in world.run("resend", "foundations").out
+    world.env()
+    assert "nobody" in world.run("resend", "foundations", "--failed").out
+    assert world.run("resend", "foundations").code == 0
+    assert sorted(world.mails()) == [ADA, GRACE]
+
+
+def test_a_digest_without_a_sender_is_not_thrust_upon_a_server(world: World) -> None:
+    """It would refuse paperboy@localhost, and everything else would wait behind that."""
+    world.env(smtp=False)
+    a_morning(world)
+    world.env()
+    ran = world.run("resend", "foundations")
+    assert (ran.code, ran.out) == (1, "")
+    assert "was composed for the outbox, from paperboy@localhost, before MAIL_FROM was set" in ran.err
+    assert world.smtp.connections == 0
+
+
+def test_a_server_that_is_gone_leaves_it_waiting(world: World) -> None:
+    a_morning(world, refused(ADA))
+    world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
+    ran = world.run("resend", "foundations")
+    assert ran.code == 1
+    assert "1 delivery waits for the next try: mail server 127.0.0.1" in ran.err
+    world.smtp.faults.clear()
+    world.run("once", "--list", "foundations")
+    assert world.mails() == [GRACE, ADA]
+
+
+def test_a_signal_ends_it_after_the_message_in_hand(world: World) -> None:
+    """As it ends a morning: nothing is lost, and nothing comes twice."""
+    a_morning(world, refused(ADA), refused(GRACE))
+    world.smtp.faults.append(Fault("dot", "250 taken", delay=2, keeps=True, times=1))
+    before = world.smtp.connections
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paperboy", "--home", str(world.path), "resend", "foundations"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+    )
+    while world.smtp.connections == before:
+        time.sleep(0.05)
+        assert process.poll() is None, process.communicate()
+    time.sleep(0.5)  # until the server is thinking about the final dot
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert world.mails() == [ADA]
+    world.run("resend", "foundations")
+    assert world.mails() == [ADA, GRACE]
+
+
+# --- to one address
+
+
+def test_to_one_whom_it_did_not_reach_it_is_their_delivery(world: World) -> None:
+    a_morning(world, refused(ADA), refused(GRACE))
+    ran = world.run("resend", "foundations", "--to", "Ada@Example.org")
+    assert (ran.code, ran.out) == (0, "ada@example.org: sent, 250 2.0.0 taken as 1\n")
+    assert world.mails() == [ADA]
+    world.run("resend", "foundations")
+    assert world.mails() == [ADA, GRACE]
+
+
+def test_nothing_else_goes_with_it(world: World) -> None:
+    a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
+    assert world.run("resend", "foundations", "--to", ADA).code == 0
+    assert world.mails() == [ADA]
+    world.run("once", "--list", "foundations")
+    assert world.mails() == [ADA, GRACE]
+
+
+def test_who_has_it_can_have_another_with_a_message_id_of_its_own(world: World) -> None:
+    """A mailbox that deduplicates would drop the second one, and they asked for it."""
+    a_morning(world)
+    before = world.run("status", "--json").out
+    for _ in range(2):
+        world.clock.now += timedelta(minutes=1)
+        assert world.run("resend", "foundations", "--to", GRACE).code == 0
+    assert world.mails() == [ADA, GRACE, GRACE, GRACE]
+    _, first, *more = sent(world)
+    assert len({mail["Message-ID"] for mail in sent(world)}) == 4
+    for mail in more:
+        assert (mail["To"], mail["Subject"]) == ("Grace Hopper <grace@example.org>", first["Subject"])
+        assert mail["List-Unsubscribe"] == first["List-Unsubscribe"]
+        assert mail.get_content_type() == first.get_content_type()
+        assert "is on this list" in mail.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    assert world.run("status", "--json").out == before
+
+
+def test_somebody_who_is_not_on_the_list_is_told_so(world: World) -> None:
+    a_morning(world)
+    assert world.run("resend", "foundations", "--to", "Emmy <emmy@example.org>").code == 0
+    assert world.mails()[2:] == ["emmy@example.org"]
+    emmys = sent(world)[-1]
+    assert emmys["Subject"].startswith("[Test] Foundations, 20 Nov: 1 paper")
+    text = emmys.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    assert "is on this list" not in text
+    assert "ada@example.org" not in text
+
+
+def test_somebody_who_joined_since_has_it_in_the_ledger(world: World) -> None:
+    """So that it is not sent to them again with the others."""
+    a_morning(world)
+    world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"))
+    assert world.run("resend", "foundations", "--to", "emmy@example.org").code == 0
+    world.run("resend", "foundations")
+    assert world.mails() == [ADA, GRACE, "emmy@example.org"]
+
+
+def test_who_is_suppressed_is_refused_with_the_way_out(world: World) -> None:
+    a_morning(world)
+    world.run("suppress", ADA, "--list", "foundations")
+    ran = world.run("resend", "foundations", "--to", ADA)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.endswith(
+        "ada@example.org is suppressed for the list foundations (since Fri 20 Nov 2026: by hand). "
+        "To undo it: paperboy unsuppress ada@example.org --list foundations\n"
+    )
+    assert world.mails() == [ADA, GRACE]
+
+
+@pytest.mark.parametrize(
+    ("reply", "told", "waits"),
+    [
+        ("550 5.1.1 no such user", "ada@example.org: failed, RCPT: 550", False),
+        ("450 later", "ada@example.org: deferred, RCPT: 450", True),
+    ],
+)
+def test_a_refusal_is_told(world: World, reply: str, told: str, *, waits: bool) -> None:
+    a_morning(world, refused(ADA))
+    world.smtp.faults.append(Fault("RCPT", reply, address=ADA))
+    ran = world.run("resend", "foundations", "--to", ADA)
+    assert ran.code == 1
+    assert ran.out.startswith(told)
+    assert ("1 delivery waits" in ran.err) == waits
+
+
+def test_a_server_that_is_gone_is_told(world: World) -> None:
+    a_morning(world)
+    world.env(SMTP_PORT=9)
+    ran = world.run("resend", "foundations", "--to", ADA)
+    assert (ran.code, ran.out) == (1, "")
+    assert "127.0.0.1:9" in ran.err
+
+
+# --- what there is nothing to send of
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_without_a_digest(world: World, *, earlier: bool) -> None:
+    if earlier:
+        a_morning(world)
+    ran = world.run("resend", "galaxies")
+    assert (ran.code, ran.out) == (1, "")
+    assert "galaxies has had no digest yet; paperboy once makes what is due" in ran.err
+    assert (world.path / "data").exists() == earlier
+
+
+def test_a_superseded_digest_is_not_sent(world: World) -> None:
+    """Its papers come with the next one, and would come twice."""
+    a_morning(world, refused(ADA), refused(GRACE))
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        assert store.days.supersede("foundations", world.clock().date() + timedelta(days=1), world.clock())
+    for more in ([], ["--failed"], ["--to", ADA], ["--to", "emmy@example.org"]):
+        ran = world.run("resend", "foundations", *more)
+        assert (ran.code, ran.out) == (1, "")
+        assert "the digest of Fri 20 Nov reached nobody and was superseded" in ran.err
+    assert world.mails() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["galaxy"], "did you mean 'galaxies'?"),
+        (["foundations", "--to", "nope"], "--to"),
+        (["foundations", "--failed", "--to", ADA], "exclude each other"),
+    ],
+)
+def test_wrong_usage(world: World, arguments: list[str], told: str) -> None:
+    ran = world.run("resend", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err

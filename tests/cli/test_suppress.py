@@ -1,0 +1,177 @@
+"""`paperboy suppress` and `unsuppress`: who must not get mail, whatever `subscribers.yaml` says."""
+
+import email
+import email.policy
+import json
+import re
+from datetime import timedelta
+
+import pytest
+
+from paperboy.cli import lock
+from tests.cli.conftest import World
+from tests.servers.smtp import Fault
+
+ADA = "ada@example.org"
+
+
+def token_of(world: World, address: str) -> str:
+    """What an unsubscribe mail would carry, as the address's newest mail has it."""
+    sent = next(mail for mail in reversed(world.smtp.messages) if mail.recipient == address)
+    header = email.message_from_bytes(sent.content, policy=email.policy.default)["List-Unsubscribe"]
+    return re.search(r"([0-9a-f]{32})>", str(header))[1]  # type: ignore[index]
+
+
+def suppressed(world: World) -> list[tuple[str, str | None, str]]:
+    told = json.loads(world.run("status", "--suppressed", "--json").out)["suppressed"]
+    return [(one["address"], one["list"], one["reason"]) for one in told]
+
+
+def test_who_is_suppressed_gets_no_mail_from_any_list(world: World) -> None:
+    world.announce(1)
+    ran = world.run("suppress", "Ada@Example.org")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "Ada@example.org gets no more mail from any list. To undo it: paperboy unsuppress ada@example.org\n"
+    )
+    ran = world.run("once", "--list", "foundations")
+    assert ran.code == 0
+    assert "1 sent, 1 suppressed" in ran.out
+    assert world.mails() == ["grace@example.org"]
+
+
+def test_one_list_alone(world: World) -> None:
+    ran = world.run("suppress", "vera@example.org", "--list", "galaxies")
+    assert "gets no more mail from galaxies." in ran.out
+    assert ran.out.endswith("paperboy unsuppress vera@example.org --list galaxies\n")
+    world.announce(4, categories=("astro-ph.GA",))
+    world.run("once", "--list", "galaxies")
+    assert world.mails() == []
+    assert suppressed(world) == [("vera@example.org", "galaxies", "by hand")]
+
+
+def test_what_waits_is_taken_out(world: World) -> None:
+    world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
+    world.announce(1)
+    assert world.run("once", "--list", "foundations").code == 1
+    world.run("suppress", ADA)
+    world.clock.now += timedelta(hours=2)
+    assert world.run("once", "--list", "foundations").code == 0
+    assert world.mails() == ["grace@example.org"]
+    assert json.loads(world.run("status", "--json").out)["lists"][0]["deliveries"] == {"sent": 1, "suppressed": 1}
+
+
+def test_a_token_suppresses_for_its_list_alone(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    token = token_of(world, ADA)
+    ran = world.run("suppress", token)
+    assert ran.code == 0
+    assert ran.out.startswith("ada@example.org gets no more mail from foundations.")
+    assert suppressed(world) == [(ADA, "foundations", "asked to leave the list")]
+    assert "Nothing to do" in world.run("suppress", f" {token.upper()}\n", "--list", "foundations").out
+    ran = world.run("unsuppress", token)
+    assert ran.out == "ada@example.org may get mail from foundations again, if subscribers.yaml has it there.\n"
+    assert suppressed(world) == []
+
+
+def test_twice_is_as_good_as_once(world: World) -> None:
+    world.run("suppress", ADA)
+    world.clock.now += timedelta(days=3)
+    ran = world.run("suppress", ADA)
+    assert ran.code == 0
+    assert ran.out == "Nothing to do: ada@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand).\n"
+    assert world.run("unsuppress", ADA).code == 0
+    ran = world.run("unsuppress", ADA)
+    assert ran.code == 0
+    assert ran.out == "Nothing to do: ada@example.org is not suppressed for all lists.\n"
+
+
+def test_who_is_brought_back_gets_mail_again(world: World) -> None:
+    world.run("suppress", ADA)
+    ran = world.run("unsuppress", ADA)
+    assert ran.out == "ada@example.org may get mail from its lists again, if subscribers.yaml has it there.\n"
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    assert world.mails() == [ADA, "grace@example.org"]
+
+
+def test_what_else_is_in_the_way_is_said(world: World) -> None:
+    world.run("suppress", ADA)
+    world.run("suppress", ADA, "--list", "foundations")
+    ran = world.run("unsuppress", ADA, "--list", "galaxies")
+    assert ran.out == (
+        "Nothing to do: ada@example.org is not suppressed for the list galaxies.\n"
+        "But ada@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand). "
+        "To undo it: paperboy unsuppress ada@example.org\n"
+    )
+    ran = world.run("unsuppress", ADA)
+    assert ran.out.splitlines()[1] == (
+        "But ada@example.org is suppressed for the list foundations (since Fri 20 Nov 2026: by hand). "
+        "To undo it: paperboy unsuppress ada@example.org --list foundations"
+    )
+    assert "But" not in world.run("unsuppress", ADA, "--list", "foundations").out
+
+
+def test_an_address_that_is_on_no_list_may_be_misspelt(world: World) -> None:
+    assert "(In subscribers.yaml it is not on any list.)" in world.run("suppress", "adda@example.org").out
+    ran = world.run("suppress", ADA, "--list", "galaxies")
+    assert "(In subscribers.yaml it is not on that list.)" in ran.out
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize("command", ["suppress", "unsuppress"])
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["ada@"], "ADDRESS_OR_TOKEN"),
+        (["ada@example.org, vera@example.org"], "more than one @"),
+        (["0123456789abcdef0123456789abcdef"], "is neither an address nor the token of a mail that was sent from here"),
+        ([""], "'' is neither an address nor"),
+        ([ADA, "--list", "galaxy"], "did you mean 'galaxies'?"),
+    ],
+)
+def test_what_is_neither_an_address_nor_a_token_is_wrong_usage(
+    world: World, command: str, arguments: list[str], told: str
+) -> None:
+    ran = world.run(command, *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+    assert not (world.path / "data").exists()
+
+
+def test_a_token_of_another_list_is_wrong_usage(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    ran = world.run("suppress", token_of(world, ADA), "--list", "galaxies")
+    assert ran.code == 2
+    assert ran.err == "this token is of the list 'foundations' and not of 'galaxies'; leave --list out\n"
+    assert suppressed(world) == []
+
+
+def test_a_list_that_left_the_file_can_still_be_lifted(world: World) -> None:
+    world.run("suppress", ADA, "--list", "galaxies")
+    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
+    assert world.run("unsuppress", ADA, "--list", "galaxies").code == 0
+    assert suppressed(world) == []
+    assert world.run("unsuppress", ADA, "--list", "galaxies").code == 2
+
+
+def test_it_works_while_another_paperboy_holds_the_home(world: World) -> None:
+    with lock.held(world.path / "data" / "paperboy.db", {}, "run"):
+        assert world.run("suppress", ADA).code == 0
+        assert world.run("unsuppress", ADA).code == 0
+        assert world.run("resend", "foundations").code == 75  # which sends, as the other one does
+
+
+def test_unsuppress_makes_no_database(world: World) -> None:
+    assert world.run("unsuppress", ADA).code == 0
+    assert not (world.path / "data").exists()
+
+
+def test_the_database_is_its_owners_alone(world: World) -> None:
+    """It holds addresses, and who asked for no mail."""
+    world.run("suppress", ADA)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in (world.path / "data").iterdir()}
+    assert set(modes.values()) == {0o600}
+    assert (world.path / "data").stat().st_mode & 0o777 == 0o700

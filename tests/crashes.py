@@ -1,0 +1,315 @@
+"""A home whose Paperboy is ended by a signal again and again, with servers that remember all it did.
+
+Each run is the real command, `paperboy once`, in a process of its own. It is ended at an instant drawn beforehand (a
+`Kill`): some requests or messages into a phase of the morning, and some milliseconds later. What a run did is read from
+the records of the servers, and what it left behind from a copy of the database.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Self
+
+from paperboy import announcements
+from paperboy.models import Paper, Score
+from tests.builders import paper
+from tests.servers.arxiv_api import ArxivServer
+from tests.servers.arxiv_faults import hang
+from tests.servers.llm import LlmServer
+from tests.servers.llm_cache import text_of
+from tests.servers.smtp import Message, SmtpServer
+
+SRC = Path(__file__).parents[1] / "src"
+TOPICS = {"foundations": "why networks generalise", "galaxies": "dwarf galaxies and their stars"}
+CATEGORIES = {"foundations": ("cs.LG", "stat.ML"), "galaxies": ("astro-ph.GA",)}
+SUBSCRIBERS = {"foundations": range(180), "galaxies": range(120, 300)}  # of 300, and 60 of them on both
+CONNECTIONS = 4
+BATCHES_AT_ONCE = 4
+LATENCY = 0.06  # seconds that the LLM takes for an answer
+ARXIV_SECONDS = 0.1
+PATIENCE = 60.0  # seconds for what has to happen
+LOOK = 0.001  # seconds between two looks at the servers' records
+
+
+class Phase(IntEnum):
+    """How far a run is, as the servers see it."""
+
+    STARTING = 0  # nothing was asked for yet
+    FETCHING = 1  # from the first request to arXiv
+    SCORING = 2  # from the first request to the LLM
+    COMPOSING = 3  # all papers are fetched and scored, and nobody has called the mail server
+    SENDING = 4
+
+
+Asked = frozenset[tuple[str, str]]  # list and arXiv id
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """When a run is to be ended: so many events into a phase, and so many seconds later."""
+
+    phase: Phase
+    events: int = 0
+    seconds: float = 0.0
+    in_hand: bool = False  # the last event is a message that was taken and not yet confirmed
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How long the servers' records were at some instant."""
+
+    arxiv: int = 0
+    llm: int = 0
+    connections: int = 0
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a run left in the database."""
+
+    integrity: str = "ok"
+    scores: Asked = frozenset()
+    states: Mapping[str, int] = field(default_factory=dict)  # how many deliveries are in each
+
+
+@dataclass
+class Run:
+    """One process. `phase` is where it was killed; None: it ended by itself."""
+
+    since: Mark
+    known: Asked  # what was scored before it began
+    began: dict[Phase, float] = field(default_factory=dict)  # seconds after its start
+    seconds: float = 0.0  # that it ran
+    phase: Phase | None = None
+    code: int = 0
+    obeyed: float = 0.0  # seconds from the signal to its end
+    until: Mark = Mark()
+    left: Left = Left()
+
+
+class World:
+    """One home, its servers, and the runs so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.home = path / "home"
+        self.runs: list[Run] = []
+        self._log = path / "log"
+        self._copy = path / "copy.db"
+        self._asked: list[Asked] = []  # of each request to the LLM, as far as it was looked at
+
+    def __enter__(self) -> Self:
+        with ExitStack() as servers:
+            self.arxiv = servers.enter_context(ArxivServer(_papers()))
+            self.llm = servers.enter_context(LlmServer(_score, latency=LATENCY))
+            self.smtp = servers.enter_context(SmtpServer())
+            self._servers = servers.pop_all()
+        self.papers: Asked = frozenset(
+            (name, each.arxiv_id)
+            for name, categories in CATEGORIES.items()
+            for each in self.arxiv.papers
+            if not set(categories).isdisjoint(each.categories)
+        )
+        self.home.mkdir(parents=True)
+        (self.home / "subscribers.yaml").write_text(_lists(), "utf-8")
+        (self.home / ".env").write_text(self._settings(), "utf-8")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._servers.close()
+
+    def _settings(self) -> str:
+        ahead = 12 - datetime.now(UTC).hour  # noon is near: no run meets another day
+        return f"""\
+ARXIV_API_URL={self.arxiv.url}
+ARXIV_DELAY_SECONDS=0
+OPENAI_BASE_URL={self.llm.base_url}
+LLM_BATCH_SIZE=3
+LLM_CONCURRENCY={BATCHES_AT_ONCE}
+SMTP_HOST=127.0.0.1
+SMTP_PORT={self.smtp.port}
+SMTP_SECURITY=none
+SMTP_CONNECTIONS={CONNECTIONS}
+MAIL_FROM=Paperboy <papers@example.org>
+TIMEZONE=Etc/GMT{-ahead:+d}
+"""
+
+    def run(self, kills: deque[Kill], number: signal.Signals = signal.SIGKILL) -> Run:
+        """One process. It is ended by the first of the kills whose phase is not over when it gets there; those before
+        are dropped. Without any left it ends by itself.
+        """
+        self.arxiv.faults[:] = [hang(ARXIV_SECONDS)] * 10
+        run = Run(self._mark(), self.runs[-1].left.scores if self.runs else frozenset())
+        self.runs.append(run)
+        with self._log.open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "paperboy", "--home", str(self.home), "once"],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC)},
+            )
+            try:
+                self._watch(run, process, kills, number)
+            finally:
+                self.smtp.on_message = None
+                process.kill()
+                process.wait()
+        if run.phase is not None:
+            kills.popleft()
+        run.code = process.returncode
+        self._settle()
+        run.until, run.left = self._mark(), self._look_into_the_database()
+        return run
+
+    def _watch(self, run: Run, process: subprocess.Popen[bytes], kills: deque[Kill], number: signal.Signals) -> None:
+        start = time.monotonic()
+        while process.poll() is None and run.phase is None:
+            assert time.monotonic() < start + PATIENCE, f"it hangs\n{self.said}"
+            now = self._phase(run)
+            run.began.setdefault(now, time.monotonic() - start)
+            while kills and kills[0].phase < now:
+                kills.popleft()
+            if kills and kills[0].phase == now:
+                self._strike(run, process, kills[0], number)
+            time.sleep(LOOK)
+        run.seconds = time.monotonic() - start
+        process.wait(PATIENCE)
+        run.obeyed = time.monotonic() - start - run.seconds
+
+    def _strike(self, run: Run, process: subprocess.Popen[bytes], kill: Kill, number: signal.Signals) -> None:
+        """Ends the process if its events have come, and if it is still there some seconds later."""
+        if kill.in_hand:
+            self.smtp.on_message = self._striking(run, process, kill, number)
+        elif self._events(run, kill.phase) >= kill.events:
+            try:
+                process.wait(kill.seconds)
+            except subprocess.TimeoutExpired:
+                run.phase = self._phase(run)
+                process.send_signal(number)
+
+    def _striking(
+        self, run: Run, process: subprocess.Popen[bytes], kill: Kill, number: signal.Signals
+    ) -> Callable[[Message], None]:
+        """Ends the process from within the server: it gets no word on the message in its hand."""
+
+        def strike(_: Message) -> None:
+            if run.phase is None and self._events(run, Phase.SENDING) >= kill.events:
+                run.phase = Phase.SENDING
+                os.kill(process.pid, number)
+                with suppress(ChildProcessError):  # the watch may have been first to see it dead
+                    if number == signal.SIGKILL:  # until then the word might reach it
+                        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        return strike
+
+    def _phase(self, run: Run) -> Phase:
+        if self.smtp.connections > run.since.connections:
+            return Phase.SENDING
+        if len(self.arxiv.requests) == run.since.arxiv:
+            return Phase.STARTING
+        if not self.papers <= run.known | self.answered(run.since.llm):
+            return Phase.SCORING if len(self.llm.requests) > run.since.llm else Phase.FETCHING
+        return Phase.COMPOSING if "INFO arXiv: " in self.said else Phase.FETCHING
+
+    def _events(self, run: Run, phase: Phase) -> int:
+        """Requests or messages of the run that belong to the phase."""
+        now = self._mark()
+        if phase is Phase.SCORING:
+            return now.llm - run.since.llm
+        return now.messages - run.since.messages if phase is Phase.SENDING else 0
+
+    def _mark(self) -> Mark:
+        smtp = self.smtp
+        return Mark(len(self.arxiv.requests), len(self.llm.requests), smtp.connections, len(smtp.messages))
+
+    def _settle(self) -> None:
+        """Waits until the servers, too, are through with a process that has ended."""
+        end = time.monotonic() + PATIENCE
+        while len(self.smtp.ended) < self.smtp.connections or not all(self.llm.counted):
+            assert time.monotonic() < end, "the servers still wait for a process that has ended"
+            time.sleep(LOOK)
+
+    def _look_into_the_database(self) -> Left:
+        """Reads a copy, since whoever opens the database after a crash has already repaired it."""
+        original = self.home / "data" / "paperboy.db"
+        if not original.exists():
+            return Left()
+        for ending in ("", "-wal"):
+            self._copy.with_name(self._copy.name + ending).unlink(missing_ok=True)
+            if (there := original.with_name(original.name + ending)).exists():
+                shutil.copy(there, self._copy.with_name(self._copy.name + ending))
+        with closing(sqlite3.connect(self._copy)) as database:
+            integrity = "; ".join(row[0] for row in database.execute("pragma integrity_check"))
+            tables = {row[0] for row in database.execute("select name from sqlite_master")}
+            if "deliveries" not in tables:
+                return Left(integrity)
+            scores = frozenset(database.execute("select list, arxiv_id from scores"))
+            states = dict(database.execute("select state, count(*) from deliveries group by state"))
+        return Left(integrity, scores, states)
+
+    # what the records say
+
+    @property
+    def said(self) -> str:
+        """The log of the last run."""
+        return self._log.read_text("utf-8")
+
+    def asked(self, since: int, until: int | None = None) -> list[Asked]:
+        """What the requests to the LLM asked for, from one on and before another one."""
+        for number in range(len(self._asked), len(self.llm.requests)):
+            text = text_of(self.llm.requests[number])
+            (name,) = (name for name, topics in TOPICS.items() if topics in text)
+            self._asked.append(frozenset((name, arxiv_id) for arxiv_id in self.llm.asked[number]))
+        return self._asked[since:until]
+
+    def answered(self, since: int) -> Asked:
+        """What the LLM has answered from that request on."""
+        asked = zip(self.asked(since), self.llm.counted[since:], strict=False)
+        return frozenset().union(*(pairs for pairs, usage in asked if usage))
+
+
+def _papers() -> list[Paper]:
+    """45 papers for one list, 30 for the other, 15 for both, in the newest batch."""
+    last = announcements.newest_batch(datetime.now(UTC)).submitted_until
+    groups = Counter({("cs.LG",): 45, ("astro-ph.GA",): 30, ("stat.ML", "astro-ph.GA"): 15})
+    return [
+        paper(
+            f"2611.{number:05}",
+            categories=categories,
+            primary_category=categories[0],
+            published=last - timedelta(minutes=number),
+            updated=last - timedelta(minutes=number),
+        )
+        for number, categories in enumerate(groups.elements(), 1)
+    ]
+
+
+def _score(arxiv_id: str) -> Score:
+    return Score(9, 8, f"What {arxiv_id} says matters.") if int(arxiv_id[-1]) % 10 == 0 else Score(3, 3)
+
+
+def address(number: int) -> str:
+    return f"reader{number:03}@example.org"
+
+
+@lru_cache
+def _lists() -> str:
+    return "lists:\n" + "".join(
+        f"  - name: {name}\n    categories: [{', '.join(CATEGORIES[name])}]\n    topics: {TOPICS[name]}\n"
+        f"    subscribers: [{', '.join(address(number) for number in numbers)}]\n"
+        for name, numbers in SUBSCRIBERS.items()
+    )

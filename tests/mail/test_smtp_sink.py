@@ -1,0 +1,125 @@
+"""Every fault that Postfix's `smtp-sink` can make, and what it means for a message: a server that is not ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+
+from paperboy.errors import MailServerError
+from paperboy.mail.smtp import SmtpTransport
+from paperboy.models import DeliveryState, Envelope, Receipt
+from tests.servers.smtp_sink import MISSING, PROGRAM, smtp_sink
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason=MISSING)
+
+SENT, DEFERRED, FAILED = DeliveryState.SENT, DeliveryState.DEFERRED, DeliveryState.FAILED
+AMBIGUOUS, PENDING = DeliveryState.AMBIGUOUS, DeliveryState.PENDING
+MESSAGE = b"Subject: papers\r\n\r\n" + b"Hello.\r\n" * 9_000  # as large as a digest
+NO_USER = "550 5.1.1 no such user"
+
+
+@contextmanager
+def through_sink(flags: str, **settings: Any) -> Iterator[SmtpTransport]:
+    """A transport to an `smtp-sink` with these flags."""
+    with smtp_sink(*flags.split()) as port, closing(transport(port, **settings)) as sender:
+        yield sender
+
+
+def transport(port: int, **settings: Any) -> SmtpTransport:
+    usual = {"security": "none", "username": "", "password": "", "timeout": 5.0, "local_hostname": "localhost"}
+    return SmtpTransport(host="127.0.0.1", port=port, **{**usual, **settings})
+
+
+def send(sender: SmtpTransport) -> Receipt:
+    return sender.send(Envelope("papers@example.org", "ada@example.org", MESSAGE, "foundations"))
+
+
+RECEIPTS: list[tuple[str, DeliveryState, str]] = [  # flags, state, what else the receipt says
+    ("", SENT, ""),
+    ("-e", SENT, ""),  # a server that knows no extension
+    ("-f EHLO", SENT, ""),  # one that does not even know the word
+    ("-f QUIT", SENT, ""),
+    ("-q QUIT", SENT, ""),
+    ("-Q QUIT", SENT, ""),
+    ("-r MAIL", DEFERRED, ""),
+    ("-Q MAIL", DEFERRED, "slow_down"),
+    ("-q MAIL", PENDING, ""),
+    ("-r RCPT", DEFERRED, ""),
+    ("-f RCPT", FAILED, ""),
+    ("-Q RCPT", DEFERRED, "slow_down"),
+    ("-q RCPT", PENDING, ""),
+    ("-r DATA", DEFERRED, ""),
+    ("-f DATA", FAILED, ""),
+    ("-Q DATA", DEFERRED, "slow_down"),
+    ("-q DATA", PENDING, ""),
+    ("-r .", DEFERRED, ""),
+    ("-f .", FAILED, ""),
+    ("-Q .", DEFERRED, "slow_down"),
+    ("-q .", AMBIGUOUS, ""),
+]
+
+
+@pytest.mark.parametrize(("flags", "state", "also"), RECEIPTS)
+def test_what_becomes_of_a_message(flags: str, state: DeliveryState, also: str) -> None:
+    with through_sink(flags) as sender:
+        for _ in range(2):  # on what the first one leaves of the connection, it is the same
+            receipt = send(sender)
+            assert receipt.state is state
+            assert (receipt.bounce, receipt.slow_down) == (False, also == "slow_down")
+
+
+def test_no_reply_to_the_dot_in_time_is_ambiguous() -> None:
+    with through_sink("-W .:6", dot_timeout=0.1) as sender:
+        assert send(sender).state is AMBIGUOUS
+
+
+def test_the_dot_may_take_longer_than_all_else() -> None:
+    with through_sink("-W .:1", timeout=0.5, dot_timeout=30) as sender:
+        assert send(sender).state is SENT
+
+
+@pytest.mark.parametrize(("phase", "bounce"), [("RCPT", True), ("DATA", False), (".", False)])
+def test_an_address_that_does_not_exist_is_told_from_a_message_that_is_not_liked(phase: str, bounce: bool) -> None:
+    with smtp_sink("-B", NO_USER, "-f", phase) as port, closing(transport(port)) as sender:
+        receipt = send(sender)
+    assert (receipt.state, receipt.bounce) == (FAILED, bounce)
+    assert NO_USER in receipt.reply
+
+
+@pytest.mark.parametrize("phase", ["MAIL", "RCPT", "DATA", "."])
+def test_a_server_that_has_too_much_of_us_slows_us_down(phase: str) -> None:
+    with smtp_sink("-b", "450 4.7.1 too much mail", "-r", phase) as port, closing(transport(port)) as sender:
+        receipt = send(sender)
+    assert (receipt.state, receipt.slow_down) == (DEFERRED, True)
+
+
+REFUSALS: list[tuple[str, bool]] = [  # flags, whether it may go better later
+    ("-r CONNECT", True),
+    ("-f CONNECT", False),
+    ("-Q CONNECT", True),
+    ("-q CONNECT", True),
+    ("-r EHLO", True),
+    ("-f EHLO,HELO", False),
+    ("-Q EHLO", True),
+    ("-q EHLO", True),
+    ("-f MAIL", False),
+]
+
+
+@pytest.mark.parametrize(("flags", "temporary"), REFUSALS)
+def test_a_server_that_will_not_have_us_at_all(flags: str, temporary: bool) -> None:
+    with through_sink(flags) as sender, pytest.raises(MailServerError) as raised:
+        send(sender)
+    assert raised.value.temporary is temporary
+
+
+def test_a_server_that_ends_for_good_leaves_one_message_in_doubt() -> None:
+    """It takes the second message, and is gone before it has said so."""
+    with through_sink("-M 2") as sender:
+        assert [send(sender).state, send(sender).state] == [SENT, AMBIGUOUS]
+        with pytest.raises(MailServerError, match="cannot reach") as raised:
+            send(sender)
+    assert raised.value.temporary

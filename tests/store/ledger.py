@@ -1,0 +1,90 @@
+"""Mornings for tests of the ledger: what each subscriber's delivery came to, told by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+
+from paperboy.models import Addressed, Became, Composed, Day, Delivery, DeliveryState, Outcome, Subscriber
+from paperboy.store import Store
+
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+TODAY = date(2026, 11, 20)
+
+WAITS = "waits"
+# What the server says of one try: the state, the reply, and what else `settle` is told.
+TRIES: dict[str, tuple[DeliveryState, str, dict[str, object]]] = {
+    "sent": (DeliveryState.SENT, "250 ok", {"via": "smtp"}),
+    "in the outbox": (DeliveryState.SENT, "in outbox/Maildir", {"via": "outbox"}),
+    "bounced": (DeliveryState.FAILED, "550 5.1.1 no such user", {"via": "smtp", "bounce": True}),
+    "refused": (DeliveryState.FAILED, "550 5.7.1 not today", {"via": "smtp"}),
+    "deferred": (DeliveryState.DEFERRED, "450 later", {"via": "smtp", "try_at": NOW + timedelta(days=400)}),
+    "lost after the dot": (
+        DeliveryState.DEFERRED,
+        "connection lost",
+        {"via": "smtp", "try_at": NOW + timedelta(days=400), "uncertain": True},
+    ),
+    "ambiguous": (DeliveryState.AMBIGUOUS, "connection lost", {"via": "smtp", "uncertain": True}),
+    "the server refused us": (DeliveryState.PENDING, "530 log in first", {}),
+}
+
+
+def addressed(name: str, list_name: str = "foundations", day: date = TODAY) -> Addressed:
+    return Addressed(
+        Subscriber(f"{name}@example.org"), f"<{day}.{list_name}.{name.lower()}@example.org>", f"{list_name} {name}"
+    )
+
+
+def at(day: date) -> datetime:
+    return datetime.combine(day, NOW.timetz())
+
+
+def morning(
+    store: Store,
+    came: Mapping[str, str],
+    day: date = TODAY,
+    list_name: str = "foundations",
+    became: Mapping[str, Became] | None = None,
+    reason: str = "",
+) -> int:
+    """A digest of that day to these subscribers, and what each delivery came to within its hour; gives its id."""
+    store.days.freeze(
+        Day(
+            list_name,
+            day,
+            Outcome.DIGEST,
+            reason=reason,
+            became=became or {},
+            composed=Composed("s", "papers@example.org", b"m"),
+            addressed=tuple(addressed(name, list_name, day) for name in came),
+        ),
+        at(day),
+    )
+    digest = store.deliveries.newest(list_name)
+    assert digest is not None
+    for name, how in came.items():
+        move(store, delivery(store, name, digest.id), how, at(day) + timedelta(minutes=1))
+    return digest.id
+
+
+def move(store: Store, of: Delivery, how: str, when: datetime) -> None:
+    """One try, or the end of what was to be tried."""
+    if how == "suppressed":
+        assert store.deliveries.suppress(of, "no longer on the list", when)
+    elif how == "expired":
+        assert store.deliveries.expire(of, "given up after three days", when)
+    elif how != WAITS:
+        assert store.deliveries.reserve(of, when)
+        if how != "a crash":
+            state, reply, more = TRIES[how]
+            assert store.deliveries.settle(of, state, reply, when, **more)  # type: ignore[arg-type]
+
+
+def delivery(store: Store, name: str, digest_id: int) -> Delivery:
+    found = store.deliveries.find(digest_id, f"{name}@example.org")
+    assert found is not None, name
+    return found
+
+
+def states(store: Store, digest_id: int, *names: str) -> list[str]:
+    return [delivery(store, name, digest_id).state.value for name in names]

@@ -1,0 +1,136 @@
+"""Putting deliveries back, for `resend`: those that did not reach whom they were for, and no others."""
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+
+import pytest
+
+from paperboy.models import Addressed, DeliveryState
+from paperboy.store import Store
+from tests.store.ledger import NOW, TODAY, WAITS, addressed, delivery, morning, states
+
+LATER = NOW + timedelta(days=5)
+
+
+def again(
+    store: Store, to: Iterable[str], *, failed_only: bool = False, by_mail: bool = True, day: date = TODAY
+) -> int:
+    audience: list[Addressed] = [addressed(name, day=day) for name in to]
+    return store.deliveries.again("foundations", failed_only=failed_only, addressed=audience, by_mail=by_mail, at=LATER)
+
+
+@pytest.mark.parametrize(
+    ("how", "put_back", "with_failed_only"),
+    [
+        ("sent", False, False),
+        ("refused", True, True),
+        ("bounced", True, True),
+        ("expired", True, True),
+        ("ambiguous", True, True),
+        ("deferred", True, False),
+        ("lost after the dot", True, False),
+        ("suppressed", True, False),  # it was off the list, and is back
+        ("in the outbox", True, False),
+        (WAITS, False, False),  # it waits anyway
+        ("a crash", False, False),
+    ],
+)
+def test_what_is_put_back(store: Store, how: str, *, put_back: bool, with_failed_only: bool) -> None:
+    digest = morning(store, {"ada": how, "grace": "sent"})
+    before = delivery(store, "ada", digest)
+    assert again(store, ["ada", "grace"], failed_only=True) == with_failed_only
+    assert again(store, ["ada", "grace"]) == put_back - with_failed_only
+    after = delivery(store, "ada", digest)
+    assert (after.state is DeliveryState.PENDING) == (put_back or how == WAITS)
+    assert after.addressed == before.addressed
+    assert states(store, digest, "grace") == ["sent"]
+
+
+def test_it_is_as_if_it_had_never_been_tried_and_has_its_three_days_anew(store: Store) -> None:
+    digest = morning(store, {"ada": "lost after the dot"})
+    again(store, ["ada"])
+    (ada,) = store.deliveries.waiting(LATER)
+    assert (ada.digest_id, ada.attempts, ada.uncertain, ada.frozen_at) == (digest, 0, 0, LATER)
+
+
+def test_what_reached_the_outbox_reached_them_while_mail_goes_there(store: Store) -> None:
+    morning(store, {"ada": "in the outbox"})
+    assert again(store, ["ada"], by_mail=False) == 0
+    assert again(store, ["ada"], by_mail=True) == 1
+
+
+def test_who_left_the_list_gets_nothing(store: Store) -> None:
+    digest = morning(store, {"ada": "refused", "grace": "refused"})
+    assert again(store, ["grace"]) == 1
+    assert states(store, digest, "ada", "grace") == ["failed", "pending"]
+
+
+@pytest.mark.parametrize("list_name", ["", "foundations"])
+def test_who_is_suppressed_gets_nothing(store: Store, list_name: str) -> None:
+    digest = morning(store, {"ada": "refused"})
+    for name in ("Ada", "vera"):
+        store.suppressions.add(f"{name}@example.org", list_name, "by hand", NOW)
+    assert again(store, ["Ada", "vera"]) == 0
+    assert states(store, digest, "ada") == ["failed"]
+    assert store.deliveries.find(digest, "vera@example.org") is None
+    for name in ("ada", "vera"):
+        store.suppressions.lift(f"{name}@example.org", list_name, NOW)
+    assert again(store, ["ada", "vera"]) == 2
+
+
+def test_who_is_suppressed_for_another_list_gets_it(store: Store) -> None:
+    morning(store, {"ada": "refused"})
+    store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
+    assert again(store, ["ada"]) == 1
+
+
+def test_who_joined_since_gets_it_too(store: Store) -> None:
+    digest = morning(store, {"ada": "sent"})
+    assert again(store, ["ada", "grace"], failed_only=True) == 0
+    assert again(store, ["ada", "grace"]) == 1
+    grace = delivery(store, "grace", digest)
+    assert (grace.state, grace.addressed, grace.frozen_at) == (DeliveryState.PENDING, addressed("grace"), LATER)
+    assert again(store, ["ada", "grace"]) == 0
+
+
+def test_an_address_that_is_spelt_otherwise_now_is_the_same(store: Store) -> None:
+    digest = morning(store, {"ada": "refused", "grace": "sent"})
+    assert again(store, ["Ada", "GRACE"]) == 1
+    assert states(store, digest, "ada", "grace") == ["pending", "sent"]
+    assert len(store.deliveries.waiting(LATER)) == 1
+
+
+def test_only_the_newest_digest_of_the_list_is_meant(store: Store) -> None:
+    yesterday = morning(store, {"ada": "refused"}, TODAY - timedelta(days=1))
+    today = morning(store, {"ada": "refused"})
+    theirs = morning(store, {"ada": "refused"}, TODAY + timedelta(days=1), "galaxies")
+    assert again(store, ["ada"]) == 1
+    assert [states(store, digest, "ada") for digest in (yesterday, today, theirs)] == [
+        ["failed"],
+        ["pending"],
+        ["failed"],
+    ]
+
+
+def test_a_superseded_digest_is_over(store: Store) -> None:
+    """Its papers come with the next one, and would come twice."""
+    morning(store, {"ada": "expired"})
+    store.days.supersede("foundations", TODAY + timedelta(days=1), LATER)
+    assert again(store, ["ada", "grace"]) == 0
+    digest = store.deliveries.newest("foundations")
+    assert digest is not None
+    assert digest.superseded
+
+
+def test_a_list_without_a_digest_has_nothing_to_put_back(store: Store) -> None:
+    assert store.deliveries.newest("foundations") is None
+    assert again(store, ["ada"]) == 0
+
+
+def test_one_delivery_can_be_sent_by_itself(store: Store) -> None:
+    digest = morning(store, {"ada": WAITS, "grace": WAITS})
+    grace = delivery(store, "grace", digest)
+    alone = store.deliveries.only(grace)
+    assert alone.waiting(NOW) == (grace,)
+    assert alone.reserve(grace, NOW)
+    assert store.deliveries.unfinished() == 2

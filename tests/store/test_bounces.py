@@ -1,0 +1,145 @@
+"""An address that does not exist, in three digests running: what counts, and what does not."""
+
+from datetime import timedelta
+
+import pytest
+
+from paperboy.store import Store
+from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move
+
+ADA = ("ada@example.org", "550 5.1.1 no such user")
+
+
+def mornings(store: Store, *came: str, others: str = "sent") -> None:
+    """What came of Ada's copy on the days up to today; and of Grace's."""
+    for number, how in enumerate(came):
+        morning(store, {"ada": how, "grace": others}, TODAY + timedelta(days=number - len(came)))
+
+
+def test_three_running_are_enough(store: Store) -> None:
+    mornings(store, "bounced", "bounced")
+    assert store.deliveries.bounced_thrice() == ()
+    morning(store, {"ada": "bounced", "grace": "sent"})
+    assert store.deliveries.bounced_thrice() == (ADA,)
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        ("bounced", "bounced", "sent", "bounced"),
+        ("bounced", "bounced", "bounced", "sent"),
+        ("bounced", "bounced", "refused", "bounced"),
+        ("bounced", "bounced", "ambiguous", "bounced"),
+        ("bounced", "bounced", "expired", "bounced"),
+        ("bounced", "bounced", "in the outbox", "bounced"),
+    ],
+)
+def test_anything_else_between_them_ends_the_run(store: Store, came: tuple[str, ...]) -> None:
+    mornings(store, *came)
+    assert store.deliveries.bounced_thrice() == ()
+
+
+@pytest.mark.parametrize("waits", [WAITS, "a crash", "deferred", "lost after the dot", "the server refused us"])
+def test_what_waits_counts_neither_way(store: Store, waits: str) -> None:
+    mornings(store, "bounced", waits, "bounced")
+    assert store.deliveries.bounced_thrice() == ()
+    morning(store, {"ada": "bounced", "grace": "sent"})
+    assert store.deliveries.bounced_thrice() == (ADA,)
+
+
+def test_a_digest_it_was_taken_out_of_counts_neither_way(store: Store) -> None:
+    mornings(store, "bounced", "suppressed", "bounced", "bounced")
+    assert store.deliveries.bounced_thrice() == (ADA,)
+
+
+@pytest.mark.parametrize("others", ["bounced", "refused", "deferred", "ambiguous", "in the outbox"])
+def test_a_bounce_counts_only_where_the_digest_reached_somebody_else_by_mail(store: Store, others: str) -> None:
+    """Else it may be the server that knows nobody; and it is no sign of life either."""
+    mornings(store, "bounced", "bounced", "bounced", others=others)
+    assert store.deliveries.bounced_thrice() == ()
+
+
+def test_a_bounce_that_proves_nothing_does_not_end_the_run(store: Store) -> None:
+    mornings(store, "bounced", "bounced")
+    morning(store, {"ada": "bounced", "grace": "refused"})
+    assert store.deliveries.bounced_thrice() == ()
+    morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=1))
+    assert store.deliveries.bounced_thrice() == (ADA,)
+
+
+@pytest.mark.parametrize("came", ["bounced", "refused", WAITS])
+def test_a_superseded_digest_counts_neither_way(store: Store, came: str) -> None:
+    mornings(store, "bounced", "bounced")
+    morning(store, {"ada": came, "grace": WAITS})
+    assert store.days.supersede("foundations", TODAY + timedelta(days=1), NOW + timedelta(days=1)) == TODAY
+    assert store.deliveries.bounced_thrice() == ()
+    morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=1))
+    assert store.deliveries.bounced_thrice() == (ADA,)
+
+
+def test_the_digests_of_all_lists_count_and_so_do_all_spellings(store: Store) -> None:
+    morning(store, {"ada": "bounced", "grace": "sent"}, TODAY - timedelta(days=1))
+    morning(store, {"Ada": "bounced", "vera": "sent"}, TODAY - timedelta(days=1), "galaxies")
+    morning(store, {"ADA": "bounced", "grace": "sent"})
+    assert store.deliveries.bounced_thrice() == (ADA,)
+    morning(store, {"ada": "sent", "vera": "sent"}, TODAY, "galaxies")
+    assert store.deliveries.bounced_thrice() == ()
+
+
+def test_the_last_reply_is_told(store: Store) -> None:
+    mornings(store, "bounced", "bounced")
+    digest = morning(store, {"ada": WAITS, "grace": "sent"})
+    ada = delivery(store, "ada", digest)
+    store.deliveries.reserve(ada, NOW)
+    store.deliveries.settle(ada, ada.state.FAILED, "550 5.1.1 gone since 1852", NOW, via="smtp", bounce=True)
+    assert store.deliveries.bounced_thrice() == (("ada@example.org", "550 5.1.1 gone since 1852"),)
+
+
+def test_who_is_suppressed_for_all_lists_is_not_told_again(store: Store) -> None:
+    mornings(store, "bounced", "bounced", "bounced")
+    store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
+    assert store.deliveries.bounced_thrice() == (ADA,)
+    store.suppressions.add("Ada@example.org", "", "no such user", NOW)
+    assert store.deliveries.bounced_thrice() == ()
+
+
+@pytest.mark.parametrize("list_name", ["", "foundations"])
+def test_bounces_from_before_it_was_brought_back_do_not_count_again(store: Store, list_name: str) -> None:
+    mornings(store, "bounced", "bounced", "bounced")
+    store.suppressions.add("ada@example.org", list_name, "no such user", NOW)
+    store.suppressions.lift("ada@example.org", list_name, NOW)
+    assert store.deliveries.bounced_thrice() == ()
+    for days in range(1, 4):
+        assert store.deliveries.bounced_thrice() == ()
+        morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=days))
+    assert store.deliveries.bounced_thrice() == (ADA,)
+
+
+def test_a_bounce_of_the_second_in_which_it_was_brought_back_does_not_count(store: Store) -> None:
+    mornings(store, "bounced", "bounced")
+    morning(store, {"ada": "bounced", "grace": "sent"})
+    last = at(TODAY) + timedelta(minutes=1)
+    store.suppressions.add("ada@example.org", "", "no such user", last)
+    store.suppressions.lift("ada@example.org", "", last)
+    assert store.deliveries.bounced_thrice() == ()
+
+
+def test_it_stays_so_when_it_was_suppressed_once_more(store: Store) -> None:
+    mornings(store, "bounced", "bounced", "bounced")
+    store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
+    store.suppressions.lift("ada@example.org", "galaxies", NOW)
+    store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW + timedelta(days=1))
+    assert store.deliveries.bounced_thrice() == ()
+
+
+@pytest.mark.parametrize("how", ["sent", "refused", "expired"])
+def test_a_bounce_is_forgotten_for_another_try(store: Store, how: str) -> None:
+    """Which `resend` makes: what counts is what came of that."""
+    mornings(store, "bounced", "bounced", "bounced")
+    digest = store.deliveries.newest("foundations")
+    assert digest is not None
+    ada = delivery(store, "ada", digest.id).addressed
+    assert store.deliveries.again("foundations", failed_only=True, addressed=[ada], by_mail=True, at=NOW) == 1
+    assert store.deliveries.bounced_thrice() == ()
+    move(store, delivery(store, "ada", digest.id), how, at(TODAY))
+    assert store.deliveries.bounced_thrice() == ()

@@ -1,0 +1,137 @@
+"""A digest that reached nobody by the list's next morning: its papers come back, and its mail does not."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from paperboy.models import Became, DeliveryState
+from paperboy.store import Store
+from tests.builders import mailing_list, paper
+from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, states
+
+TOMORROW = TODAY + timedelta(days=1)
+SAW = {
+    "2611.00001": Became.AUTHOR_MATCH,
+    "2611.00002": Became.SELECTED,
+    "2611.00003": Became.OVER_CAP,
+    "2611.00004": Became.BELOW,
+    "2611.00005": Became.LET_GO,
+}
+
+
+def supersede(store: Store, before: date = TOMORROW) -> date | None:
+    return store.days.supersede("foundations", before, at(before))
+
+
+def unseen(store: Store) -> list[str]:
+    return [entry.arxiv_id for entry in store.papers.unseen(mailing_list())]
+
+
+def test_its_papers_return_to_the_pool_but_for_those_let_go_or_from_before_the_start(store: Store) -> None:
+    store.papers.add([paper(f"2611.{number:05}") for number in range(1, 8)], ["cs.LG"], NOW)
+    store.days.begin("foundations", {"cs.LG"}, ["2611.00006"], TODAY, NOW)
+    morning(store, {"ada": WAITS}, became=SAW)
+    assert unseen(store) == ["2611.00007"]
+    assert supersede(store) == TODAY
+    assert unseen(store) == ["2611.00001", "2611.00002", "2611.00003", "2611.00004", "2611.00007"]
+
+
+def test_what_another_day_or_another_list_saw_stays_seen(store: Store) -> None:
+    store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
+    morning(store, {"ada": "sent"}, TODAY - timedelta(days=1), became={"2611.00001": Became.SELECTED})
+    morning(store, {"ada": WAITS}, became={"2611.00002": Became.SELECTED})
+    morning(store, {"vera": WAITS}, TODAY, "galaxies", became={"2611.00002": Became.SELECTED})
+    supersede(store)
+    assert unseen(store) == ["2611.00002"]
+    galaxies = [entry.arxiv_id for entry in store.papers.unseen(mailing_list(name="galaxies"))]
+    assert galaxies == ["2611.00001"]
+
+
+def test_its_mail_is_not_sent_any_more_and_what_failed_stays_so(store: Store) -> None:
+    digest = morning(store, {"ada": WAITS, "grace": "deferred", "vera": "refused", "emmy": "suppressed"})
+    supersede(store)
+    assert states(store, digest, "ada", "grace", "vera", "emmy") == ["failed", "failed", "failed", "suppressed"]
+    assert delivery(store, "ada", digest).reply == "superseded: its papers come with the list's next digest"
+    assert delivery(store, "vera", digest).reply == "550 5.7.1 not today"
+    assert store.deliveries.unfinished() == 0
+
+
+def test_the_day_says_so_and_keeps_its_counts(store: Store) -> None:
+    morning(store, {"ada": WAITS}, became=SAW)
+    (before,) = store.days.newest(["foundations"])
+    supersede(store)
+    (after,) = store.days.newest(["foundations"])
+    assert after.reason == "reached nobody; superseded"
+    assert (after.outcome, after.counts, after.spending) == (before.outcome, before.counts, before.spending)
+    assert after.deliveries == {DeliveryState.FAILED: 1}
+
+
+def test_the_day_keeps_what_it_said_before(store: Store) -> None:
+    morning(store, {"ada": WAITS}, reason="the LLM does not answer.")
+    supersede(store)
+    assert store.days.newest(["foundations"])[0].reason == "the LLM does not answer; reached nobody; superseded"
+
+
+@pytest.mark.parametrize("how", ["sent", "in the outbox", "ambiguous", "lost after the dot", "a crash"])
+def test_one_that_reached_somebody_or_may_have_goes_on(store: Store, how: str) -> None:
+    """Whose connection was lost after the dot, or whose process died, may have it."""
+    digest = morning(store, {"ada": how, "grace": "deferred"}, became=SAW)
+    assert supersede(store) is None
+    assert states(store, digest, "grace") == ["deferred"]
+
+
+@pytest.mark.parametrize("how", [WAITS, "deferred", "refused", "expired", "the server refused us"])
+def test_one_that_could_have_reached_somebody_is_superseded(store: Store, how: str) -> None:
+    morning(store, {"ada": how, "grace": "bounced", "vera": "suppressed"})
+    assert supersede(store) == TODAY
+
+
+@pytest.mark.parametrize("came", [{"ada": "bounced"}, {"ada": "suppressed"}, {"ada": "bounced", "grace": "suppressed"}])
+def test_one_with_nobody_to_reach_had_its_chance(store: Store, came: dict[str, str]) -> None:
+    """Else a list with a single dead address would have the same papers for ever."""
+    morning(store, came)
+    assert supersede(store) is None
+
+
+def test_a_digest_is_not_superseded_on_its_own_day_nor_twice(store: Store) -> None:
+    morning(store, {"ada": WAITS})
+    assert supersede(store, TODAY) is None
+    assert supersede(store) == TODAY
+    assert supersede(store) is None
+    assert store.days.newest(["foundations"])[0].reason == "reached nobody; superseded"
+
+
+def test_a_week_without_a_server_is_superseded_back_to_the_last_digest_that_reached_somebody(store: Store) -> None:
+    monday = TODAY - timedelta(days=4)
+    long_ago = morning(store, {"ada": "expired"}, monday - timedelta(days=2))
+    morning(store, {"ada": "sent", "grace": "refused"}, monday - timedelta(days=1))
+    week = [morning(store, {"ada": WAITS, "grace": WAITS}, monday + timedelta(days=days)) for days in range(5)]
+    assert supersede(store) == TODAY
+    assert {state for digest in week for state in states(store, digest, "ada", "grace")} == {"failed"}
+    assert store.deliveries.unfinished() == 0
+    assert "superseded" not in delivery(store, "ada", long_ago).reply
+    reasons = [day.reason for day in store.days.newest(["foundations"], most=7)]
+    assert reasons == ["reached nobody; superseded"] * 5 + ["", ""]
+
+
+def test_a_later_day_with_nobody_to_reach_is_passed_over_and_keeps_what_it_saw(store: Store) -> None:
+    store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
+    yesterday = TODAY - timedelta(days=1)
+    morning(store, {"ada": "refused"}, yesterday, became={"2611.00001": Became.SELECTED})
+    morning(store, {"ada": "bounced"}, became={"2611.00002": Became.SELECTED})
+    assert supersede(store) == yesterday
+    assert unseen(store) == ["2611.00001"]
+
+
+def test_what_may_have_reached_somebody_is_superseded_once_it_is_clear_that_it_did_not(store: Store) -> None:
+    digest = morning(store, {"ada": "a crash"})
+    assert supersede(store) is None
+    ada = delivery(store, "ada", digest)
+    store.deliveries.settle(ada, ada.state.PENDING, "connection refused", NOW)
+    morning(store, {"ada": WAITS}, TOMORROW)
+    assert supersede(store, TOMORROW + timedelta(days=1)) == TOMORROW
+    assert states(store, digest, "ada") == ["failed"]
+
+
+def test_a_list_without_a_digest_has_nothing_to_supersede(store: Store) -> None:
+    assert supersede(store) is None

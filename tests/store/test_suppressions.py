@@ -1,0 +1,98 @@
+"""Who must not get mail: looked up by list and address, told once, and lifted one by one."""
+
+from datetime import timedelta
+
+import pytest
+
+from paperboy.models import Suppression
+from paperboy.store import Store
+from tests.store.ledger import NOW, TODAY, WAITS, delivery, morning, states
+
+
+def test_nobody_is_suppressed_at_first(store: Store) -> None:
+    assert store.suppressions.reason("foundations", "ada@example.org") == ""
+    assert store.suppressions.find("foundations", "ada@example.org") is None
+    assert store.suppressions.all() == ()
+
+
+def test_one_for_a_list_is_for_that_list_alone(store: Store) -> None:
+    assert store.suppressions.add("ada@example.org", "foundations", "by hand", NOW)
+    assert store.suppressions.reason("foundations", "ada@example.org") == "by hand"
+    assert store.suppressions.reason("galaxies", "ada@example.org") == ""
+    assert store.suppressions.reason("foundations", "grace@example.org") == ""
+
+
+def test_one_for_all_lists_is_for_every_list_and_however_the_address_is_spelt(store: Store) -> None:
+    store.suppressions.add("Ada@Example.org", "", "no such user", NOW)
+    for spelt in ("ada@example.org", "ADA@example.ORG"):
+        assert store.suppressions.reason("foundations", spelt) == "no such user"
+    assert store.suppressions.all() == (Suppression("ada@example.org", "", "no such user", NOW),)
+
+
+def test_the_first_reason_and_date_stay(store: Store) -> None:
+    store.suppressions.add("ada@example.org", "", "no such user", NOW)
+    assert not store.suppressions.add("ada@example.org", "", "by hand", NOW + timedelta(days=1))
+    found = store.suppressions.find("foundations", "ada@example.org")
+    assert found == Suppression("ada@example.org", "", "no such user", NOW)
+
+
+def test_what_is_lifted_can_be_suppressed_anew(store: Store) -> None:
+    store.suppressions.add("ada@example.org", "", "no such user", NOW)
+    assert store.suppressions.lift("ADA@example.org", "", NOW)
+    assert not store.suppressions.lift("ada@example.org", "", NOW)
+    assert store.suppressions.all() == ()
+    assert store.suppressions.reason("foundations", "ada@example.org") == ""
+    assert store.suppressions.add("ada@example.org", "", "by hand", NOW + timedelta(days=1))
+    assert store.suppressions.all() == (Suppression("ada@example.org", "", "by hand", NOW + timedelta(days=1)),)
+
+
+def test_one_for_a_list_outlives_the_one_for_all(store: Store) -> None:
+    """Who asked to leave a list stays away from it when a bounce is forgiven."""
+    store.suppressions.add("ada@example.org", "foundations", "asked to leave", NOW)
+    store.suppressions.add("ada@example.org", "", "no such user", NOW)
+    assert store.suppressions.reason("foundations", "ada@example.org") == "no such user"
+    store.suppressions.lift("ada@example.org", "", NOW)
+    assert store.suppressions.reason("foundations", "ada@example.org") == "asked to leave"
+    assert store.suppressions.reason("galaxies", "ada@example.org") == ""
+
+
+def test_it_takes_out_what_waits_and_only_that(store: Store) -> None:
+    yesterday = morning(store, {"ada": "deferred", "grace": "deferred"}, TODAY - timedelta(days=1))
+    today = morning(store, {"Ada": WAITS, "grace": WAITS})
+    store.suppressions.add("ada@example.org", "", "no such user", NOW)
+    assert states(store, yesterday, "ada", "grace") == ["suppressed", "deferred"]
+    assert states(store, today, "ada", "grace") == ["suppressed", "pending"]
+    assert delivery(store, "ada", today).reply == "no such user"
+
+
+@pytest.mark.parametrize("how", ["sent", "bounced", "ambiguous", "expired"])
+def test_what_came_to_an_end_stays_as_it_is(store: Store, how: str) -> None:
+    digest = morning(store, {"ada": how})
+    before = delivery(store, "ada", digest)
+    store.suppressions.add("ada@example.org", "", "by hand", NOW)
+    assert delivery(store, "ada", digest) == before
+
+
+def test_what_is_on_its_way_is_let_go_on(store: Store) -> None:
+    """Another process is sending it just now, and will say what became of it."""
+    digest = morning(store, {"ada": "a crash"})
+    ada = delivery(store, "ada", digest)
+    store.suppressions.add("ada@example.org", "", "by hand", NOW)
+    assert store.deliveries.settle(ada, ada.state.SENT, "250 ok", NOW, via="smtp")
+
+
+def test_one_for_a_list_takes_out_that_lists_alone(store: Store) -> None:
+    ours = morning(store, {"ada": WAITS})
+    theirs = morning(store, {"ada": WAITS}, list_name="galaxies")
+    store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
+    assert states(store, ours, "ada") == ["pending"]
+    assert states(store, theirs, "ada") == ["suppressed"]
+
+
+def test_a_token_names_a_list_and_an_address(store: Store) -> None:
+    morning(store, {"ada": "sent", "grace": "sent"})
+    morning(store, {"ada": "sent"}, list_name="galaxies")
+    assert store.suppressions.by_token("foundations grace") == ("foundations", "grace@example.org")
+    assert store.suppressions.by_token("galaxies ada") == ("galaxies", "ada@example.org")
+    assert store.suppressions.by_token("nonsense") is None
+    assert store.suppressions.by_token("") is None

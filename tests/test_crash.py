@@ -1,0 +1,222 @@
+"""Nothing lost, nothing twice: whatever the instant at which Paperboy is killed or told to stop.
+
+60 kills and 20 stops in the ordinary run of the tests; PAPERBOY_CRASHES=500 takes longer, and PAPERBOY_CRASHES_SEED
+draws other instants. The test's output says how they were spread.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.crashes import (
+    BATCHES_AT_ONCE,
+    CONNECTIONS,
+    LATENCY,
+    SUBSCRIBERS,
+    Kill,
+    Phase,
+    Run,
+    World,
+    address,
+)
+from tests.servers.smtp import Message
+
+CRASHES = int(os.environ.get("PAPERBOY_CRASHES", "60"))
+SEED = int(os.environ.get("PAPERBOY_CRASHES_SEED", "5"))
+MOST_PER_HOME = 20
+SECONDS_TO_STOP = 5.0
+
+Copy = tuple[str, str]  # list and address
+EVERYBODY = frozenset((name, address(number)) for name, numbers in SUBSCRIBERS.items() for number in numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Undisturbed:
+    """What a morning comes to that nobody disturbs."""
+
+    seconds: Mapping[Phase, float]  # how long each phase lasts
+    papers: Mapping[str, frozenset[str]]  # that each list's digest names
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    with World(tmp_path_factory.mktemp("undisturbed")) as world:
+        run = world.run(deque())
+        idle = world.run(deque())
+    assert run.code == 0, world.said
+    assert Counter(map(copy_of, world.smtp.messages)) == Counter(EVERYBODY)
+    assert sum(map(len, world.asked(0))) == len(world.papers)
+    ends = [*(run.began[phase] for phase in Phase), run.seconds][1:]
+    seconds = {phase: end - run.began[phase] for phase, end in zip(Phase, ends, strict=True)}
+    seconds[Phase.STARTING] = idle.seconds  # the first one may have to read the programs from a cold disk
+    return Undisturbed(seconds, digests(world))
+
+
+def test_kill_minus_9_at_any_instant(tmp_path: Path, undisturbed: Undisturbed) -> None:
+    """Nobody is lost. What repeats is the last message of a connection that the kill cut."""
+    runs: list[Run] = []
+    repeated = 0
+    for world in ended_again_and_again(tmp_path, undisturbed, CRASHES, signal.SIGKILL):
+        everybody_has_both_digests(world)
+        repeated += repeats_of_cut_connections(world)
+        nothing_is_paid_twice_but_what_was_in_flight(world)
+        assert max(run.left.states.get("sending", 0) for run in world.runs) <= CONNECTIONS
+        runs += world.runs
+    tell(runs, f"{repeated} messages came twice")
+    assert {run.phase for run in runs} >= set(Phase)
+    assert repeated, "no kill met a message that was taken and not confirmed"
+
+
+def test_sigterm_at_any_instant(tmp_path: Path, undisturbed: Undisturbed) -> None:
+    """Nobody is lost and nothing repeats: what is in flight is finished, and soon."""
+    runs: list[Run] = []
+    for world in ended_again_and_again(tmp_path, undisturbed, CRASHES // 3, signal.SIGTERM):
+        everybody_has_both_digests(world)
+        assert len(world.smtp.messages) == len(EVERYBODY)
+        assert all(world.smtp.ended.values()), "a connection ended without QUIT"
+        nothing_is_paid_twice_but_what_was_in_flight(world)
+        assert not any(run.left.states.get("sending") for run in world.runs)
+        runs += world.runs
+    stopped = [run for run in runs if run.phase is not None]
+    slowest = max(run.obeyed for run in stopped)
+    tell(runs, f"the slowest to stop took {slowest:.2f} s")
+    assert {run.phase for run in stopped} == set(Phase)
+    assert slowest < SECONDS_TO_STOP
+    assert {run.code for run in stopped} <= {0, 1, -signal.SIGTERM}  # the last: before its work began, or after it
+
+
+# ---- how it is killed
+
+
+def ended_again_and_again(
+    folder: Path, undisturbed: Undisturbed, crashes: int, number: signal.Signals
+) -> Iterator[World]:
+    """Homes whose Paperboy was ended so often, all together, and then left to finish."""
+    print(f"PAPERBOY_CRASHES_SEED={SEED}")
+    dice = random.Random(SEED)  # noqa: S311  # no secret
+    left = crashes
+    while left > 0:
+        with World(folder / f"with {left} to go") as world:
+            kills = drawn(dice, undisturbed.seconds, min(left, MOST_PER_HOME))
+            while (run := world.run(kills, number)).phase is not None:
+                assert run.left.integrity == "ok"
+                left -= 1
+            assert run.code == 0, world.said
+            assert run.left.integrity == "ok"
+            assert run.left.states == {"sent": len(EVERYBODY)}
+            again = world.run(deque())
+            assert (again.code, again.since) == (0, again.until), "there was something left to do"
+            assert digests(world) == undisturbed.papers
+            yield world
+
+
+def drawn(dice: random.Random, seconds: Mapping[Phase, float], number: int) -> deque[Kill]:
+    """Kills for one home: one anywhere before sending, then some in each phase, one phase after the other.
+
+    What is done stays done, so within a phase the hasty ones come first: once a home has begun to send, it composes no
+    more.
+    """
+    anywhere = Kill(Phase.STARTING, seconds=dice.uniform(0, sum(seconds.values()) - seconds[Phase.SENDING]))
+    more = max(0, number - 1 - len(Phase))
+    phases = [*Phase, *dice.choices([*Phase], weights=(1, 2, 4, 3, 6), k=more)]
+    others = [one(dice, seconds, phase) for phase in phases]
+    return deque([anywhere, *sorted(others, key=lambda kill: (kill.phase, kill.seconds))])
+
+
+def one(dice: random.Random, seconds: Mapping[Phase, float], phase: Phase) -> Kill:
+    if phase is Phase.SCORING:
+        return Kill(phase, dice.randint(1, 12), dice.uniform(0, 1.5 * LATENCY))
+    if phase is Phase.SENDING:
+        in_hand = dice.random() < 1 / 3
+        return Kill(phase, dice.randint(int(in_hand), 40), dice.uniform(0, 0.02), in_hand)
+    return Kill(phase, seconds=dice.uniform(0, 1.1 * seconds[phase]))
+
+
+def tell(runs: list[Run], more: str) -> None:
+    phases = Counter(run.phase for run in runs if run.phase is not None)
+    spread = ", ".join(f"{phases[phase]} {phase.name.lower()}" for phase in Phase)
+    print(f"{phases.total()} runs were ended ({spread}); {more}")
+
+
+# ---- the proofs, from the servers' records
+
+
+def everybody_has_both_digests(world: World) -> None:
+    """And each copy has a Message-ID of its own, and the same bytes however often it came."""
+    came: dict[Copy, set[bytes]] = defaultdict(set)
+    for message in world.smtp.messages:
+        came[copy_of(message)].add(message.content)
+    assert came.keys() == EVERYBODY
+    assert [copy for copy, contents in came.items() if len(contents) > 1] == []
+    assert len({headers(content)["Message-ID"] for (content,) in came.values()}) == len(EVERYBODY)
+
+
+def repeats_of_cut_connections(world: World) -> int:
+    """How many messages came again: each was the last of a connection that a kill cut."""
+    messages = world.smtp.messages
+    last = {message.connection: place for place, message in enumerate(messages)}
+    newest = {copy_of(message): place for place, message in enumerate(messages)}
+    repeated = [place for place, message in enumerate(messages) if newest[copy_of(message)] != place]
+    for place in repeated:
+        message = messages[place]
+        assert place == last[message.connection], f"{message.recipient} came twice, and others after it"
+        assert not world.smtp.ended[message.connection], f"{message.recipient} came twice, without a kill"
+    for run in world.runs:
+        connections = range(run.since.connections + 1, run.until.connections + 1)
+        cut = [connection for connection in connections if not world.smtp.ended[connection]]
+        assert len(cut) <= (0 if run.phase is None else CONNECTIONS)
+    return len(repeated)
+
+
+def nothing_is_paid_twice_but_what_was_in_flight(world: World) -> None:
+    """A score that was kept is never asked for again; and what a run has not kept, it was asking for at its end."""
+    for run in world.runs:
+        requests = world.asked(run.since.llm, run.until.llm)
+        asked = Counter(pair for request in requests for pair in request)
+        assert not run.known & asked.keys(), "asked for though it was kept"
+        assert set(asked.values()) <= {1}, "asked for twice by one run"
+        later = frozenset().union(*world.asked(run.until.llm))
+        again = [request for request in requests if request & later]
+        assert len(again) <= (0 if run.phase is None else BATCHES_AT_ONCE)
+        assert again == [request for request in requests if not request <= run.left.scores]
+
+
+# ---- what is in a message
+
+
+def copy_of(message: Message) -> Copy:
+    (name,) = (name for name in SUBSCRIBERS if f"<{name}." in headers(message.content)["List-Id"])
+    return name, message.recipient
+
+
+@cache
+def headers(content: bytes) -> EmailMessage:
+    message = message_from_bytes(content.partition(b"\r\n\r\n")[0], policy=policy.default)
+    assert isinstance(message, EmailMessage)
+    return message
+
+
+def digests(world: World) -> dict[str, frozenset[str]]:
+    """The papers that each list's digest names."""
+    newest = {copy_of(message)[0]: message.content for message in world.smtp.messages}
+    return {name: frozenset(re.findall(r"2611\.\d{5}", text_of(content))) for name, content in newest.items()}
+
+
+def text_of(content: bytes) -> str:
+    message = message_from_bytes(content, policy=policy.default)
+    assert isinstance(message, EmailMessage)
+    part = message.get_body(("plain",))
+    assert part is not None
+    return str(part.get_content())
