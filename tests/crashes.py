@@ -222,7 +222,7 @@ TIMEZONE=Etc/GMT{-ahead:+d}
         if len(self.arxiv.requests) == run.since.arxiv:
             return Phase.STARTING
         if not self.papers <= run.known | self.answered(run.since.llm):
-            return Phase.SCORING if len(self.llm.requests) > run.since.llm else Phase.FETCHING
+            return Phase.SCORING if len(self.llm.counted) > run.since.llm else Phase.FETCHING
         return Phase.COMPOSING if "INFO arXiv: " in self.said else Phase.FETCHING
 
     def _events(self, run: Run, phase: Phase) -> int:
@@ -234,7 +234,7 @@ TIMEZONE=Etc/GMT{-ahead:+d}
 
     def _mark(self) -> Mark:
         smtp = self.smtp
-        return Mark(len(self.arxiv.requests), len(self.llm.requests), smtp.connections, len(smtp.messages))
+        return Mark(len(self.arxiv.requests), len(self.llm.counted), smtp.connections, len(smtp.messages))
 
     def _settle(self) -> None:
         """Waits until the servers, too, are through with a process that has ended."""
@@ -270,7 +270,7 @@ TIMEZONE=Etc/GMT{-ahead:+d}
 
     def asked(self, since: int, until: int | None = None) -> list[Asked]:
         """What the requests to the LLM asked for, from one on and before another one."""
-        for number in range(len(self._asked), len(self.llm.requests)):
+        for number in range(len(self._asked), len(self.llm.counted)):
             text = text_of(self.llm.requests[number])
             (name,) = (name for name, topics in TOPICS.items() if topics in text)
             self._asked.append(frozenset((name, arxiv_id) for arxiv_id in self.llm.asked[number]))

@@ -241,6 +241,20 @@ def test_a_servers_words_stay_on_one_line_in_one_paragraph() -> None:
     assert only(entry).alert.paragraphs[1] == "The reason: it says Mend: nothing Bcc: eve@example.org."
 
 
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        ("it answers 503", "it answers 503."),
+        ("it answers 503.", "it answers 503."),
+        ("it answers (Try again.)", "it answers (Try again.)"),
+        ("it says “no!”", "it says “no!”"),
+        ("it is down (see the log)", "it is down (see the log)."),
+    ],
+)
+def test_a_reason_ends_in_one_full_stop(problem: str, told: str) -> None:
+    assert only(replace(UNSCORED, problem=problem)).alert.paragraphs[1] == f"The reason: {told}"
+
+
 # --- well again
 
 EVERY = {Kind.SCORING, Kind.PART_SCORED, Kind.BUDGET, Kind.LATE, Kind.STUCK, Kind.BUG}

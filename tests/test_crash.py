@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -107,8 +108,8 @@ def ended_again_and_again(
     print(f"PAPERBOY_CRASHES_SEED={SEED}")
     dice = random.Random(SEED)  # noqa: S311  # no secret
     left = crashes
-    while left > 0:
-        with World(folder / f"with {left} to go") as world:
+    for home in count(1):
+        with World(folder / f"home {home}") as world:
             kills = drawn(dice, undisturbed.seconds, min(left, MOST_PER_HOME))
             while (run := world.run(kills, number)).phase is not None:
                 assert run.left.integrity == "ok"
@@ -120,6 +121,8 @@ def ended_again_and_again(
             assert (again.code, again.since) == (0, again.until), "there was something left to do"
             assert digests(world) == undisturbed.papers
             yield world
+        if left <= 0:
+            return
 
 
 def drawn(dice: random.Random, seconds: Mapping[Phase, float], number: int) -> deque[Kill]:

@@ -263,9 +263,11 @@ def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> No
     if missing := scoring.missing:
         scoring.problem = scoring.problem or problem
         scoring.shortfall = shortfall
-        logger.error("%s: %d papers were not scored and come back: %s", name, len(missing), scoring.problem)
+        fate = "paper was not scored and comes back" if len(missing) == 1 else "papers were not scored and come back"
+        logger.error("%s: %d %s: %s", name, len(missing), fate, scoring.problem)
     for reason, number in Counter(scoring.unscored.values()).items():
-        logger.warning("%s: %d papers could not be scored: %s", name, number, reason)
+        noun = "paper" if number == 1 else "papers"
+        logger.warning("%s: %d %s could not be scored: %s", name, number, noun, reason)
     scoring.problem = scoring.problem or next(iter(scoring.unscored.values()), "")
 
 

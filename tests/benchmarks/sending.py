@@ -1,9 +1,12 @@
 """How fast a digest leaves: `python -m tests.benchmarks.sending [--recipients 5000] [--rounds 3]`.
 
 Postfix's `smtp-sink` takes it on loopback, plain and behind `stunnel4` with TLS. Our sender is the whole of
-`delivery.deliver`: frozen deliveries in a real database, two commits for each, every copy with its own headers, token and
-reason. Beside it, in the same run and in turns: the script that everybody writes first, which builds each mail and opens
-a connection for it, and a sender that knows no ledger and no recipients' own bytes, on connections that stay open.
+`delivery.deliver`: frozen deliveries in a real database, two commits for each, every copy with its own headers, token
+and reason. Beside it, in the same run and in turns: the script that everybody writes first, which builds each mail and
+opens a connection for it, and a sender without a ledger or anything of a recipient's own, whose connections stay open.
+
+The servers and whatever else runs share the machine's cores with us, so ratios say more than rates: each is the median
+of the rounds' own. The processor time of our side is what other work disturbs least.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -70,26 +74,42 @@ class Line:
         )
 
 
+@dataclass(slots=True)
+class Taken:
+    """What sending took: seconds by the clock, and of this process's processor time."""
+
+    seconds: float = 0
+    busy: float = 0
+
+
+@contextmanager
+def taken() -> Iterator[Taken]:
+    result = Taken()
+    begun, busy = time.perf_counter(), time.process_time()
+    yield result
+    result.seconds, result.busy = time.perf_counter() - begun, time.process_time() - busy
+
+
 def recipients(number: int) -> list[str]:
     return [f"reader.{n}@example.org" for n in range(number)]
 
 
-def naive(line: Line, number: int) -> float:
-    """Seconds to build and send that many mails, each on a connection of its own."""
+def naive(line: Line, number: int) -> Taken:
+    """Builds and sends that many mails, each on a connection of its own."""
     mail = as_digest(DIGEST)
-    begun = time.perf_counter()
-    for recipient in recipients(number):
-        message = EmailMessage()
-        message["Subject"], message["From"], message["To"] = mail.subject, SENDER, recipient
-        message.set_content(mail.text)
-        message.add_alternative(mail.html, subtype="html")
-        with line.smtplib() as client:
-            client.send_message(message)
-    return time.perf_counter() - begun
+    with taken() as result:
+        for recipient in recipients(number):
+            message = EmailMessage()
+            message["Subject"], message["From"], message["To"] = mail.subject, SENDER, recipient
+            message.set_content(mail.text)
+            message.add_alternative(mail.html, subtype="html")
+            with line.smtplib() as client:
+                client.send_message(message)
+    return result
 
 
-def without_ledger(line: Line, number: int, connections: int) -> float:
-    """Seconds to send the same bytes that many times on open connections, which do not wait to fill a packet."""
+def without_ledger(line: Line, number: int, connections: int) -> Taken:
+    """Sends the same bytes that many times on open connections, which do not wait to fill a packet."""
     message = as_digest(DIGEST).message
 
     def send(share: list[str]) -> None:
@@ -100,20 +120,19 @@ def without_ledger(line: Line, number: int, connections: int) -> float:
                 client.sendmail(SENDER, [recipient], message)
 
     everybody = recipients(number)
-    begun = time.perf_counter()
-    with ThreadPoolExecutor(connections) as executor:
+    with taken() as result, ThreadPoolExecutor(connections) as executor:
         list(executor.map(send, [everybody[n::connections] for n in range(connections)]))
-    return time.perf_counter() - begun
+    return result
 
 
-def ours(line: Line, number: int, connections: int) -> float:
-    """Seconds to deliver a frozen digest to that many subscribers."""
+def ours(line: Line, number: int, connections: int) -> Taken:
+    """Delivers a frozen digest to that many subscribers."""
     with tempfile.TemporaryDirectory(prefix="paperboy-sending-") as folder:
         path = Path(folder) / "paperboy.db"
         freeze(path, number)
-        begun = time.perf_counter()
-        deliver(path, line, connections)
-        return time.perf_counter() - begun
+        with taken() as result:
+            deliver(path, line, connections)
+    return result
 
 
 def freeze(path: Path, number: int) -> None:
@@ -146,7 +165,7 @@ def deliver(path: Path, line: Line, connections: int) -> None:
         assert report.states == {DeliveryState.SENT: waiting}, report
 
 
-CASES: Mapping[str, Callable[[Line, int], float]] = {
+CASES: Mapping[str, Callable[[Line, int], Taken]] = {
     "a connection and a build for each": naive,
     "no ledger, 1 connection": lambda line, number: without_ledger(line, number, 1),
     "no ledger, 4 connections": lambda line, number: without_ledger(line, number, 4),
@@ -179,30 +198,49 @@ def stunnel(to: int) -> Iterator[Line]:
             program.wait()
 
 
-def measured(lines: Mapping[str, Line], options: argparse.Namespace) -> dict[tuple[str, str], float]:
-    """Messages per second by case and line: the median of the rounds, in each of which all take their turn."""
-    rates: dict[tuple[str, str], list[float]] = {}
+Key = tuple[str, str]  # case and line
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the rounds gave, in their order."""
+
+    rates: Mapping[Key, list[float]]  # messages per second
+    busy: Mapping[Key, list[float]]  # microseconds of our processor time for each message
+
+    def times(self, case: str, other: str, of: str) -> float:
+        """How many times as fast one case is as another."""
+        rounds = zip(self.rates[case, of], self.rates[other, of], strict=True)
+        return median(mine / theirs for mine, theirs in rounds)
+
+
+def measured(lines: Mapping[str, Line], options: argparse.Namespace) -> Figures:
+    """All cases take their turn in each round."""
+    figures = Figures(defaultdict(list), defaultdict(list))
     for number in range(options.rounds):
         for of, line in lines.items():
-            for case, seconds in CASES.items():
+            for case, send in CASES.items():
                 few = options.naive if line.context is None else max(1, options.naive // 5)  # 40 ms each
                 messages = min(few, options.recipients) if case == NAIVE else options.recipients
-                rates.setdefault((case, of), []).append(messages / seconds(line, messages))
-                print(f"round {number + 1}, {of}, {case}: {rates[case, of][-1]:,.0f}/s", file=sys.stderr)
-    return {key: median(found) for key, found in rates.items()}
+                took = send(line, messages)
+                figures.rates[case, of].append(messages / took.seconds)
+                figures.busy[case, of].append(took.busy / messages * 1e6)
+                print(f"round {number + 1}, {of}, {case}: {messages / took.seconds:,.0f}/s", file=sys.stderr)
+    return figures
 
 
-def show(rates: Mapping[tuple[str, str], float], lines: Mapping[str, Line]) -> None:
-    print(f"{'messages per second':<36}" + "".join(f"{of:>12}" for of in lines))
+def show(figures: Figures, lines: Mapping[str, Line]) -> None:
+    print(f"{'messages per second (µs of our own)':<40}" + "".join(f"{of:>20}" for of in lines))
     for case in CASES:
-        print(f"{case:<36}" + "".join(f"{rates[case, of]:>12,.0f}" for of in lines))
+        columns = (f"{median(figures.rates[case, of]):,.0f} ({median(figures.busy[case, of]):,.0f})" for of in lines)
+        print(f"{case:<40}" + "".join(f"{column:>20}" for column in columns))
     print()
     for of in lines:
-        times = rates[OURS_MANY, of] / rates[NAIVE, of]
-        print(f"{of}: 4 connections are {times:.1f} times the naive script (aim: {AIMS[of]})")
+        times = figures.times(OURS_MANY, NAIVE, of)
+        print(f"{of}: with 4 connections {times:.1f} times the naive script (aim: {AIMS[of]})")
         for mine, other, word in ((OURS_FEW, FEW, "1 connection"), (OURS_MANY, MANY, "4 connections")):
-            share = rates[mine, of] / rates[other, of]
-            print(f"{of}: {word}, {share:.0%} of the sender without a ledger (aim: {AIM_LEDGER:.0%})")
+            share = figures.times(mine, other, of)
+            print(f"{of}: with {word} {share:.0%} of the sender without a ledger (aim: {AIM_LEDGER:.0%})")
 
 
 def peak_memory(line: Line, number: int) -> float:
@@ -243,12 +281,13 @@ def main() -> None:
             print("TLS is left out: stunnel4 is not installed.")
         octets = len(as_digest(DIGEST).message)
         print(
-            f"{octets:,} bytes to {options.recipients:,} recipients, the median of {options.rounds} rounds. The servers "
-            f"share {os.cpu_count()} cores with us; the machine's load before we began: {os.getloadavg()[0]:.1f}.\n"
+            f"{octets:,} bytes to {options.recipients:,} recipients, the median of {options.rounds} rounds, on "
+            f"{os.cpu_count()} cores, which others used before we began: load {os.getloadavg()[0]:.1f}.\n"
         )
         show(measured(lines, options), lines)
+        print(f"\nload at the end, ours and the servers' included: {os.getloadavg()[0]:.1f}")
         memory = {number: peak_memory(lines["plain"], number) for number in (500, 5_000)}
-        print("\nmemory at most: " + ", ".join(f"{peak:.0f} MB for {number:,}" for number, peak in memory.items()))
+        print("memory at most: " + ", ".join(f"{peak:.0f} MB for {number:,}" for number, peak in memory.items()))
 
 
 if __name__ == "__main__":

@@ -80,7 +80,9 @@ class World:
 
     def run(self, *arguments: str) -> Ran:
         self.capture.readouterr()
-        code = invoke(["--home", str(self.path), *arguments], self.environ, self.clock, self.waits.append, lambda: sum(self.waits))
+        code = invoke(
+            ["--home", str(self.path), *arguments], self.environ, self.clock, self.waits.append, lambda: sum(self.waits)
+        )
         out, err = self.capture.readouterr()
         return Ran(code, out, err)
 

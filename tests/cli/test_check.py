@@ -10,6 +10,7 @@ from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
 EMAILS = Path(__file__).parents[2] / "emails"
+PROMPTS = Path(__file__).parents[2] / "prompts"
 
 
 def test_all_is_well(world: World) -> None:
@@ -117,6 +118,33 @@ def test_a_refused_key(world: World) -> None:
     assert ran.code == 1
     assert "fault  scoring:" in ran.out
     assert "wrong-0123456789" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (
+            "nonsense",
+            "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed",
+        ),
+        ("empty", "answers with no text"),
+    ],
+)
+def test_a_model_that_never_gives_a_score(world: World, fault: str, told: str) -> None:
+    world.announce(1)
+    world.llm.fail_always(fault)
+    ran = world.run("check")
+    assert ran.code == 1
+    assert f"fault  scoring: the LLM at {world.llm.base_url} {told}" in ran.out
+
+
+def test_a_prompt_that_only_a_morning_would_have_found_broken(world: World) -> None:
+    shipped = (PROMPTS / "score.md.j2").read_text("utf-8")
+    world.write("prompts/score.md.j2", shipped.replace("{% block rubric %}", "{% block rubric %}{{ papers[0].title }}"))
+    ran = world.run("check", "--offline")
+    line = shipped.splitlines().index("{% block rubric %}") + 1
+    assert f"fault  prompts: prompts/score.md.j2:{line}: the block 'rubric' is the same for all lists" in ran.out
+    assert ran.code == 78
 
 
 def test_an_arxiv_that_does_not_answer(world: World) -> None:

@@ -345,3 +345,15 @@ class TestProcesses:
         assert process.returncode == 1
         assert "nothing is lost" in err
         assert today.mails() == []
+
+
+def test_when_mail_leaves_by_smtp_at_last_the_way_to_send_what_went_to_the_outbox_is_told(world: World) -> None:
+    world.announce(1)
+    world.env(smtp=False, MAIL_FROM="papers@example.org")
+    world.run("once", "--list", "foundations")
+    world.env()
+    assert "paperboy resend foundations" in world.run("once", "--list", "foundations").err
+    assert world.mails() == []
+    assert world.run("resend", "foundations").code == 0
+    assert sorted(world.mails()) == ["ada@example.org", "grace@example.org"]
+    assert "resend" not in world.run("once", "--list", "foundations").err

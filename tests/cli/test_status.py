@@ -1,17 +1,24 @@
 """`paperboy status` says what the last mornings came to, for people and for programs."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from paperboy import delivery
 from paperboy.cli import words
-from paperboy.models import Cost, Counts, Day, Outcome, Spending, Usage
+from paperboy.models import Cost, Counts, Day, DeliveryState, Outcome, Spending, Usage
+from paperboy.morning import ListReport, Report
 from paperboy.store import Store
 from tests.cli.conftest import World
 from tests.servers.smtp import Fault
 
 FRIDAY = date(2026, 11, 20)
+TEN = "lists:\n" + "".join(
+    f"  - {{name: list-{number}, categories: [cs.LG], topics: learning, subscribers: [ada@example.org]}}\n"
+    for number in range(10)
+)
 NOTHING = {
     "calls": 0,
     "prompt_tokens": 0,
@@ -29,11 +36,12 @@ def spend(world: World, at: str, spending: Spending, list_name: str = "foundatio
     store.close()
 
 
-def had(world: World, outcome: Outcome, counts: Counts, *, list_name: str = "foundations") -> None:
+def had(world: World, outcome: Outcome, counts: Counts, *, list_name: str = "foundations", reason: str = "") -> None:
     """Freezes the list's Friday."""
     store = Store.open(world.path / "data" / "paperboy.db")
     store.days.freeze(
-        Day(list_name, FRIDAY, outcome, model="gpt-6-luna", counts=counts), datetime(2026, 11, 20, 7, tzinfo=UTC)
+        Day(list_name, FRIDAY, outcome, reason, model="gpt-6-luna", counts=counts),
+        datetime(2026, 11, 20, 7, tzinfo=UTC),
     )
     store.close()
 
@@ -54,6 +62,8 @@ def test_before_the_first_morning(world: World) -> None:
                 "name": name,
                 "outcome": None,
                 "date": None,
+                "reason": "",
+                "trouble": None,
                 "counts": None,
                 "deliveries": {},
                 "cost": None,
@@ -123,12 +133,70 @@ def test_why_a_list_is_due_is_told(world: World) -> None:
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
     world.run("once")
     table = world.run("status").out
-    assert "foundations: 127.0.0.1" in table
-    assert "last tried Fri 20 Nov 07:00 UTC" in table
+    assert "foundations and galaxies: 127.0.0.1" in table
+    assert table.count("(last tried Fri 20 Nov 07:00 UTC)") == 1
+    for entry in json.loads(world.run("status", "--json").out)["lists"]:
+        assert entry["trouble"]["reason"].startswith("127.0.0.1 could not be reached")
+        assert entry["trouble"]["at"] == "2026-11-20T07:00:00+00:00"
 
 
-def test_a_list_that_is_due_says_so(world: World) -> None:
-    assert "due now" in world.run("status").out
+def test_scored_none_of_them_is_told_from_not_tried(world: World) -> None:
+    world.announce(1, 2)
+    world.llm.fail_always("out of credit")
+    world.run("once", "--list", "foundations")
+    tried, untried = json.loads(world.run("status", "--json").out)["lists"]
+    assert tried["outcome"] is untried["outcome"] is None
+    assert tried["trouble"]["reason"].startswith("scored 0 of 2: the LLM at ")
+    assert untried["trouble"] is None
+
+
+def test_what_troubles_several_lists_is_told_once(world: World) -> None:
+    world.announce(1, 2)
+    world.announce(3, categories=("astro-ph.GA",))
+    world.llm.fail_always("out of credit")
+    world.run("once")
+    printed = world.run("status").out
+    assert "\nfoundations and galaxies: scored 0 of 3: the LLM at " in printed
+    assert printed.count("the account has no credit left (last tried Fri 20 Nov 07:00 UTC)\n") == 1
+    assert "\nNext for foundations and galaxies: due now\n" in printed
+
+
+def test_troubles_that_differ_are_told_each(world: World) -> None:
+    world.write("subscribers.yaml", TEN)
+    at = world.clock()
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        for number in range(10):
+            reason = "scored 0 of 4: the LLM is down" if number % 2 else "the LLM is down"
+            store.days.trouble(f"list-{number}", reason, at - timedelta(days=number == 9))
+    lines = world.run("status").out.splitlines()
+    assert [line for line in lines if "the LLM is down" in line] == [
+        "list-0, list-2, list-4, list-6 and list-8: the LLM is down (last tried Fri 20 Nov 07:00 UTC)",
+        "list-1, list-3, list-5 and list-7: scored 0 of 16: the LLM is down (last tried Fri 20 Nov 07:00 UTC)",
+        "list-9: scored 0 of 4: the LLM is down (last tried Thu 19 Nov 07:00 UTC)",
+    ]
+
+
+def test_what_was_odd_about_the_newest_days_is_told_once(world: World) -> None:
+    for name in ("foundations", "galaxies"):
+        had(world, Outcome.GAVE_UP, Counts(), list_name=name, reason="arXiv is late")
+    assert "\nfoundations and galaxies, Fri 20 Nov: arXiv is late\n" in world.run("status").out
+    told = json.loads(world.run("status", "--json").out)["lists"]
+    assert [(entry["reason"], entry["trouble"]) for entry in told] == [("arXiv is late", None)] * 2
+
+
+def test_lists_with_the_same_next_morning_share_a_line(world: World) -> None:
+    had(world, Outcome.QUIET, Counts())
+    assert "\nNext for foundations: Sat 21 Nov 07:00 UTC\nNext for galaxies: due now\n" in world.run("status").out
+    had(world, Outcome.QUIET, Counts(), list_name="galaxies")
+    assert "\nNext for foundations and galaxies: Sat 21 Nov 07:00 UTC\n" in world.run("status").out
+
+
+def test_a_list_that_lost_its_subscribers_has_no_trouble_any_more(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    world.run("once")
+    world.write("subscribers.yaml", "lists:\n  - {name: foundations, categories: [cs.LG], topics: learning}\n")
+    assert "127.0.0.1" not in world.run("status").out
+    assert json.loads(world.run("status", "--json").out)["lists"][0]["trouble"] is None
 
 
 def test_a_list_without_subscribers_has_no_next(world: World) -> None:
@@ -174,7 +242,7 @@ def test_a_server_that_counts_no_tokens_is_not_said_to_have_used_none(world: Wor
     world.run("once", "--list", "foundations")
     printed = world.run("status").out
     assert under("Tokens", printed)[0].split() == ["foundations", "1", "not", "counted", "gpt-6-luna"]
-    assert printed.endswith("Spent in November 2026  price unknown  tokens not counted\n")
+    assert printed.endswith("Spent in November 2026  not known  tokens not counted\n")
     told = json.loads(world.run("status", "--json").out)
     assert told["lists"][0]["usage"] == {**dict.fromkeys(NOTHING), "calls": 1}
     assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}
@@ -217,6 +285,61 @@ def test_a_month_is_the_operators(world: World) -> None:
     assert "Spent in October 2026 " in world.run("status").out
     world.env(TIMEZONE="Europe/Berlin")
     assert world.run("status").out.splitlines()[-1] == "Spent in November 2026  $0.0174  157,352 tokens"
+
+
+# --- a morning in sentences, as `once` says it
+
+DEAD = "the LLM at api.openai.com answers 503: Overloaded"
+UNSCORED = ListReport("foundations", None, Counts(considered=8, carried_over=8), problem=DEAD)
+
+
+def said(*entries: ListReport) -> list[str]:
+    return words.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}), []).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("problem", "sentence"),
+    [
+        (DEAD, "The LLM at api.openai.com answers 503: Overloaded"),
+        ("export.arxiv.org could not be reached", "export.arxiv.org could not be reached"),
+        ("emails/digest.mjml.j2: too long", "emails/digest.mjml.j2: too long"),
+        ("arXiv's batch is not there yet", "arXiv's batch is not there yet"),
+        ("LLM_BUDGET_USD is used up", "LLM_BUDGET_USD is used up"),
+    ],
+)
+def test_a_reason_after_a_full_stop_begins_as_a_sentence_does(problem: str, sentence: str) -> None:
+    """But for names, which are written as they are."""
+    due, served = replace(UNSCORED, problem=problem), ListReport("stars", Outcome.QUIET, problem=problem)
+    assert said(due, served) == [
+        f"foundations: still due, scored 0 of 8 papers. {sentence}",
+        f"stars: quiet. {sentence}",
+        "Deliveries: 3 sent",
+    ]
+
+
+def test_lists_that_are_due_for_one_reason_are_told_it_once_at_the_end() -> None:
+    one = Counts(considered=1, carried_over=1)
+    late = ListReport("stars", None, problem="arXiv's batch is not there yet")
+    assert said(
+        UNSCORED, late, replace(UNSCORED, list_name="galaxies", counts=one), replace(UNSCORED, list_name="quarks")
+    ) == [
+        "foundations: still due, scored 0 of 8 papers.",
+        "stars: still due. arXiv's batch is not there yet",
+        "galaxies: still due, scored 0 of 1 paper.",
+        "quarks: still due, scored 0 of 8 papers.",
+        "Why foundations, galaxies and quarks are still due: the LLM at api.openai.com answers 503: Overloaded",
+        "Deliveries: 3 sent",
+    ]
+
+
+def test_what_a_server_does_not_count_has_no_price_to_know() -> None:
+    counts = Counts(considered=2, selected=2)
+    uncounted, unpriced = (
+        ListReport("foundations", Outcome.DIGEST, counts, Spending(usage, None))
+        for usage in (Usage(calls=1), Usage(1, 900, completion_tokens=100))
+    )
+    assert said(uncounted)[0] == "foundations: digest, 2 of 2 papers, cost not known"
+    assert said(unpriced)[0] == "foundations: digest, 2 of 2 papers, price unknown"
 
 
 # --- no silent zero

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from paperboy.curate import MOST_MORNINGS
 from paperboy.models import Score, Spending
 from paperboy.store import Store
 from tests.builders import paper
-from tests.cli.conftest import LISTS, World
+from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.servers.smtp import Fault
 
 
@@ -79,6 +80,36 @@ def test_a_paper_that_waits(world: World) -> None:
     world.env(llm=True, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     world.run("once")
     assert "foundations: not scored yet; its next morning considers it" in world.run("why", "2611.00001").out
+
+
+def test_a_paper_that_cannot_be_scored_and_is_let_go(world: World) -> None:
+    """Whoever changes how many mornings that takes changes these words, and those of the mails."""
+    assert MOST_MORNINGS == 3
+    world.llm.unspeakable.add("2611.00001")
+    world.announce(1)
+    for number, told in enumerate(
+        (
+            "could not be scored on 1 morning, though others were; after the third it is let go",
+            "could not be scored on 2 mornings, though others were; after the third it is let go",
+            "let go on Wed 25 Nov 2026, because it could not be scored on three mornings, though others were",
+        )
+    ):
+        world.clock.now = FRIDAY + timedelta(days=(0, 4, 5)[number])
+        world.announce(10 + number)
+        ran = world.run("once", "--list", "foundations")
+        assert ran.code == 0
+        assert "foundations: 1 paper could not be scored: " in ran.err
+        assert world.run("why", "2611.00001", "--list", "foundations").out.endswith(f"\nfoundations: {told}\n")
+
+
+def test_a_paper_that_was_scored_after_all_waits_for_its_digest(world: World) -> None:
+    world.llm.unspeakable.add("2611.00001")
+    world.announce(1, 2)
+    world.run("once", "--list", "foundations")
+    world.llm.unspeakable.clear()
+    world.clock.now += timedelta(days=1)
+    world.run("once", "--list", "foundations", "--dry-run")
+    assert "foundations: scored, and not in a digest yet" in world.run("why", "2611.00001").out
 
 
 def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:

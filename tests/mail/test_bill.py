@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from paperboy.curate import MOST_MORNINGS
 from paperboy.models import Cost, Digest, Entry, Shortfall, Spending, Usage
 from tests.builders import EMBEDDED, digest, entry, paper
 from tests.mail.reading import flat, note, page_of, render, visible
@@ -68,7 +69,8 @@ def test_a_server_that_counts_no_tokens_is_not_said_to_have_used_none() -> None:
     """Its calls are all that is known of it; not even that it was free."""
     for part in both(paid(Usage(calls=3))):
         assert "Tokens not counted by the server" in part
-        assert "Cost price unknown" in part
+        assert "Cost not known" in part
+        assert "price unknown" not in part
         assert "Asked in 3 calls." in part
         assert "$" not in part
 
@@ -82,7 +84,7 @@ def test_tokens_without_a_price_are_told_all_the_same() -> None:
 def test_a_morning_of_kept_scores_says_why_it_cost_nothing() -> None:
     for part in both(digest(spending=Spending())):
         assert "Cost $0.00 $0.00 $0.00" in part
-        assert "No calls: all scores were paid for earlier." in part
+        assert "No calls for this list: its scores were paid for earlier, or by another list." in part
 
 
 def test_a_note_has_its_bill_too() -> None:
@@ -118,6 +120,26 @@ def test_why_papers_were_carried_over_stands_where_they_are_counted_and_where_th
         assert f"Not scored yet, and back on the next morning: 4, because {because}." in part
     assert f"Not scored this morning, and back on the next, because {because}: Waits 0" in html
     assert f"NOT SCORED THIS MORNING, AND BACK ON THE NEXT Why: {because}. - Waits 0" in text
+
+
+@pytest.mark.parametrize(("number", "opening"), [(1, "1 paper could not be"), (4, "4 papers could not be")])
+@pytest.mark.parametrize("of", [[entry()], []], ids=["digest", "note"])
+def test_what_is_let_go_is_told_in_the_first_paragraph_and_where_it_is_named(
+    of: Sequence[Entry], number: int, opening: str
+) -> None:
+    assert MOST_MORNINGS == 3  # else the templates need another word
+    is_named = "and is named at the end." if number == 1 else "and are named at the end."
+    html, text = both(digest(of, let_go=WAITING[:number]))
+    for part, chosen in ((html, "How these papers" if of else "What this list"), (text, "PAPERS" if of else "WHAT")):
+        assert f"{opening} scored on three mornings {is_named}" in part.partition(chosen)[0]
+    assert "Could not be scored on three mornings, and will not come back: Waits 0" in html
+    assert "COULD NOT BE SCORED ON THREE MORNINGS, AND WILL NOT COME BACK - Waits 0" in text
+
+
+def test_where_no_paper_is_let_go_nothing_is_said_of_it() -> None:
+    for of in (digest(), digest([], below=3)):
+        for part in both(of):
+            assert "could not be scored" not in part.lower()
 
 
 def test_where_no_paper_waits_there_is_nothing_to_explain() -> None:
@@ -167,12 +189,26 @@ def test_a_paper_that_was_let_go_was_not_scanned_either() -> None:
         "none of 14 scanned papers passed",
         "1 of 15 new papers not scored.",
         (
-            "None of the 14 scanned papers passed. 15 new papers came in cs.LG, stat.ML. Could not be scored, and will "
-            "not come back: 1."
+            "None of the 14 scanned papers passed. 15 new papers came in cs.LG, stat.ML. 1 paper could not be scored "
+            "on three mornings and is named at the end."
         ),
     )
 
 
 def test_a_single_paper_is_no_crowd() -> None:
-    lead = "No relevant papers today. 1 new paper came in cs.LG, stat.ML; it was scanned, and none passed"
-    assert first_words(digest([], below=1))[2].startswith(lead)
+    assert first_words(digest([], below=1)) == (
+        "no relevant papers today",
+        "The one scanned paper did not pass.",
+        (
+            "No relevant papers today. 1 new paper came in cs.LG, stat.ML; it was scanned, and did not pass the "
+            "thresholds of this list."
+        ),
+    )
+    assert first_words(digest([], below=1, let_go=WAITING)) == (
+        "the one scanned paper did not pass",
+        "4 of 5 new papers not scored.",
+        (
+            "The one scanned paper did not pass. 5 new papers came in cs.LG, stat.ML. 4 papers could not be scored on "
+            "three mornings and are named at the end."
+        ),
+    )

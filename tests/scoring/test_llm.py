@@ -12,6 +12,7 @@ from paperboy.scoring.llm import BUDGET_USED_UP
 from tests.builders import mailing_list
 from tests.scoring.asking import DEAD, KEY, PRICES, PROMPT, jobs, papers, run, scorer_for
 from tests.servers.llm import LlmServer, invented_score
+from tests.servers.llm_faults import Fault
 
 
 def test_every_paper_gets_the_score_of_its_id() -> None:
@@ -155,9 +156,64 @@ def test_criteria_are_the_prompts_for_the_lists_topics() -> None:
         assert scorer.criteria(one) == PROMPT.criteria("A") != scorer.criteria(other)
 
 
-def test_a_probe_says_who_answers_and_how() -> None:
+def test_a_probe_says_who_scores_and_how() -> None:
     with LlmServer(rejected=["json_schema"]) as server, scorer_for(server) as scorer:
-        assert scorer.probe() == f"gpt-6-luna at {server.base_url} answers (json_object)"
+        assert scorer.probe() == f"gpt-6-luna at {server.base_url} answers (json_object) and scores"
+
+
+def test_a_probe_asks_for_one_paper_with_the_real_prompt() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        scorer.probe()
+    (system, user), (ids,) = server.requests[0]["messages"], server.asked
+    assert system["content"] == PROMPT.question("", [], papers_first=False).system
+    assert (len(ids), f"[{ids[0]}] " in user["content"]) == (1, True)
+    assert {"response_format", "temperature"} <= server.requests[0].keys()
+
+
+@pytest.mark.parametrize("fault", ["nonsense", "first missing", "out of range", "wrong type", "cut off"])
+def test_a_probe_finds_a_model_that_gives_no_usable_score(fault: str) -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.fail(fault)
+        with pytest.raises(ScoringError) as caught:
+            scorer.probe()
+        assert len(server.requests) == 1
+        assert str(caught.value).startswith(
+            f"the LLM at {server.base_url} answers, but with no usable score: check OPENAI_MODEL; "
+            "a model that follows instructions is needed. It said: "
+        )
+
+
+def test_a_probe_quotes_the_answer_shortly_and_without_the_key_or_orders_to_a_terminal() -> None:
+    key = KEY[:5] + "\x00" + KEY[5:]
+    for words, quoted in {
+        "I have read it.\n\x1b[31mWith \u202einterest.": "I have read it. [31mWith interest.",
+        f"Your key is {KEY}.": "Your key is ….",
+        f"Your key is {key}.": "Your key is ….",
+        "a" * 90 + KEY: "a" * 90 + "…",
+        "very " * 50: "very " * 19 + "very…",
+    }.items():
+        with LlmServer() as server, scorer_for(server) as scorer:
+            server.faults.append(Fault(retell=lambda _text, words=words: words))  # type: ignore[misc]
+            with pytest.raises(ScoringError) as caught:
+                scorer.probe()
+        assert str(caught.value).partition(" It said: ")[2] == quoted
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("empty", "answers with no text"),
+        ("refusal", "refuses to answer"),
+        ("cut off before a word", "runs out of tokens before it answers"),
+        ("web page", "answers with something that is not JSON; check OPENAI_BASE_URL"),
+    ],
+)
+def test_a_probe_that_gets_no_text_says_why(fault: str, reason: str) -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.fail(fault)
+        with pytest.raises(ScoringError) as caught:
+            scorer.probe()
+    assert str(caught.value) == f"the LLM at {server.base_url} {reason}"
 
 
 def test_a_probe_tries_once_and_raises() -> None:

@@ -121,6 +121,8 @@ def test_a_bounce_of_the_second_in_which_it_was_brought_back_does_not_count(stor
     last = at(TODAY) + timedelta(minutes=1)
     store.suppressions.add("ada@example.org", "", "no such user", last)
     store.suppressions.lift("ada@example.org", "", last)
+    for days in (1, 2):
+        morning(store, {"ada": "bounced", "grace": "sent"}, TODAY + timedelta(days=days))
     assert store.deliveries.bounced_thrice() == ()
 
 

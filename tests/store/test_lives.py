@@ -29,3 +29,18 @@ def test_a_paper_is_remembered_with_its_scores_and_what_became_of_it(tmp_path: P
         assert seen is not None
         assert (seen.became, seen.day, seen.deliveries) == (Became.BELOW, date(2026, 11, 20), {})
         assert store.lives.seen("galaxies", "2611.00001") is None
+
+
+def test_the_mornings_on_which_a_paper_could_not_be_scored_are_counted_until_the_list_has_seen_it(
+    tmp_path: Path,
+) -> None:
+    refused = frozenset({"2611.00001"})
+    with Store.open(tmp_path / "paperboy.db") as store:
+        assert store.lives.tries("foundations", "2611.00001") == 0
+        for day in (20, 21):
+            store.days.freeze(Day("foundations", date(2026, 11, day), Outcome.NOTE, tried=refused), NOW)
+        assert store.lives.tries("foundations", "2611.00001") == 2
+        assert store.lives.tries("foundations", "2611.00002") == store.lives.tries("galaxies", "2611.00001") == 0
+        gone = {"2611.00001": Became.LET_GO}
+        store.days.freeze(Day("foundations", date(2026, 11, 22), Outcome.NOTE, became=gone, tried=refused), NOW)
+        assert store.lives.tries("foundations", "2611.00001") == 0

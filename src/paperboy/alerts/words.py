@@ -138,7 +138,8 @@ def _reasons(entries: Iterable[morning.ListReport]) -> str:
 
 def _reason(problem: str) -> str:
     words = " ".join(problem.split())
-    return f"The reason: {words}{'' if words.endswith(('.', '!', '?', '…')) else '.'}"
+    ended = words.rstrip("\"')]}”’»").endswith((".", "!", "?", "…"))  # also within what it quotes
+    return f"The reason: {words}{'' if ended else '.'}"
 
 
 def _line(entry: morning.ListReport) -> str:
@@ -175,10 +176,11 @@ def names(of: Collection[str]) -> str:
 
 def expired(deliveries: Sequence[Delivery]) -> Alert:
     lists = sorted({each.list_name for each in deliveries})
+    one = len(deliveries) == 1
     return _alert(
         f"{_counted(len(deliveries), 'mail')} could not be delivered in three days",
-        f"""The digest reached others on {names(lists)}, and these addresses not. They are tried no more for it; the
-        next digest tries them again.
+        f"""The digest reached others on {names(lists)}, and {"this address" if one else "these addresses"} not.
+        {"It is" if one else "They are"} tried no more for it; the next digest tries {"it" if one else "them"} again.
 
         When the reason is mended, paperboy resend {lists[0]} --failed sends the newest digest to whom it did not
         reach.""",
@@ -193,7 +195,8 @@ def suppressed(bounced: Sequence[tuple[str, str]]) -> Alert:
         f"""The mail server said of {"it" if number == 1 else "each of them"}, three digests in a row, that there is no
         such address, while others got theirs. No list sends there any more.
 
-        Take it out of subscribers.yaml; or, if it is right and there again, bring it back with
+        Take {"it" if number == 1 else "them"} out of subscribers.yaml; or, if {"it" if number == 1 else "one"} is right
+        and there again, bring it back with
         paperboy unsuppress {bounced[0][0]}""",
         (f"{address}: {reply}" for address, reply in bounced),
     )

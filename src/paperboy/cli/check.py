@@ -55,26 +55,28 @@ def _findings(around: Surroundings, *, offline: bool) -> Iterator[Finding]:
     lists, findings = _lists(around.home, found or Settings())
     yield from findings
     home = Home(around.home, found or Settings(), lists)
-    yield _tried("emails", lambda: _templates(home))
-    yield _tried("prompts", lambda: _prompts(home))
+    yield from _tried("emails", lambda: _templates(home))
+    yield from _tried("prompts", lambda: _prompts(home))
     if found is None:
         yield Finding("the rest", "not looked at: it needs the settings", exit_code=78)
         return
-    yield _tried("database", lambda: _database(found.paperboy_database))
+    yield from _tried("database", lambda: _database(found.paperboy_database))
     yield from _suppressed(home)
     if found.uses_outbox or not offline:
-        yield _tried("mail", lambda: _mail(home))
+        yield from _tried("mail", lambda: _mail(home))
     if offline:
         return
-    yield _tried("scoring", lambda: _scoring(home, around.wait))
-    yield _tried("arXiv", lambda: _arxiv(home))
+    yield from _tried("scoring", lambda: _scoring(home, around.wait))
+    yield from _tried("arXiv", lambda: _arxiv(home))
 
 
-def _tried(what: str, look: Callable[[], str]) -> Finding:
+def _tried(what: str, look: Callable[[], str]) -> Iterator[Finding]:
     try:
-        return Finding(what, look())
+        yield Finding(what, look())
+    except ConfigError as error:
+        yield from (Finding(what, str(problem), error.exit_code) for problem in error.problems)
     except PaperboyError as error:
-        return Finding(what, str(error), error.exit_code)
+        yield Finding(what, str(error), error.exit_code)
 
 
 def _settings(around: Surroundings) -> tuple[Settings | None, list[Finding]]:

@@ -40,6 +40,8 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
         if scheduled:
             chosen = frozenset(entry.name for entry in due.due(home.lists, work.store.days.outcome, around.clock()))
         patience = timedelta(hours=home.settings.give_up_after_hours) if scheduled else None
+        if not home.settings.uses_outbox and (names := work.store.deliveries.only_in_outbox()):
+            click.echo(words.went_to_outbox(names), err=True)
         with Stop() as stop:
             report = morning.run(work.morning, home.lists, chosen, patience)
             operator.note(work, home, report, around.clock())

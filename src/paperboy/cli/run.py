@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from paperboy import due
-from paperboy.cli import lock, logs
+from paperboy.cli import lock, logs, words
 from paperboy.cli.home import LISTS_FILE, Home
 from paperboy.cli.main import Surroundings
 from paperboy.daemon import Daemon
@@ -38,6 +38,8 @@ def command(around: Surroundings) -> int:
     logs.set_up(home.settings.log_level, around.environ, console)
     database = home.settings.paperboy_database
     with lock.held(database, around.environ, "run") as descriptor, Store.open(database) as store:
+        if not home.settings.uses_outbox and (names := store.deliveries.only_in_outbox()):
+            logger.info("%s", words.went_to_outbox(names))
         daemon = Daemon(
             has_work=Watch(around, home, store).has_work,
             start=lambda: _child(around, descriptor),

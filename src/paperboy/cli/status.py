@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -19,6 +20,9 @@ from paperboy.cli.main import Surroundings
 from paperboy.models import Cost, Counts, DaySummary, MailingList, Outcome, Suppression, Usage
 from paperboy.store import Store
 from paperboy.store.scores import Month
+
+_T = TypeVar("_T")
+_NONE_SCORED = re.compile(r"scored 0 of (\d+): (.*)", re.DOTALL)  # as `morning.py` notes a trouble
 
 
 @click.command(name="status", short_help="The last mornings, list by list.")
@@ -38,18 +42,18 @@ def command(around: Surroundings, *, as_json: bool, suppressed: bool, mornings: 
     local = now.astimezone(home.settings.timezone)
     days: tuple[DaySummary, ...] = ()
     months: tuple[Month, ...] = (Month(local.date().replace(day=1)),)
-    troubles: dict[str, str] = {}
+    troubles: dict[str, tuple[str, datetime]] = {}
     if home.settings.paperboy_database.exists():
         with Store.open(home.settings.paperboy_database) as store:
             days = store.days.newest(names, 1 if as_json else mornings)
             months = store.scores.months(local)
+            standing = store.days.troubles()
             troubles = {
-                name: f"{reason} (last tried {at.astimezone(home.settings.timezone):%a %d %b %H:%M %Z})"
-                for name, (reason, at) in store.days.troubles().items()
+                entry.name: standing[entry.name] for entry in home.lists if entry.subscribers and entry.name in standing
             }
     by_list = {name: [day for day in days if day.list_name == name] for name in names}
     if as_json:
-        lists = [_as_json(entry, by_list[entry.name], now) for entry in home.lists]
+        lists = [_as_json(entry, by_list[entry.name], troubles.get(entry.name), now) for entry in home.lists]
         click.echo(json.dumps({"lists": lists, **_months_as_json(months)}, indent=2))
     else:
         newest = [by_list[name][0] for name in names if by_list[name]]
@@ -108,13 +112,17 @@ def _next(mailing_list: MailingList, newest: DaySummary | None, now: datetime) -
     return due.next_morning(mailing_list, max(now, due.begins(mailing_list, today))).astimezone(mailing_list.timezone)
 
 
-def _as_json(mailing_list: MailingList, days: list[DaySummary], now: datetime) -> dict[str, Any]:
+def _as_json(
+    mailing_list: MailingList, days: list[DaySummary], trouble: tuple[str, datetime] | None, now: datetime
+) -> dict[str, Any]:
     newest = days[0] if days else None
     following = _next(mailing_list, newest, now)
     return {
         "name": mailing_list.name,
         "outcome": newest.outcome.value if newest else None,
         "date": newest.date.isoformat() if newest else None,
+        "reason": newest.reason if newest else "",
+        "trouble": {"reason": trouble[0], "at": trouble[1].isoformat()} if trouble else None,
         "counts": _counts(newest.counts) if newest else None,
         "deliveries": {state.value: number for state, number in newest.deliveries.items()} if newest else {},
         "cost": _dollars(newest.spending.cost) if newest else None,
@@ -145,12 +153,7 @@ def _usage(usage: Usage) -> dict[str, int | None]:
         "completion_tokens": usage.completion_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
     }
-    return {"calls": usage.calls, **(dict.fromkeys(tokens) if _uncounted(usage) else tokens)}
-
-
-def _uncounted(usage: Usage) -> bool:
-    """No model answers with nothing: such a server does not count."""
-    return usage.calls > 0 and not usage.total_tokens
+    return {"calls": usage.calls, **(dict.fromkeys(tokens) if words.uncounted(usage) else tokens)}
 
 
 def _months_as_json(months: Sequence[Month]) -> dict[str, Any]:
@@ -218,7 +221,7 @@ def _tokens(days: Sequence[DaySummary]) -> Table:
             usage.completion_tokens,
             usage.reasoning_tokens,
         )
-        shown = ["not counted", "", "", "", ""] if _uncounted(usage) else [f"{number:,}" for number in tokens]
+        shown = ["not counted", "", "", "", ""] if words.uncounted(usage) else [f"{number:,}" for number in tokens]
         table.add_row(day.list_name, f"{usage.calls:,}", *shown, day.model)
     return table
 
@@ -236,25 +239,51 @@ def _spent(months: Sequence[Month]) -> list[str]:
 
 def _dollars_and_tokens(month: Month) -> tuple[str, str]:
     usage, cost = month.spending.usage, month.spending.cost
-    tokens = "tokens not counted" if _uncounted(usage) else f"{usage.total_tokens:,} tokens"
+    uncounted = words.uncounted(usage)
+    tokens = "tokens not counted" if uncounted else f"{usage.total_tokens:,} tokens"
     if cost is None and month.dollars:
         return f"at least {words.money(Cost(month.dollars))}", tokens
-    return words.money(cost), tokens
+    return words.money(cost, "not known" if uncounted else words.UNPRICED), tokens
 
 
-def _remarks(home: Home, by_list: dict[str, list[DaySummary]], troubles: dict[str, str], now: datetime) -> list[str]:
-    """Why a list is still due, what was odd about its newest day, and what comes next."""
-    lines = []
-    for mailing_list in home.lists:
-        name, days = mailing_list.name, by_list[mailing_list.name]
-        if name in troubles and mailing_list.subscribers:
-            lines.append(f"{name}: {troubles[name]}")
-        if days and days[0].reason:
-            lines.append(f"{name}, {days[0].date:%a %d %b}: {days[0].reason}")
-    for mailing_list in home.lists:
-        following = _next(mailing_list, next(iter(by_list[mailing_list.name]), None), now)
-        lines.append(f"Next for {mailing_list.name}: {_when(following, now)}")
-    return lines
+def _remarks(
+    home: Home,
+    by_list: dict[str, list[DaySummary]],
+    troubles: Mapping[str, tuple[str, datetime]],
+    now: datetime,
+) -> Iterator[str]:
+    """Why lists are still due, what was odd about their newest days, and what comes next. What is the same for several
+    of them is said once.
+    """
+    yield from _troubles(troubles, home.settings.timezone)
+    newest = {name: days[0] for name, days in by_list.items() if days}
+    odd = {name: (day.date, day.reason) for name, day in newest.items() if day.reason}
+    for (date, reason), names in _alike(odd):
+        yield f"{words.together(names)}, {date:%a %d %b}: {reason}"
+    following = {entry.name: _when(_next(entry, newest.get(entry.name), now), now) for entry in home.lists}
+    for when, names in _alike(following):
+        yield f"Next for {words.together(names)}: {when}"
+
+
+def _troubles(troubles: Mapping[str, tuple[str, datetime]], zone: tzinfo) -> Iterator[str]:
+    """Lists that one trouble left without a score are one line, with the papers of all."""
+    unscored: dict[str, int] = {}
+    said = {}
+    for name, (reason, at) in troubles.items():
+        if of := _NONE_SCORED.fullmatch(reason):
+            unscored[name] = int(of[1])
+        said[name] = (name in unscored, of[2] if of else reason, f"{at.astimezone(zone):%a %d %b %H:%M %Z}")
+    for (none_scored, reason, tried), names in _alike(said):
+        zero = f"scored 0 of {sum(unscored[name] for name in names)}: " if none_scored else ""
+        yield f"{words.together(names)}: {zero}{reason} (last tried {tried})"
+
+
+def _alike(said: Mapping[str, _T]) -> Iterable[tuple[_T, list[str]]]:
+    """What is said of lists, each once, with their names."""
+    groups: dict[_T, list[str]] = {}
+    for name, what in said.items():
+        groups.setdefault(what, []).append(name)
+    return groups.items()
 
 
 def _when(following: datetime | None, now: datetime) -> str:

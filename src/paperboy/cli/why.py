@@ -15,7 +15,7 @@ from paperboy.errors import UnknownNameError
 from paperboy.mail.text import one_line
 from paperboy.models import Became, MailingList, Paper
 from paperboy.store import Store
-from paperboy.store.lives import Judged, Seen
+from paperboy.store.lives import Lives, Seen
 from paperboy.tex import to_text
 
 # What people have at hand: an address, or the id with its prefix and its version.
@@ -48,7 +48,7 @@ def command(around: Surroundings, arxiv_id: str, name: str | None) -> int:
             click.echo(line)
         for entry in lists:
             click.echo()
-            for line in _life(entry, paper, store.lives.seen(entry.name, plain), store.lives.judged(entry.name, plain)):
+            for line in _life(entry, paper, store.lives):
                 click.echo(line)
     return 0
 
@@ -63,8 +63,15 @@ def _about(paper: Paper, fetched: datetime, zone: tzinfo) -> list[str]:
     ]
 
 
-def _life(entry: MailingList, paper: Paper, seen: Seen | None, judged: tuple[Judged, ...]) -> list[str]:
-    lines = [f"{entry.name}: {_outcome(entry, paper, seen, judged)}"]
+def _life(entry: MailingList, paper: Paper, lives: Lives) -> list[str]:
+    seen = lives.seen(entry.name, paper.arxiv_id)
+    judged = lives.judged(entry.name, paper.arxiv_id)
+    if seen is None:
+        tries = lives.tries(entry.name, paper.arxiv_id)
+        outcome = _not_seen(entry, paper, tries, scored=bool(judged))
+    else:
+        outcome = _outcome(entry, paper, seen)
+    lines = [f"{entry.name}: {outcome}"]
     for each in judged:
         novelty = "" if each.score.novelty is None else f", novelty {each.score.novelty}"
         lines.append(f"  relevance {each.score.relevance}{novelty}, by {each.model}, {_when(each.at, entry.timezone)}")
@@ -73,9 +80,7 @@ def _life(entry: MailingList, paper: Paper, seen: Seen | None, judged: tuple[Jud
     return lines
 
 
-def _outcome(entry: MailingList, paper: Paper, seen: Seen | None, judged: tuple[Judged, ...]) -> str:
-    if seen is None:
-        return _not_seen(entry, paper, scored=bool(judged))
+def _outcome(entry: MailingList, paper: Paper, seen: Seen) -> str:
     day = f"{seen.day:%a %d %b %Y}"
     digest = f"in the digest of {day} ({words.in_words(seen.deliveries) or 'to nobody'})"
     if seen.became is Became.AUTHOR_MATCH:
@@ -86,19 +91,25 @@ def _outcome(entry: MailingList, paper: Paper, seen: Seen | None, judged: tuple[
         Became.SELECTED: f"selected, {digest}; {asked}",
         Became.OVER_CAP: f"passed, but beyond the {entry.max_papers} that it takes; only named, {digest}",
         Became.BELOW: f"below the thresholds on {day}; {asked}",
-        Became.LET_GO: f"could not be scored, and was let go on {day}",
+        Became.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
         Became.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
     }[seen.became]
 
 
-def _not_seen(entry: MailingList, paper: Paper, *, scored: bool) -> str:
+def _not_seen(entry: MailingList, paper: Paper, tries: int, *, scored: bool) -> str:
+    """`tries`: on how many mornings it could not be scored."""
     if not set(entry.categories) & {paper.primary_category, *paper.categories}:
         return f"not in its categories ({', '.join(entry.categories)})"
     if not entry.cross_lists and paper.primary_category not in entry.categories:
         return "only cross-listed in its categories, and its cross_lists is false"
     if not entry.subscribers:
         return "not considered: the list has no subscribers"
-    return "scored, and not in a digest yet" if scored else "not scored yet; its next morning considers it"
+    if scored:
+        return "scored, and not in a digest yet"
+    if tries:
+        mornings = words.counted(tries, "morning", "mornings")
+        return f"could not be scored on {mornings}, though others were; after the third it is let go"
+    return "not scored yet; its next morning considers it"
 
 
 def _when(at: datetime, zone: tzinfo) -> str:

@@ -35,7 +35,7 @@ def bill(spending: Spending) -> Bill:
 def _details(usage: Usage) -> str:
     """How many calls, and what the tokens were, without what there was none of."""
     if not usage.calls:
-        return "No calls: all scores were paid for earlier."
+        return "No calls for this list: its scores were paid for earlier, or by another list."
     cached, written = usage.cached_tokens, usage.cache_write_tokens
     parts = []
     if cached:

@@ -186,6 +186,12 @@ def _none_relevant(counts: Counts) -> str:
     """Of a morning that was not scored whole, no more than was scanned."""
     if counts.scored == counts.considered:
         return "no relevant papers today"
+    return _none_passed(counts)
+
+
+def _none_passed(counts: Counts) -> str:
+    if counts.scored == 1:
+        return "the one scanned paper did not pass"
     return f"none of {counted(counts.scored, 'scanned paper')} passed"
 
 
@@ -193,8 +199,9 @@ def _preheader(items: Sequence[Item], counts: Counts) -> str:
     """What an inbox shows behind the subject: the titles that the subject does not."""
     if not items:
         left = counts.considered - counts.scored
-        words = f"{left:,} of {counted(counts.considered, 'new paper')} not scored."
-        return words if left else f"None of {counted(counts.scored, 'scanned paper')} passed."
+        if left:
+            return f"{left:,} of {counted(counts.considered, 'new paper')} not scored."
+        return f"{_none_passed(counts).capitalize()}."
     return clipped(" · ".join(str(item.title) for item in items[:5]), _PREHEADER)
 
 

@@ -19,10 +19,9 @@ from paperboy.mail.smtp_connection import MailServer, Security, Switch
 from paperboy.mail.smtp_replies import RefusedError, bounces, complaint, said, slows_down
 from paperboy.models import DeliveryState, Envelope, Receipt
 
-# What `except OSError` means below: the connection is gone. smtplib's own exceptions are OSErrors, too.
-
-
 _LOGIN_WANTED = {530, 534, 535, 538}
+
+# What `except OSError` means below: the connection is gone. smtplib's own exceptions are OSErrors, too.
 
 
 class SmtpTransport:
@@ -82,7 +81,8 @@ class SmtpTransport:
             return _never_handed_over("told to stop")
         except OSError as error:
             self._drop()
-            return _never_handed_over("told to stop" if self._switch.thrown else complaint(error))
+            why = "told to stop" if self._switch.thrown else f"connection lost: {complaint(error)}"
+            return _never_handed_over(why)
         except BaseException:
             self._drop()  # or the next message would meet a transaction that is half done
             raise
@@ -132,8 +132,6 @@ class SmtpTransport:
         """The connection, when it waits for the message. An old one may have reached the server's limit of time or
         messages, and nothing was handed over yet: then once more on a new one.
         """
-        if self._switch.thrown:
-            raise ConnectionAbortedError
         if self._connection is not None:
             try:
                 return self._envelope(self._connection, sender, recipient, size)
@@ -141,9 +139,10 @@ class SmtpTransport:
                 if (refused.command, refused.code) != ("MAIL", 421):
                     raise
             except OSError:
-                if self._switch.thrown:
-                    raise
+                pass
             self._drop()
+        if self._switch.thrown:
+            raise ConnectionAbortedError  # and no wait for a name server
         self._connection = self._server.open(self._switch)
         return self._envelope(self._connection, sender, recipient, size)
 
@@ -218,7 +217,7 @@ class SmtpTransport:
 
 
 def _never_handed_over(why: str) -> Receipt:
-    return Receipt(DeliveryState.PENDING, f"connection lost before the message was handed over: {why}")
+    return Receipt(DeliveryState.PENDING, f"the message was not handed over: {why}")
 
 
 def _wait_at_most(connection: smtplib.SMTP, seconds: float) -> None:

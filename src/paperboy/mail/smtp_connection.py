@@ -15,6 +15,7 @@ from paperboy.errors import MailServerError
 from paperboy.mail.smtp_replies import complaint, is_temporary, said
 
 Security = Literal["starttls", "tls", "none"]
+_LOGINS = ("CRAM-MD5", "PLAIN", "LOGIN")  # the best first
 
 # What `except OSError` means below: the connection is gone. smtplib's own exceptions are OSErrors, too.
 
@@ -148,22 +149,40 @@ class MailServer:
         if not self.username:
             return
         try:
-            connection.login(self.username, self.password)
+            self._authenticate(connection)
         except smtplib.SMTPAuthenticationError as error:
             # The reply is not quoted: a server may repeat in it what it was given.
-            raise MailServerError(
-                f"{self} refuses the login of {self.username} ({error.smtp_code}). Check SMTP_USERNAME and "
-                "SMTP_PASSWORD.",
-                temporary=is_temporary(error),
-            ) from None
+            refusal = f"{self} refuses the login of {self.username} ({error.smtp_code})"
+            advice = "It may be for now alone." if is_temporary(error) else "Check SMTP_USERNAME and SMTP_PASSWORD."
+            raise MailServerError(f"{refusal}. {advice}", temporary=is_temporary(error)) from None
         except smtplib.SMTPNotSupportedError as error:
             raise MailServerError(
                 f"{self} offers no login: leave SMTP_USERNAME empty, or check SMTP_PORT and SMTP_SECURITY."
             ) from error
+        except UnicodeEncodeError:
+            raise MailServerError("SMTP_USERNAME or SMTP_PASSWORD holds letters beyond ASCII: choose others.") from None
         except OSError as error:
             raise MailServerError(
                 f"{self} did not go through the login: {complaint(error)}", temporary=is_temporary(error)
             ) from None
+
+    def _authenticate(self, connection: smtplib.SMTP) -> None:
+        """As `smtplib.login`, which forgets that it was refused when the server then goes away."""
+        if not connection.has_extn("auth"):
+            raise smtplib.SMTPNotSupportedError
+        connection.user, connection.password = self.username, self.password
+        offered = connection.esmtp_features["auth"].upper().split()
+        refused: OSError = smtplib.SMTPException("it offers no way to log in that Paperboy knows")
+        for name in [name for name in _LOGINS if name in offered]:
+            try:
+                connection.auth(name, getattr(connection, "auth_" + name.lower().replace("-", "_")))
+            except smtplib.SMTPAuthenticationError as error:
+                refused = error  # some offer ways that they do not know
+            except OSError as error:
+                raise (refused if isinstance(refused, smtplib.SMTPAuthenticationError) else error) from None
+            else:
+                return
+        raise refused
 
     def _tls_failed(self, error: ssl.SSLError) -> MailServerError:
         if isinstance(error, ssl.SSLCertVerificationError):

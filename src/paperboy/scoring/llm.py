@@ -171,12 +171,21 @@ class LlmScorer:
             raise BudgetUsedUpError(BUDGET_USED_UP)
 
     def probe(self) -> str:
-        """Asks for one word by the way scores are asked for, and says what answered. Raises ScoringError."""
-        answer = self._server.ask([_PROBE], tries=1)[-1]
+        """Asks once for the score of one invented paper, and says what answered. Raises ScoringError."""
+        question, arxiv_id = self._prompt.example()
+        answer = self._server.ask(caching.messages(question), tries=1)[-1]
         if answer.verdict is not Verdict.ANSWERED:
             raise self._error(answer.reason)
+        if not read_reply(answer.text, [arxiv_id]).scores:
+            said = "".join(char for char in " ".join(answer.text.split()) if char.isprintable())
+            if self._server.secret:
+                said = said.replace(self._server.secret, "…")
+            raise self._error(
+                "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
+                f"It said: {said if len(said) <= 100 else said[:99] + '…'}"
+            )
         how = self._server.manners.response_format
-        return f"{self.model.name} at {self._server.place} answers ({how})"
+        return f"{self.model.name} at {self._server.place} answers ({how}) and scores"
 
     def close(self) -> None:
         """Closes the connections."""

@@ -54,6 +54,17 @@ class Deliveries:
         """How many deliveries are pending, sending or deferred."""
         return int(self._database.rows(f"select count(*) as n from deliveries where {_WAITING}")[0]["n"])
 
+    def only_in_outbox(self) -> tuple[str, ...]:
+        """The lists whose newest digest went to the outbox and to nobody by mail, though its sender is one that mail
+        can have: before MAIL_FROM is set it is at localhost.
+        """
+        rows = self._database.rows(
+            """select list from digests join deliveries on digest_id = digests.id
+            where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
+            group by list having max(via = 'outbox') and not max(via = 'smtp') order by list"""
+        )
+        return tuple(row["list"] for row in rows)
+
     def next_try(self) -> datetime | None:
         """When the first delivery that waits may be tried; None where none waits."""
         row = self._database.rows(f"select min(coalesce(try_at, at)) as at from deliveries where {_WAITING}")[0]

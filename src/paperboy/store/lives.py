@@ -55,6 +55,11 @@ class Lives:
             for row in rows
         )
 
+    def tries(self, list_name: str, arxiv_id: str) -> int:
+        """On how many of the list's mornings it could not be scored, though others were; 0 once it is seen."""
+        rows = self._database.rows("select mornings from tries where list = ? and arxiv_id = ?", [list_name, arxiv_id])
+        return int(rows[0]["mornings"]) if rows else 0
+
     def seen(self, list_name: str, arxiv_id: str) -> Seen | None:
         """None: the list has not seen it, and will consider it."""
         rows = self._database.rows("select * from seen where list = ? and arxiv_id = ?", [list_name, arxiv_id])
