@@ -265,6 +265,15 @@ def test_what_is_stuck_when_the_round_is_stopped_is_broken_off_after_a_while(wor
     assert len(world.store.deliveries.waiting(NOW + timedelta(days=1))) == 3
 
 
+def test_what_was_broken_off_before_it_was_handed_over_stays_pending(world: World) -> None:
+    """Not deferred, and no sign of a bad server: it was we who hung up."""
+    lost = Receipt(DeliveryState.PENDING, "connection lost before the message was handed over")
+    world.transports = [FakeTransport({f"{name}@example.org": [lost] for name in NAMES}) for _ in range(3)]
+    report = world.deliver(stop=lambda: any(transport.sent for transport in world.transports))
+    assert report.problem == ""
+    assert {left.state for left in world.store.deliveries.waiting(NOW)} == {DeliveryState.PENDING}
+
+
 # ---- the server's pace
 
 

@@ -274,6 +274,8 @@ class _Round:
 
     def _settle(self, delivery: Delivery, receipt: Receipt, via: str) -> None:
         state, wait = what_follows(delivery, receipt, self.parts.jitter())
+        if receipt.state is DeliveryState.PENDING and self.stopped():  # broken off by us, and nothing was handed over
+            state, wait = DeliveryState.PENDING, None
         now = self.parts.clock()
         moved = self.parts.ledger.settle(
             delivery,
@@ -294,7 +296,8 @@ class _Round:
 
     def _learn(self, receipt: Receipt) -> None:
         """What a receipt tells of the server: that it is well, busy, or gone."""
-        self.lost_in_a_row = self.lost_in_a_row + 1 if receipt.state is DeliveryState.PENDING else 0
+        lost = receipt.state is DeliveryState.PENDING and not self.stopped()
+        self.lost_in_a_row = self.lost_in_a_row + 1 if lost else 0
         if self.lost_in_a_row >= LOST_IN_A_ROW:
             self.problem = self.problem or f"the mail server goes away again and again: {receipt.reply}"
         if receipt.slow_down:

@@ -26,6 +26,7 @@ class Database:
         self.path = path
         self._connection = connection
         self.utils = sqlite_utils.Database(connection)
+        self._durable: bool | None = None  # what transactions are now; None: whatever SQLite begins with
 
     @classmethod
     def open(cls, path: Path) -> Database:
@@ -101,7 +102,9 @@ class Database:
         `begin immediate` waits for another writer; a deferred one would fail at its first write without waiting.
         """
         with self._failures():
-            self._connection.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+            if durable is not self._durable:
+                self._connection.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+                self._durable = durable
             self._connection.execute("begin immediate")
         try:
             with self._failures():
