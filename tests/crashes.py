@@ -84,6 +84,7 @@ class Left:
 
     integrity: str = "ok"
     scores: Asked = frozenset()
+    seen: Asked = frozenset()  # what will not come again
     states: Mapping[str, int] = field(default_factory=dict)  # how many deliveries are in each
 
 
@@ -258,8 +259,9 @@ TIMEZONE=Etc/GMT{-ahead:+d}
             if "deliveries" not in tables:
                 return Left(integrity)
             scores = frozenset(database.execute("select list, arxiv_id from scores"))
+            seen = frozenset(database.execute("select list, arxiv_id from seen"))
             states = dict(database.execute("select state, count(*) from deliveries group by state"))
-        return Left(integrity, scores, states)
+        return Left(integrity, scores, seen, states)
 
     # what the records say
 

@@ -20,7 +20,7 @@ import logging
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Lock, Thread
 from traceback import format_tb
@@ -262,7 +262,7 @@ class _Round:
         except MailServerError as error:
             with self.lock:
                 self.parts.ledger.settle(delivery, DeliveryState.PENDING, str(error), self.parts.clock())
-                self.queue.appendleft(delivery)
+                self.queue.appendleft(replace(delivery, state=DeliveryState.PENDING))
             raise
         except Exception as error:  # noqa: BLE001  # logged with its traceback, less the message: it may hold the address
             trace, kind = "".join(format_tb(error.__traceback__)), type(error).__name__

@@ -137,7 +137,7 @@ def test_a_deferred_delivery_is_work_when_its_wait_is_over(world: World) -> None
     with Store.open(home.settings.paperboy_database) as store:
         watch = Watch(Surroundings(world.path, {}, world.clock), home, store)
         assert not watch.has_work(world.clock())
-        assert watch.has_work(world.clock() + timedelta(minutes=5))
+        assert watch.has_work(world.clock() + timedelta(minutes=7))
 
 
 def test_sigterm_in_mid_morning_ends_the_child_too(daemon: "tuple[World, subprocess.Popen[str]]") -> None:

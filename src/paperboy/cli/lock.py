@@ -63,7 +63,7 @@ def scoring(database: Path) -> Iterator[None]:
 
 def _busy(holder: str, path: Path) -> str:
     number, _, what = holder.strip().partition(" ")
-    advice = "stop that one first; check, preview and status work beside it" if what == "run" else "wait for it"
+    advice = "stop that one first; all but once and resend work beside it" if what == "run" else "wait for it"
     return (
         f"another Paperboy (process {number or 'unknown'}, paperboy {what or 'once'}) holds this home: {advice}. "
         f"Lock: {path}"

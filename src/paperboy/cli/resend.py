@@ -9,8 +9,8 @@ from datetime import datetime
 import click
 from rich.console import Console
 
-from paperboy import delivery, notation
-from paperboy.cli import logs, parts, words
+from paperboy import delivery, morning, notation
+from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.once import Stop, audience
@@ -99,6 +99,7 @@ def _to_all(
     )
     click.echo(f"{name}, the digest of {digest.date:%a %d %b}: {_again(number)}")
     sent = _deliver(work.delivery, home)
+    operator.tell(work, home, morning.Report(()), sent, now)
     if sent.states:
         click.echo(f"Deliveries: {words.in_words(sent.states)}")
     unfinished = work.store.deliveries.unfinished()

@@ -36,9 +36,7 @@ class Database:
         try:
             _create(path)
             # several threads may use it, one at a time: whoever starts them sees to that
-            connection = sqlite3.connect(
-                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{path}: the database cannot be opened ({_reason(error)})") from error
         database = cls(path, connection)
