@@ -1,5 +1,6 @@
 """Sending: from frozen digests to receipts, on a real ledger, with a transport that says what it is told to say."""
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -70,7 +71,7 @@ class World:
             jitter=lambda: 0.5,
             most_per_minute=self.most_per_minute,
         )
-        return delivery.deliver(parts, audience, stopped=stop)
+        return delivery.deliver(parts, lambda: audience, stopped=stop)
 
     def recipients(self) -> list[str]:
         return [envelope.recipient.partition("@")[0] for envelope in self.transport.sent]
@@ -303,9 +304,31 @@ def test_a_server_that_stays_busy_is_left_alone_for_now(world: World) -> None:
     assert states == {DeliveryState.PENDING}
 
 
-def test_a_server_that_goes_away_again_and_again_ends_the_round(world: World) -> None:
+@pytest.mark.parametrize("state", [DeliveryState.PENDING, DeliveryState.AMBIGUOUS])
+def test_one_incident_that_meets_several_connections_counts_once(world: World, state: DeliveryState) -> None:
+    """A server that restarts cuts all of them at once."""
     audience = crowd(world, 50)
-    lost = Receipt(DeliveryState.PENDING, "connection lost before the message was handed over")
+    together = threading.Barrier(4)
+
+    class Cut(FakeTransport):
+        def send(self, envelope: Envelope) -> Receipt:
+            if not self.sent:
+                together.wait(10)
+                self.sent.append(envelope)
+                return Receipt(state, "connection lost")
+            return super().send(envelope)
+
+    world.transports = [Cut() for _ in range(4)]
+    ticks = itertools.count(1)
+    report = world.deliver(audience, timer=lambda: float(next(ticks)))
+    assert report.problem == ""
+    assert report.states == {DeliveryState.SENT: 49, DeliveryState.DEFERRED: 4}
+
+
+@pytest.mark.parametrize("state", [DeliveryState.PENDING, DeliveryState.AMBIGUOUS])
+def test_a_server_that_goes_away_again_and_again_ends_the_round(world: World, state: DeliveryState) -> None:
+    audience = crowd(world, 50)
+    lost = Receipt(state, "connection lost")
     world.transport.replies = {address: [lost] for list_ in audience.values() for address in list_}
     assert world.deliver(audience).problem.startswith("the mail server goes away again and again")
     assert len(world.transport.sent) == 3

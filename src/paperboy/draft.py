@@ -254,7 +254,8 @@ def _fill_in(parts: Parts, scoring: Scoring, scored: Scored, *, paid: bool) -> N
         parts.scores.keep(name, scoring.criteria, model, scores, spending, parts.clock(), hold=hold)
     scoring.scores |= scores
     scoring.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
-    scoring.problem = scoring.problem or scored.problem
+    if scoring.missing:
+        scoring.problem = scoring.problem or scored.problem
 
 
 def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> None:
@@ -262,7 +263,7 @@ def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> No
     name = scoring.mailing_list.name
     if missing := scoring.missing:
         scoring.problem = scoring.problem or problem
-        scoring.shortfall = shortfall
+        scoring.shortfall = shortfall or Shortfall.SERVER  # it answered nothing for this list
         fate = "paper was not scored and comes back" if len(missing) == 1 else "papers were not scored and come back"
         logger.error("%s: %d %s: %s", name, len(missing), fate, scoring.problem)
     for reason, number in Counter(scoring.unscored.values()).items():

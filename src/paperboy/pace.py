@@ -21,6 +21,7 @@ class Pace:
         self._gap = 60.0 / most_per_minute if most_per_minute else 0.0
         self._next = 0.0
         self._pauses = 0
+        self._pause_ends = 0.0
 
     def turn(self, now: float) -> float:
         """Takes the next turn: the seconds until it comes."""
@@ -29,10 +30,15 @@ class Pace:
         return begins - now
 
     def slow_down(self, now: float, jitter: float) -> float:
-        """The server is busy: nobody begins for a while, twice as long as the last time. Gives the seconds."""
+        """The server is busy: nobody begins for a while, twice as long as the last time. Gives the seconds. Within a
+        pause it is the same incident, met by another connection.
+        """
+        if now < self._pause_ends:
+            return self._pause_ends - now
         seconds = min(FIRST_PAUSE * float(1 << self._pauses), LONGEST_PAUSE) * (0.75 + 0.5 * jitter)
         self._pauses += 1
-        self._next = max(self._next, now + seconds)
+        self._pause_ends = now + seconds
+        self._next = max(self._next, self._pause_ends)
         return seconds
 
     def went_well(self) -> None:

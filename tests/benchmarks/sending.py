@@ -161,7 +161,7 @@ def deliver(path: Path, line: Line, connections: int) -> None:
             jitter=random.random,
         )
         audience = {DIGEST.mailing_list.name: frozenset(recipients(waiting))}
-        report = delivery.deliver(parts, audience, stopped=lambda: False)
+        report = delivery.deliver(parts, lambda: audience, stopped=lambda: False)
         assert report.states == {DeliveryState.SENT: waiting}, report
 
 

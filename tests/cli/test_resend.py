@@ -15,7 +15,7 @@ import pytest
 
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
-from tests.servers.smtp import Fault
+from tests.servers.smtp import Fault, Message
 
 ADA, GRACE, VERA = "ada@example.org", "grace@example.org", "vera@example.org"
 
@@ -318,3 +318,16 @@ def test_wrong_usage(world: World, arguments: list[str], told: str) -> None:
     ran = world.run("resend", *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
+
+
+def test_who_leaves_the_file_while_mail_goes_out_gets_none(world: World) -> None:
+    """Also from a digest that was composed before, and in a round that has begun."""
+    world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- zoe@example.org"))
+    world.announce(1)
+
+    def leave(_: Message) -> None:
+        (world.path / "subscribers.yaml").write_text(LISTS.replace("      - Grace Hopper <grace@example.org>\n", ""))
+
+    world.smtp.on_message = leave
+    world.run("once", "--list", "foundations")
+    assert world.mails() == ["zoe@example.org"]

@@ -79,6 +79,9 @@ def causes(
         found.append(
             Cause(f"suppressed {sent.suppressed[0][0]} {now:%Y-%m-%d}", frozenset(), words.suppressed(sent.suppressed))
         )
+    if sent.refusal and not sent.states.get(DeliveryState.SENT) and not sent.problem:
+        problem = f"the mail server refused every recipient for good; of the last one it said {sent.refusal}"
+        found.append(Cause(Kind.MAIL, frozenset({MAIL_SERVER}), words.mail(problem)))
     if sent.problem:
         found.append(Cause(Kind.MAIL, frozenset({MAIL_SERVER}), words.mail(sent.problem)))
     return tuple(found)

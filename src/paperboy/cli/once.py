@@ -12,11 +12,11 @@ from rich.console import Console
 
 from paperboy import delivery, draft, due, fetching, morning
 from paperboy.cli import logs, operator, parts, words
+from paperboy.cli.audience import Audience
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import Bars
 from paperboy.errors import PaperboyError
-from paperboy.models import MailingList
 
 
 @click.command(name="once", short_help="This morning's work now.")
@@ -46,18 +46,13 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
             report = morning.run(work.morning, home.lists, chosen, patience)
             operator.note(work, home, report, around.clock())
             stop.gently = True
-            sent = delivery.deliver(work.delivery, audience(home.lists), stopped=lambda: stop.asked)
+            sent = delivery.deliver(work.delivery, Audience(around, home.lists), stopped=lambda: stop.asked)
         click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))
         unfinished = work.store.deliveries.unfinished()
         if unfinished:
             click.echo(words.unfinished(unfinished, sent), err=True)
         operator.tell(work, home, report, sent, around.clock())
         return 1 if report.due or unfinished else 0
-
-
-def audience(lists: tuple[MailingList, ...]) -> dict[str, frozenset[str]]:
-    """The addresses on each list, casefolded, as the file has them now."""
-    return {entry.name: frozenset(who.address.casefold() for who in entry.subscribers) for entry in lists}
 
 
 class Stop:

@@ -11,9 +11,10 @@ from rich.console import Console
 
 from paperboy import delivery, morning, notation
 from paperboy.cli import logs, operator, parts, words
+from paperboy.cli.audience import Audience
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
-from paperboy.cli.once import Stop, audience
+from paperboy.cli.once import Stop
 from paperboy.cli.progress import Bars
 from paperboy.cli.suppress import in_words, undo
 from paperboy.errors import PaperboyError
@@ -48,8 +49,8 @@ def command(around: Surroundings, name: str, *, failed: bool, address: str | Non
     with parts.working(home, around, Bars(console)) as work:
         digest = _newest(work, home, name)
         if reader is not None:
-            return _to_one(work, home, mailing_list, digest, reader, around.clock())
-        return _to_all(work, home, mailing_list, digest, failed_only=failed, now=around.clock())
+            return _to_one(work, home, mailing_list, digest, reader, around)
+        return _to_all(work, home, mailing_list, digest, around, failed_only=failed)
 
 
 def _reader(address: str, mailing_list: MailingList) -> Subscriber:
@@ -87,7 +88,13 @@ def _newest(work: parts.Work, home: Home, name: str) -> Frozen:
 
 
 def _to_all(
-    work: parts.Work, home: Home, mailing_list: MailingList, digest: Frozen, *, failed_only: bool, now: datetime
+    work: parts.Work,
+    home: Home,
+    mailing_list: MailingList,
+    digest: Frozen,
+    around: Surroundings,
+    *,
+    failed_only: bool,
 ) -> int:
     name = mailing_list.name
     number = work.store.deliveries.again(
@@ -95,11 +102,10 @@ def _to_all(
         failed_only=failed_only,
         addressed=[work.composer.addressed(name, digest.date, who) for who in mailing_list.subscribers],
         by_mail=not home.settings.uses_outbox,
-        at=now,
+        at=around.clock(),
     )
     click.echo(f"{name}, the digest of {digest.date:%a %d %b}: {_again(number)}")
-    sent = _deliver(work.delivery, home)
-    operator.tell(work, home, morning.Report(()), sent, now)
+    sent = _deliver(work, work.delivery, home, around)
     if sent.states:
         click.echo(f"Deliveries: {words.in_words(sent.states)}")
     unfinished = work.store.deliveries.unfinished()
@@ -112,17 +118,19 @@ def _again(number: int) -> str:
     return f"again to {number} subscriber{'' if number == 1 else 's'}" if number else "nobody to send it to again"
 
 
-def _deliver(work: delivery.Parts, home: Home) -> delivery.Report:
+def _deliver(work: parts.Work, sending: delivery.Parts, home: Home, around: Surroundings) -> delivery.Report:
     with Stop() as stop:
         stop.gently = True
-        return delivery.deliver(work, audience(home.lists), stopped=lambda: stop.asked)
+        sent = delivery.deliver(sending, Audience(around, home.lists), stopped=lambda: stop.asked)
+    operator.tell(work, home, morning.Report(()), sent, around.clock())
+    return sent
 
 
 def _to_one(
-    work: parts.Work, home: Home, mailing_list: MailingList, digest: Frozen, reader: Subscriber, now: datetime
+    work: parts.Work, home: Home, mailing_list: MailingList, digest: Frozen, reader: Subscriber, around: Surroundings
 ) -> int:
     """Through the ledger, where it did not reach this subscriber yet; else beside it."""
-    name, ledger = mailing_list.name, work.store.deliveries
+    name, ledger, now = mailing_list.name, work.store.deliveries, around.clock()
     if suppressed := work.store.suppressions.find(name, reader.address):
         raise PaperboyError(f"{in_words(suppressed, home.settings.timezone)}. {undo(suppressed)}")
     waiting = None
@@ -132,7 +140,7 @@ def _to_one(
         waiting = ledger.find(digest.id, reader.address)
     if waiting is None or waiting.state not in _WAITING:
         return _beside(work, mailing_list, digest, reader, now)
-    sent = _deliver(replace(work.delivery, ledger=ledger.only(waiting)), home)
+    sent = _deliver(work, replace(work.delivery, ledger=ledger.only(waiting)), home, around)
     came = ledger.find(digest.id, reader.address) or waiting
     click.echo(f"{reader.address}: {came.state}, {came.reply}")
     if came.state in _WAITING:

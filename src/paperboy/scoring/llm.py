@@ -54,7 +54,6 @@ _PROBE: Mapping[str, str] = {
     "role": "user",
     "content": 'Reply with this JSON and nothing else: {"scores": []}',
 }
-_PROBE_TOKENS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +73,8 @@ class _Run:
     stopped: Event = field(default_factory=Event)
     under_way: dict[Future[list[Answer]], _Call] = field(default_factory=dict)
     last_list: str = ""  # the one that was asked for last
+    hopeless: bool = False  # it said that there is no use asking; perhaps only to one text
+    too_dear: list[Batch] = field(default_factory=list)  # what the budget does not cover even paper by paper
 
     def goes_on(self, answer: Answer) -> bool:
         """Whether a call may try again: where each has to be covered, not after one that may have been paid for."""
@@ -167,7 +168,9 @@ class LlmScorer:
         for name, standing in run.work.lists.items():
             if standing.blamed or standing.problem:
                 yield Scored(name, unscored=standing.blamed, problem=standing.problem)
-        if run.work.waiting:
+        if run.purse and (run.work.waiting or run.too_dear):
+            if run.work.died:
+                raise self._error(run.work.died)
             raise BudgetUsedUpError(BUDGET_USED_UP)
 
     def probe(self) -> str:
@@ -199,20 +202,26 @@ class LlmScorer:
             for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
                 yield self._settle(run, run.under_way.pop(future), future.result())
             idle = not run.under_way
-            if run.work.suspicion and (idle or run.work.waiting) and not run.work.fatal:
+            doubtful = run.hopeless or (run.work.suspicion and (idle or run.work.waiting))
+            if doubtful and not run.work.fatal:
+                run.hopeless = False
                 yield self._doubt(run)
             if run.work.fatal:
                 run.stopped.set()
 
     def _doubt(self, run: _Run) -> Scored:
         """Asks a dying server a question that any can answer, to tell it from texts that it cannot take."""
-        answers = self._server.ask([_PROBE], self._capped(_PROBE_TOKENS) if run.purse else {}, tries=1)
+        hold = run.purse.hold(len(_PROBE["content"]), 1) if run.purse else None
+        if run.purse and hold is None:
+            run.work.fatal = run.work.last_reason
+            return Scored(run.last_list)
+        answers = self._server.ask([_PROBE], self._capped(hold.most_output) if hold else {}, tries=1)
         if answers[-1].verdict is Verdict.ANSWERED and "scores" in answers[-1].text:
             run.work.trusted()
         else:
-            run.work.fatal = run.work.suspicion
-        spending = reduce(add, (self._spending(answer) for answer in answers), Spending())
-        return Scored(run.last_list, spending=spending)
+            run.work.fatal = run.work.last_reason
+        spending = reduce(add, (self._spending(answer, hold) for answer in answers), Spending())
+        return Scored(run.last_list, spending=spending, hold=hold.number if hold else None)
 
     def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> None:
         """Begins as many calls as may be under way; with a budget one, until its answer tells what a call costs."""
@@ -228,9 +237,12 @@ class LlmScorer:
             capped = self._cap not in self._server.manners.left_out
             hold = run.purse.hold(question.size, len(batch.papers), capped=capped) if run.purse else None
             if run.purse and hold is None:
-                if run.under_way or not run.work.split(batch):
+                if run.under_way:
                     run.work.put_back(batch)
                     return
+                if not run.work.split(batch, in_front=True):
+                    run.work.ended(batch)
+                    run.too_dear.append(batch)
                 continue
             messages, extras = self._request(question, batch, hold)
             call = executor.submit(self._server.ask, messages, extras, goes_on=run.goes_on)
@@ -258,11 +270,12 @@ class LlmScorer:
         if run.purse and call.hold:
             run.purse.learn(call.hold, spending.usage)
         work.ended(batch)
-        if last.verdict is Verdict.HOPELESS:
+        if last.verdict is Verdict.HOPELESS and last.certain:
             work.fatal = last.reason
             return brought
-        if last.verdict is Verdict.REFUSED:
-            work.failed(last.reason)
+        if last.verdict in {Verdict.REFUSED, Verdict.HOPELESS}:
+            work.failed(batch, last.reason)
+            run.hopeless = run.hopeless or last.verdict is Verdict.HOPELESS
             if last.cut_short and call.hold:  # by the limit that we set; the next one is higher
                 work.ask_again(batch.papers, batch, last.reason, blame=False)
             else:
@@ -272,10 +285,10 @@ class LlmScorer:
         if reply.scores:
             work.scored(batch)
         else:
-            work.failed(last.reason or "answers without a usable score")
+            work.failed(batch, last.reason or "answers without a usable score")
         missing = [paper for paper in batch.papers if paper.arxiv_id in set(reply.missing)]
         reason = last.reason or "leaves this paper out of its replies"
-        work.ask_again(missing, batch, reason, blame=last.verdict is Verdict.ANSWERED)
+        work.ask_again(missing, batch, reason)
         return replace(brought, scores=reply.scores)
 
     def _spending(self, answer: Answer, hold: Hold | None = None) -> Spending:
@@ -284,7 +297,7 @@ class LlmScorer:
             asked_for = self._server.options["service_tier"]
             tier = answer.tier or ("default" if "service_tier" in self._server.manners.left_out else asked_for)
             return Spending(answer.usage, self._prices.cost(answer.usage, tier) if self._prices else None)
-        if hold and (answer.paid or answer.timed_out):
+        if hold and (answer.paid or (answer.timed_out and not answer.unsent)):
             return Spending(Usage(calls=1), Cost(hold.dollars))
         return Spending(Usage(calls=1), None) if answer.paid else Spending()
 

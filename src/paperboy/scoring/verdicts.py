@@ -21,6 +21,7 @@ class Exchange:
     retry_after: float | None = None  # seconds
     problem: str = ""  # why there was no answer
     timed_out: bool = False
+    unsent: bool = False  # the server never heard of it
 
 
 class Verdict(Enum):
@@ -45,6 +46,8 @@ class Answer:
     retry_after: float | None = None
     timed_out: bool = False
     cut_short: bool = False  # by the limit on its tokens, before the first word
+    certain: bool = False  # hopeless whatever is asked: the key, the credit
+    unsent: bool = False  # the server never heard of it
 
 
 MENTIONS_FORMAT = re.compile(
@@ -67,7 +70,8 @@ _OUT_OF_CREDIT = re.compile(
 def judge(exchange: Exchange, *, model: str, secret: str = "") -> Answer:
     """What an exchange means, when the way we asked is not at fault."""
     if exchange.status == 0:
-        return Answer(Verdict.FAILED, reason=_one_line(exchange.problem, secret), timed_out=exchange.timed_out)
+        reason = _one_line(exchange.problem, secret)
+        return Answer(Verdict.FAILED, reason=reason, timed_out=exchange.timed_out, unsent=exchange.unsent)
     error = _error(exchange.body)
     status = exchange.status
     if status == 200 and error is not None:  # gateways wrap the error of the server behind them
@@ -112,9 +116,10 @@ def _judge_error(status: int, error: Mapping[str, Any], exchange: Exchange, *, m
     said = all_said(error)
     reason = f"answers {status}" + (f": {message}" if message else "")
     if status == 402 or (status in {403, 429} and _out_of_credit(error)):
-        return Answer(Verdict.HOPELESS, reason=f"answers {status}: the account has no credit left")
+        return Answer(Verdict.HOPELESS, reason=f"answers {status}: the account has no credit left", certain=True)
     if status == 401:
-        return Answer(Verdict.HOPELESS, reason="answers 401: the key is refused; check OPENAI_API_KEY in .env")
+        refused = "answers 401: the key is refused; check OPENAI_API_KEY in .env"
+        return Answer(Verdict.HOPELESS, reason=refused, certain=True)
     if status == 403 and not MENTIONS_CONTENT.search(said):
         return Answer(Verdict.HOPELESS, reason="answers 403: the key may not use this model; check both in .env")
     if status in {404, 405} or (status in {400, 422} and NO_SUCH_MODEL.search(said)):

@@ -44,8 +44,9 @@ class Wire:
             answer = self._client.chat.completions.with_raw_response.create(**request)
         except openai.APIStatusError as error:
             return _exchange(error.response)
-        except openai.APITimeoutError:
-            return Exchange(status=0, problem="does not answer in time", timed_out=True)
+        except openai.APITimeoutError as error:
+            unsent = isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout)
+            return Exchange(status=0, problem="does not answer in time", timed_out=True, unsent=unsent)
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             return Exchange(status=0, problem=f"cannot be reached ({_innermost(error)})")
         return _exchange(answer.http_response)

@@ -2,7 +2,7 @@
 
 A failure is put down to as little as can be. A batch is asked for again in smaller ones, at last each paper alone.
 Where nothing comes of several requests in a row, a question that any server can answer tells whether this one is dead;
-if it is not, the texts are to blame, and a list of which one paper after the other fails is asked for no more.
+if it is not, the texts are to blame, and a list of which nothing could be scored is asked for no more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from paperboy.scoring.plan import Batch, even_parts
 
 MOST_ASKS = 3  # how often a paper is asked for before it is given up for this morning; the last time alone
 BREAKER = 3  # so many requests in a row without a score, and the server is asked whether it is there
-REFUSALS = 8  # so many papers of a list in a row refused on their own, and it is not the papers
+MOST_TRUST = 2  # so often it is believed to be there while nothing at all could be scored
+REFUSALS = 8  # so many papers refused on their own and none scored of a list, and it is not the papers
+MOST_FAILURES = 32  # so many requests of a list, and none scored: likewise
 
 
 @dataclass(slots=True)
@@ -24,7 +26,8 @@ class Standing:
     """What came of one list so far."""
 
     blamed: dict[str, str] = field(default_factory=dict)  # papers that were refused, or left out, on their own
-    in_a_row: int = 0  # that failed on their own, without a score between them
+    scored: bool = False  # at least one
+    failures: int = 0  # requests that brought nothing
     problem: str = ""  # why others of its papers have no score
     dropped: bool = False
 
@@ -41,6 +44,7 @@ class Work:
     _breaker: int = BREAKER
     _reason: str = ""  # of the last failure
     _any: bool = False  # something was scored
+    _trusted: int = 0  # how often
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> Work:
@@ -59,12 +63,12 @@ class Work:
     def put_back(self, batch: Batch) -> None:
         self.waiting.appendleft(batch)
 
-    def split(self, batch: Batch) -> bool:
-        """Puts both halves in front of all others; false where there is only one paper."""
+    def split(self, batch: Batch, *, in_front: bool) -> bool:
+        """Has both halves asked for, before all others or behind them; false where there is only one paper."""
         if len(batch.papers) == 1:
             return False
-        halves = even_parts(batch.papers, -(-len(batch.papers) // 2))
-        self.waiting.extendleft(reversed([batch.again(half, asks=batch.asks) for half in halves]))
+        halves = [batch.again(half, asks=batch.asks) for half in even_parts(batch.papers, -(-len(batch.papers) // 2))]
+        self.waiting.extendleft(reversed(halves)) if in_front else self.waiting.extend(halves)
         self.ended(batch)
         return True
 
@@ -86,30 +90,47 @@ class Work:
     def scored(self, batch: Batch) -> None:
         """A request brought scores: the server is well, and so is the list."""
         self._failed_in_a_row, self._breaker, self._reason, self._any = 0, BREAKER, "", True
-        self.lists[batch.mailing_list.name].in_a_row = 0
+        self.lists[batch.mailing_list.name].scored = True
 
-    def failed(self, reason: str) -> None:
+    def failed(self, batch: Batch, reason: str) -> None:
         """A request brought nothing."""
         self._failed_in_a_row += 1
         self._reason = reason
+        standing = self.lists[batch.mailing_list.name]
+        standing.failures += 1
+        if standing.failures >= MOST_FAILURES and not standing.scored:
+            self.drop(batch, f"the LLM {reason}")
 
     @property
     def suspicion(self) -> str:
         """Why the server may be dead; empty while there is no reason to think so."""
-        ended = not self.waiting and self._failed_in_a_row > 0 and not self._any
+        ended = not self.waiting and self._failed_in_a_row > 0
         return self._reason if ended or self._failed_in_a_row >= self._breaker else ""
 
+    @property
+    def last_reason(self) -> str:
+        return self._reason
+
     def trusted(self) -> None:
-        """The server is there after all; it takes twice as many failures to doubt it again."""
+        """The server is there after all; it takes twice as many failures to doubt it again. One that answers nothing
+        but that question is as good as dead.
+        """
+        self._trusted += 1
+        if self._trusted > MOST_TRUST and not self._any:
+            self.fatal = self._reason
         self._failed_in_a_row, self._breaker = 0, 2 * self._breaker
 
-    def refused(self, batch: Batch, reason: str) -> None:
-        """Asks for both halves; or blames the paper that stands alone."""
-        if self.lists[batch.mailing_list.name].dropped or self.split(batch):
-            return
-        self._give_up(batch, batch.papers, reason, blame=True)
+    @property
+    def died(self) -> str:
+        """Why nothing at all could be scored, if it could not; empty where nothing was asked."""
+        return "" if self._any else self._reason
 
-    def ask_again(self, papers: Sequence[Paper], batch: Batch, reason: str, *, blame: bool) -> None:
+    def refused(self, batch: Batch, reason: str) -> None:
+        """Asks for both halves, after all others; or blames the paper that stands alone."""
+        if not self.lists[batch.mailing_list.name].dropped and not self.split(batch, in_front=False):
+            self._give_up(batch, batch.papers, reason, blame=True)
+
+    def ask_again(self, papers: Sequence[Paper], batch: Batch, reason: str, *, blame: bool = True) -> None:
         """Asks for them in smaller batches, at last alone; then `blame` says whether it is the papers."""
         if not papers or self.lists[batch.mailing_list.name].dropped:
             return
@@ -122,10 +143,9 @@ class Work:
 
     def _give_up(self, batch: Batch, papers: Sequence[Paper], reason: str, *, blame: bool) -> None:
         standing, problem = self.lists[batch.mailing_list.name], f"the LLM {reason}"
-        standing.in_a_row += len(papers)
-        if standing.in_a_row >= REFUSALS:
-            self.drop(batch, problem)
-        elif blame:
+        if blame:
             standing.blamed |= {paper.arxiv_id: problem for paper in papers}
         else:
             standing.problem = problem
+        if len(standing.blamed) >= REFUSALS and not standing.scored:
+            self.drop(batch, problem)

@@ -54,6 +54,14 @@ class Deliveries:
         """How many deliveries are pending, sending or deferred."""
         return int(self._database.rows(f"select count(*) as n from deliveries where {_WAITING}")[0]["n"])
 
+    def reached(self, digest_id: int) -> bool:
+        """Whether the digest was delivered to anybody, or may have been."""
+        return bool(
+            self._database.rows(
+                "select 1 from deliveries where digest_id = ? and state in ('sent', 'ambiguous') limit 1", [digest_id]
+            )
+        )
+
     def only_in_outbox(self) -> tuple[str, ...]:
         """The lists whose newest digest went to the outbox and to nobody by mail, though its sender is one that mail
         can have: before MAIL_FROM is set it is at localhost.

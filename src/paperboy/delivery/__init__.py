@@ -1,0 +1,72 @@
+"""The imperative shell, second half: from frozen digests to receipts.
+
+    each connection, until nothing waits:
+        the next delivery, oldest digest first
+        still on its list, not suppressed, not three days old? else that is what becomes of it
+        wait for a turn     ← the rate, and pauses that grow while the server is busy
+        reserve             ← its own commit, before the first word to the server
+        send                ← the frozen bytes, with what makes this copy the subscriber's own
+        settle              ← its own commit, after the server's last word and before the connection's next message
+    a server that refuses us, not a recipient, ends the round; what waits goes on waiting
+    addresses that did not exist in three digests running are suppressed
+
+A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes and Message-ID. The
+connections work side by side; whatever touches the ledger is done by one of them at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from paperboy.delivery.ports import Audience, Digests, Ledger, Parts, Suppressions, Transport
+from paperboy.delivery.round import Round, masked, what_follows
+from paperboy.models import Delivery, DeliveryState
+from paperboy.pace import Pace
+
+__all__ = [
+    "Audience",
+    "Digests",
+    "Ledger",
+    "Parts",
+    "Report",
+    "Suppressions",
+    "Transport",
+    "deliver",
+    "masked",
+    "what_follows",
+]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a round of sending ended. `problem`: the server refused us, and what waits goes on waiting."""
+
+    states: Mapping[DeliveryState, int]
+    problem: str = ""
+    expired: tuple[Delivery, ...] = ()  # tried for three days, and given up
+    suppressed: tuple[tuple[str, str], ...] = ()  # addresses that do not exist, with the server's last reply
+    refusal: str = ""  # what the server said of the last recipient that it refused for good, and who does exist
+
+
+def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) -> Report:
+    """Sends what waits. `audience` is asked before each message; `stopped` ends the round between two messages."""
+    waiting = parts.ledger.waiting(parts.clock())
+    if not waiting:
+        return Report({})
+    round_ = Round(parts, audience, stopped, deque(waiting), Pace(parts.most_per_minute))
+    with parts.progress.stage("Sending") as progress:
+        round_.run(lambda: progress(round_.done, len(waiting)))
+    if round_.problem:
+        logger.error("%s", round_.problem)
+    states = round_.states
+    logger.info("sending: %s", ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing")
+    bounced = parts.ledger.bounced_thrice()
+    for address, reply in bounced:
+        parts.suppressions.add(address, "", f"it did not exist in three digests running: {reply}", parts.clock())
+        logger.warning("%s is suppressed: it did not exist in three digests running", masked(address))
+    return Report(states, round_.problem, tuple(round_.expired), bounced, round_.refusal)
