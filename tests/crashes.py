@@ -20,7 +20,6 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -43,6 +42,7 @@ LATENCY = 0.06  # seconds that the LLM takes for an answer
 ARXIV_SECONDS = 0.1
 PATIENCE = 60.0  # seconds for what has to happen
 LOOK = 0.001  # seconds between two looks at the servers' records
+WARMING_UP = 0.1  # seconds for which a new process cannot have asked for anything: what comes then is from the last one
 
 
 class Phase(IntEnum):
@@ -173,15 +173,20 @@ TIMEZONE=Etc/GMT{-ahead:+d}
             kills.popleft()
         run.code = process.returncode
         self._settle()
+        if len(self.runs) > 1:
+            self.runs[-2].until = run.since
         run.until, run.left = self._mark(), self._look_into_the_database()
         return run
 
     def _watch(self, run: Run, process: subprocess.Popen[bytes], kills: deque[Kill], number: signal.Signals) -> None:
         start = time.monotonic()
         while process.poll() is None and run.phase is None:
-            assert time.monotonic() < start + PATIENCE, f"it hangs\n{self.said}"
+            seconds = time.monotonic() - start
+            assert seconds < PATIENCE, f"it hangs\n{self.said}"
+            if seconds < WARMING_UP:
+                run.since = self._mark()
             now = self._phase(run)
-            run.began.setdefault(now, time.monotonic() - start)
+            run.began.setdefault(now, seconds)
             while kills and kills[0].phase < now:
                 kills.popleft()
             if kills and kills[0].phase == now:
@@ -308,7 +313,6 @@ def address(number: int) -> str:
     return f"reader{number:03}@example.org"
 
 
-@lru_cache
 def _lists() -> str:
     return "lists:\n" + "".join(
         f"  - name: {name}\n    categories: [{', '.join(CATEGORIES[name])}]\n    topics: {TOPICS[name]}\n"
