@@ -11,6 +11,7 @@ from paperboy.tex import to_text
 
 
 def scoring(entries: Sequence[morning.ListReport]) -> Alert:
+    """Scored 0 of N, which is another matter than that none passed."""
     none = [entry for entry in entries if not entry.counts.scored]
     part = [entry for entry in entries if entry.counts.scored]
     before = f"For {_names_of(part)} it gave some scores first; the rest of those papers comes back next morning."
@@ -30,6 +31,7 @@ def scoring(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def part_scored(entries: Sequence[morning.ListReport]) -> Alert:
+    """Some of every list was scored, and then the LLM failed."""
     return _alert(
         f"Scored only {_of_all(entries)} for {_names_of(entries)}",
         f"""The LLM failed before all papers had a score. What was scored is served, and the digest says how many are
@@ -43,6 +45,7 @@ def part_scored(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def budget(entries: Sequence[morning.ListReport]) -> Alert:
+    """The day ended for want of money."""
     none = [entry for entry in entries if not entry.counts.scored]
     without = f"Nothing could be scored for {_names_of(none)}, so there is no digest."
     return _alert(
@@ -59,6 +62,7 @@ def budget(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def late(entries: Sequence[morning.ListReport]) -> Alert:
+    """arXiv gave nothing until patience ended."""
     return _alert(
         f"arXiv gave no papers in time: no digest for {_names_of(entries)}",
         f"""The morning waited for arXiv as long as GIVE_UP_AFTER_HOURS allows, and then gave up for today.
@@ -74,6 +78,7 @@ def late(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def stuck(entries: Sequence[morning.ListReport]) -> Alert:
+    """A list is due long after its hour, for another reason."""
     return _alert(
         f"Still due, long after the hour: {_names_of(entries)}",
         f"""No attempt of today has come to anything for {_names_of(entries)}. No paper is lost, and each attempt takes
@@ -87,6 +92,7 @@ def stuck(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def bug(entries: Sequence[morning.ListReport]) -> Alert:
+    """Something that Paperboy was not written for."""
     return _alert(
         f"A bug in Paperboy troubles {_names_of(entries)}",
         f"""Paperboy met something that it was not written for. Other lists go on, and no paper is lost: what was not
@@ -100,6 +106,7 @@ def bug(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def let_go(entries: Sequence[morning.ListReport]) -> Alert:
+    """Papers that no morning could score."""
     number = sum(len(entry.let_go) for entry in entries)
     return _alert(
         f"{_papers(number)} could not be scored and will not come back",
@@ -113,6 +120,7 @@ def let_go(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def mail(problem: str) -> Alert:
+    """What waits cannot leave."""
     return _alert(
         "Mail does not leave",
         f"""{_reason(problem)}
@@ -175,6 +183,7 @@ def names(of: Collection[str]) -> str:
 
 
 def expired(deliveries: Sequence[Delivery]) -> Alert:
+    """What was tried for three days."""
     lists = sorted({each.list_name for each in deliveries})
     one = len(deliveries) == 1
     return _alert(
@@ -189,6 +198,7 @@ def expired(deliveries: Sequence[Delivery]) -> Alert:
 
 
 def suppressed(bounced: Sequence[tuple[str, str]]) -> Alert:
+    """Addresses that are not there."""
     number = len(bounced)
     return _alert(
         f"{_counted(number, 'address')} suppressed: not there in three digests running",

@@ -48,6 +48,7 @@ class Work:
 
     @classmethod
     def of(cls, batches: Iterable[Batch]) -> Work:
+        """All of them wait."""
         return cls(deque(batches))
 
     # ---- what is asked for next
@@ -61,6 +62,7 @@ class Work:
         return None
 
     def put_back(self, batch: Batch) -> None:
+        """It is the next one again."""
         self.waiting.appendleft(batch)
 
     def split(self, batch: Batch, *, in_front: bool) -> bool:
@@ -109,6 +111,7 @@ class Work:
 
     @property
     def last_reason(self) -> str:
+        """Why the last request brought nothing."""
         return self._reason
 
     def trusted(self) -> None:
