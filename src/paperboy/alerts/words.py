@@ -62,7 +62,7 @@ def budget(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def late(entries: Sequence[morning.ListReport]) -> Alert:
-    """arXiv gave nothing until patience ended."""
+    """Patience ended, and arXiv had given nothing."""
     return _alert(
         f"arXiv gave no papers in time: no digest for {_names_of(entries)}",
         f"""The morning waited for arXiv as long as GIVE_UP_AFTER_HOURS allows, and then gave up for today.
