@@ -136,7 +136,9 @@ class NoProgress:
 
 @dataclass
 class FakeTransport:
-    """Answers SENT, or what `replies` has for the recipient; `down` refuses everybody from the nth message on."""
+    """Answers SENT, or what `replies` has for the recipient; `down` refuses everybody from the nth message on, and the
+    first so many `refusals` are about everybody, too.
+    """
 
     replies: dict[str, list[DeliveryState | Receipt]] = field(default_factory=dict)
     down: int | None = None
@@ -145,12 +147,15 @@ class FakeTransport:
     closed: int = 0
     aborted: int = 0
     temporary: bool = False
+    busy: bool = False
+    refusals: int = 0
     via: str = "smtp"
 
     def send(self, envelope: Envelope) -> Receipt:
-        if self.down is not None and len(self.sent) >= self.down:
+        self.refusals -= 1
+        if (self.down is not None and len(self.sent) >= self.down) or self.refusals >= 0:
             raise MailServerError(
-                "mail.example.org:587 refuses the login; check SMTP_PASSWORD", temporary=self.temporary
+                "mail.example.org:587 refuses the login; check SMTP_PASSWORD", temporary=self.temporary, busy=self.busy
             )
         if envelope.recipient == self.breaks_at:
             raise ZeroDivisionError

@@ -338,6 +338,13 @@ def test_what_was_sent_while_arxiv_was_late_does_not_prove_that_arxiv_is_well() 
     assert well(Report((DIGEST,), missing="arXiv's batch is not there yet"), NOTHING_SENT)[Kind.LATE] == frozenset()
 
 
+def test_a_mail_server_that_is_busy_is_a_cause_when_patience_is_over() -> None:
+    busy = Sent({}, problem="the mail server takes no connection: 421 busy", passing=True, since=AT_SEVEN)
+    assert found(sent=busy, now=AT_SEVEN + PATIENCE - timedelta(seconds=1)) == ()
+    assert only(sent=busy, now=AT_SEVEN + PATIENCE).key == Kind.MAIL
+    assert only(sent=replace(busy, passing=False), now=AT_SEVEN).key == Kind.MAIL
+
+
 def test_mails_that_were_given_up_are_told_once_with_the_servers_last_words() -> None:
     own = Addressed(Subscriber("ada@example.org"), "<1@example.org>", "token")
     given_up = Delivery(7, 1, "foundations", own, DeliveryState.DEFERRED, reply="RCPT: 450 mailbox busy")

@@ -220,12 +220,42 @@ def test_a_connection_that_the_server_will_not_have_leaves_the_work_to_the_other
     assert (report.states, report.problem) == ({DeliveryState.SENT: 53}, "")
 
 
-def test_when_the_last_connection_is_gone_the_rest_stays_pending(world: World) -> None:
+def test_when_the_last_connection_is_gone_it_gets_pauses_that_grow_and_the_rest_stays_pending(world: World) -> None:
     world.transports = [FakeTransport(down=1, temporary=True), FakeTransport(down=1, temporary=True)]
     report = world.deliver()
     assert report.states == {DeliveryState.SENT: 2}
     assert "refuses the login" in report.problem
+    assert (report.passing, report.since) == (True, NOW)
+    assert sum(world.waits) == pytest.approx(5 + 10 + 20 + 40)
     assert [left.state for left in world.store.deliveries.waiting(NOW)] == [DeliveryState.PENDING]
+
+
+def test_a_server_that_is_busy_when_it_is_called_is_called_again(world: World) -> None:
+    world.transports = [FakeTransport(refusals=2, busy=True), FakeTransport(refusals=2, busy=True)]
+    report = world.deliver()
+    assert (report.states, report.problem) == ({DeliveryState.SENT: 3}, "")
+    assert sum(world.waits) == pytest.approx(5.0 + 10.0)  # the first has left the work to the second, which waited
+
+
+def test_a_server_that_cannot_be_reached_at_all_is_not_waited_for(world: World) -> None:
+    """It may be the wrong port: whoever called finds out at once."""
+    world.transports = [FakeTransport(down=0, temporary=True)]
+    report = world.deliver()
+    assert (report.passing, sum(world.waits)) == (True, 0)
+    assert "refuses the login" in report.problem
+
+
+def test_a_server_that_refuses_us_for_good_is_not_waited_for(world: World) -> None:
+    world.transports = [FakeTransport(down=1)]
+    report = world.deliver()
+    assert (report.passing, sum(world.waits)) == (False, 0)
+
+
+def test_being_told_to_stop_ends_a_pause(world: World) -> None:
+    world.transports = [FakeTransport(refusals=99, busy=True)]
+    report = world.deliver(stop=lambda: len(world.waits) >= 3)
+    assert (report.problem, len(world.waits)) == ("", 3)
+    assert {left.state for left in world.store.deliveries.waiting(NOW)} == {DeliveryState.PENDING}
 
 
 def test_what_no_connection_could_make_sense_of_is_raised(world: World) -> None:
@@ -298,7 +328,8 @@ def test_a_server_that_stays_busy_is_left_alone_for_now(world: World) -> None:
     busy = Receipt(DeliveryState.DEFERRED, "421 too many messages", slow_down=True)
     world.transport.replies = {address: [busy] for list_ in audience.values() for address in list_}
     report = world.deliver(audience)
-    assert report.problem == "the mail server is too busy with us: 421 too many messages"
+    assert report.problem == "the mail server was given 5 pauses, and is not well: 421 too many messages"
+    assert report.passing
     assert len(world.transport.sent) == 5
     states = {left.state for left in world.store.deliveries.waiting(NOW)}
     assert states == {DeliveryState.PENDING}
@@ -330,7 +361,9 @@ def test_a_server_that_goes_away_again_and_again_ends_the_round(world: World, st
     audience = crowd(world, 50)
     lost = Receipt(state, "connection lost")
     world.transport.replies = {address: [lost] for list_ in audience.values() for address in list_}
-    assert world.deliver(audience).problem.startswith("the mail server goes away again and again")
+    report = world.deliver(audience)
+    assert report.problem.startswith("the mail server goes away again and again")
+    assert (report.passing, sum(world.waits)) == (True, pytest.approx(5.0 + 10.0))
     assert len(world.transport.sent) == 3
 
 
@@ -357,7 +390,10 @@ def test_what_expired_is_told(world: World) -> None:
     world.clock.now += timedelta(days=3)
     report = world.deliver()
     assert report.states == {DeliveryState.FAILED: 1}
-    assert [each.addressed.subscriber.address for each in report.expired] == ["ada@example.org"]
+    for again in (report, world.deliver()):  # a kill may have come before the operator was told
+        assert [each.addressed.subscriber.address for each in again.expired] == ["ada@example.org"]
+    world.store.deliveries.told()
+    assert world.deliver().expired == ()
 
 
 def test_a_suppressed_address_gets_nothing(world: World) -> None:
@@ -374,6 +410,7 @@ def test_an_address_that_did_not_exist_in_three_digests_is_suppressed_and_told_o
     for day in range(5):
         world.transport.replies["ada@example.org"] = [gone]
         told.append([address for address, _ in world.deliver().suppressed])
+        world.store.suppressions.told()
         world.clock.now += timedelta(days=1)
         composed = Composed("subject", "papers@example.org", b"shared bytes")
         frozen = Day(

@@ -82,9 +82,10 @@ class RenderError(PaperboyError):
 class MailServerError(PaperboyError):
     """The mail server cannot be reached or refuses us as a sender. No recipient is to blame.
 
-    `temporary`: it may be better later, or with fewer connections.
+    `temporary`: it may be better later, or with fewer connections. `busy`: that is what the server itself said.
     """
 
-    def __init__(self, message: str, *, temporary: bool = False) -> None:
+    def __init__(self, message: str, *, temporary: bool = False, busy: bool = False) -> None:
         super().__init__(message)
-        self.temporary = temporary
+        self.temporary = temporary or busy
+        self.busy = busy

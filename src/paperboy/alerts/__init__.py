@@ -58,8 +58,8 @@ class Ended:
 def causes(
     report: morning.Report, sent: delivery.Report, lists: Sequence[MailingList], now: datetime, patience: timedelta
 ) -> tuple[Cause, ...]:
-    """What this run met. A list that waits for arXiv is no cause before `patience` has passed since its hour; one that
-    could not be scored is, at its first try: the scorer has tried again by then.
+    """What this run met. A list that waits for arXiv, and a mail server that is away or busy, are no cause before
+    `patience` has passed; a list that could not be scored is, at its first try: the scorer has tried again by then.
     """
     tried = [entry for entry in report.lists if not entry.earlier]
     overdue = {entry.name for entry in lists if now >= due.begins(entry, due.local_date(entry, now)) + patience}
@@ -82,7 +82,7 @@ def causes(
     if sent.refusal and not sent.states.get(DeliveryState.SENT) and not sent.problem:
         problem = f"the mail server refused every recipient for good; of the last one it said {sent.refusal}"
         found.append(Cause(Kind.MAIL, frozenset({MAIL_SERVER}), words.mail(problem)))
-    if sent.problem:
+    if sent.problem and not (sent.passing and sent.since and now - sent.since < patience):
         found.append(Cause(Kind.MAIL, frozenset({MAIL_SERVER}), words.mail(sent.problem)))
     return tuple(found)
 

@@ -52,6 +52,10 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
     patience = timedelta(hours=home.settings.give_up_after_hours)
     for cause in alerts.causes(report, sent, home.lists, now, patience):
         ledger.note(cause.key, cause.about, cause.alert, now.astimezone(zone).date(), now)
+    if sent.expired:
+        work.store.deliveries.told()  # a kill just before repeats the note, which has the same key
+    if sent.suppressed:
+        work.store.suppressions.told()
     there = {entry.name for entry in home.lists if entry.subscribers} | {alerts.MAIL_SERVER}
     well = alerts.well(report, sent)
     over: list[str] = []

@@ -20,6 +20,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from paperboy.delivery.ports import Audience, Digests, Ledger, Parts, Suppressions, Transport
 from paperboy.delivery.round import Round, masked, what_follows
@@ -44,10 +45,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a round of sending ended. `problem`: the server refused us, and what waits goes on waiting."""
+    """How a round of sending ended, and what the operator was not told yet, of earlier rounds too. `problem`: the
+    server refused us, and what waits goes on waiting.
+    """
 
     states: Mapping[DeliveryState, int]
     problem: str = ""
+    passing: bool = False  # the problem may be gone soon, without anybody's doing
+    since: datetime | None = None  # what has waited longest was frozen then
     expired: tuple[Delivery, ...] = ()  # tried for three days, and given up
     suppressed: tuple[tuple[str, str], ...] = ()  # addresses that do not exist, with the server's last reply
     refusal: str = ""  # what the server said of the last recipient that it refused for good, and who does exist
@@ -57,7 +62,7 @@ def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) ->
     """Sends what waits. `audience` is asked before each message; `stopped` ends the round between two messages."""
     waiting = parts.ledger.waiting(parts.clock())
     if not waiting:
-        return Report({})
+        return Report({}, expired=parts.ledger.untold(), suppressed=parts.suppressions.untold())
     round_ = Round(parts, audience, stopped, deque(waiting), Pace(parts.most_per_minute))
     with parts.progress.stage("Sending") as progress:
         round_.run(lambda: progress(round_.done, len(waiting)))
@@ -65,8 +70,16 @@ def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) ->
         logger.error("%s", round_.problem)
     states = round_.states
     logger.info("sending: %s", ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing")
-    bounced = parts.ledger.bounced_thrice()
-    for address, reply in bounced:
-        parts.suppressions.add(address, "", f"it did not exist in three digests running: {reply}", parts.clock())
-        logger.warning("%s is suppressed: it did not exist in three digests running", masked(address))
-    return Report(states, round_.problem, tuple(round_.expired), bounced, round_.refusal)
+    for address, reply in parts.ledger.bounced_thrice():
+        reason = "it did not exist in three digests running"
+        parts.suppressions.add(address, "", f"{reason}: {reply}", parts.clock(), tell=reply)
+        logger.warning("%s is suppressed: %s", masked(address), reason)
+    return Report(
+        states,
+        round_.problem,
+        round_.passing,
+        min((each.frozen_at for each in waiting if each.frozen_at), default=None),
+        parts.ledger.untold(),
+        parts.suppressions.untold(),
+        round_.refusal,
+    )

@@ -50,6 +50,10 @@ class Ledger(Protocol):
 
     def expire(self, delivery: Delivery, reason: str, at: datetime) -> bool: ...
 
+    def untold(self) -> tuple[Delivery, ...]:
+        """What was given up, and the operator was not told."""
+        ...
+
     def reached(self, digest_id: int) -> bool:
         """Whether the digest was delivered to anybody."""
         ...
@@ -64,7 +68,11 @@ class Suppressions(Protocol):
 
     def reason(self, list_name: str, address: str) -> str: ...
 
-    def add(self, address: str, list_name: str, reason: str, at: datetime) -> bool: ...
+    def add(self, address: str, list_name: str, reason: str, at: datetime, *, tell: str = "") -> bool: ...
+
+    def untold(self) -> tuple[tuple[str, str], ...]:
+        """Addresses whose suppression the operator is to be told, each with what to tell."""
+        ...
 
 
 class Digests(Protocol):

@@ -14,7 +14,7 @@ from traceback import format_tb
 from paperboy.delivery.ports import Audience, Parts, Transport
 from paperboy.errors import MailServerError, StoreWriteError
 from paperboy.models import Composed, Delivery, DeliveryState, Receipt
-from paperboy.pace import Pace, next_try
+from paperboy.pace import MOST_PAUSES, Pace, next_try
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +33,8 @@ class Round:
     queue: deque[Delivery]
     pace: Pace
     states: Counter[DeliveryState] = field(default_factory=Counter)
-    expired: list[Delivery] = field(default_factory=list)
     problem: str = ""
+    passing: bool = False  # the problem may be gone soon, without anybody's doing
     done: int = 0
     refusal: str = ""
     lost_in_a_row: int = 0
@@ -71,17 +71,21 @@ class Round:
                         transport.abort()
 
     def _work(self, transport: Transport, transports: list[Transport]) -> None:
-        """One connection's work. One that the server will not have now leaves it to the others, where there are any."""
+        """One connection's work. One that the server will not have now leaves it to the others; the last one waits, if
+        the server is only busy, or was well a moment ago.
+        """
         try:
             while (taken := self._take()) is not None:
                 self._one(transport, *taken)
         except MailServerError as error:
             with self.lock:
-                transports.remove(transport)
-                if error.temporary and transports:
+                if error.temporary and len(transports) > 1:
+                    transports.remove(transport)
                     logger.info("one connection less: %s", error)
+                elif error.busy or (error.temporary and self.states[DeliveryState.SENT]):
+                    self._pause(str(error))
                 else:
-                    self.problem = self.problem or str(error)
+                    self._give_up(str(error), passing=error.temporary)
         except BaseException as error:  # noqa: BLE001  # raised again by `run`
             self.crash = self.crash or error
         finally:
@@ -131,7 +135,6 @@ class Round:
         if old and delivery.state is not DeliveryState.SENDING and ledger.reached(delivery.digest_id):
             moved = ledger.expire(delivery, f"given up after three days; {delivery.reply or 'it was never tried'}", now)
             self._count(DeliveryState.FAILED, moved=moved)
-            self.expired += [delivery] if moved else []
             return False
         return True
 
@@ -205,16 +208,25 @@ class Round:
             self.lost_in_a_row = 0
         elif not self.lost_in_a_row or began >= self.lost_at:
             self.lost_in_a_row, self.lost_at = self.lost_in_a_row + 1, self.parts.timer()
+            self._pause(said)
         if self.lost_in_a_row >= LOST_IN_A_ROW:
-            self.problem = self.problem or f"the mail server goes away again and again: {said}"
+            self._give_up(f"the mail server goes away again and again: {said}", passing=True)
         if receipt.slow_down:
-            seconds = self.pace.slow_down(self.parts.timer(), self.parts.jitter())
-            if self.pace.hopeless:
-                self.problem = self.problem or f"the mail server is too busy with us: {said}"
-            else:
-                logger.warning("the mail server is busy with us, a pause of %.0f s: %s", seconds, said)
+            self._pause(said)
         elif receipt.state is DeliveryState.SENT:
             self.pace.went_well()
+
+    def _pause(self, why: str) -> None:
+        """Longer each time; where there is no end of it, the round ends."""
+        seconds = self.pace.slow_down(self.parts.timer(), self.parts.jitter())
+        if self.pace.hopeless:
+            self._give_up(f"the mail server was given {MOST_PAUSES} pauses, and is not well: {why}", passing=True)
+        else:
+            logger.warning("the mail server gets a pause of %.0f s: %s", seconds, why)
+
+    def _give_up(self, problem: str, *, passing: bool) -> None:
+        if not self.problem:
+            self.problem, self.passing = problem, passing
 
     def _count(self, state: DeliveryState, *, moved: bool) -> None:
         self.done += 1

@@ -111,7 +111,7 @@ class MailServer:
                 temporary=is_temporary(error),
             ) from error
         if code != 220:
-            raise MailServerError(f"{self} takes no connection: {said(code, reply)}", temporary=400 <= code <= 499)
+            raise MailServerError(f"{self} takes no connection: {said(code, reply)}", busy=400 <= code <= 499)
 
     def _secure(self, connection: smtplib.SMTP) -> None:
         try:
@@ -132,7 +132,7 @@ class MailServer:
         except smtplib.SMTPResponseException as error:
             answer = said(error.smtp_code, error.smtp_error)
             raise MailServerError(
-                f"{self} answers the greeting or STARTTLS with {answer}", temporary=is_temporary(error)
+                f"{self} answers the greeting or STARTTLS with {answer}", busy=is_temporary(error)
             ) from error
         except OSError as error:
             raise MailServerError(
@@ -154,7 +154,7 @@ class MailServer:
             # The reply is not quoted: a server may repeat in it what it was given.
             refusal = f"{self} refuses the login of {self.username} ({error.smtp_code})"
             advice = "It may be for now alone." if is_temporary(error) else "Check SMTP_USERNAME and SMTP_PASSWORD."
-            raise MailServerError(f"{refusal}. {advice}", temporary=is_temporary(error)) from None
+            raise MailServerError(f"{refusal}. {advice}", busy=is_temporary(error)) from None
         except smtplib.SMTPNotSupportedError as error:
             raise MailServerError(
                 f"{self} offers no login: leave SMTP_USERNAME empty, or check SMTP_PORT and SMTP_SECURITY."

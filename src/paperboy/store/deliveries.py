@@ -115,11 +115,23 @@ class Deliveries:
         )
 
     def expire(self, delivery: Delivery, reason: str, at: datetime) -> bool:
-        """Gives up one that waits."""
+        """Gives up one that waits; the operator is to be told."""
         return self._move(
-            f"update deliveries set state = 'failed', reply = ?, at = ? where id = ? and state = ? and {_WAITING}",
+            "update deliveries set state = 'failed', reply = ?, at = ?, untold = 1 "
+            f"where id = ? and state = ? and {_WAITING}",
             [reason, iso(at), delivery.id, delivery.state.value],
         )
+
+    def untold(self) -> tuple[Delivery, ...]:
+        """What was given up, and the operator was not told."""
+        return tuple(
+            _delivery(row) for row in self._database.rows(f"{_SELECT} where untold = 1 order by deliveries.id")
+        )
+
+    def told(self) -> None:
+        """The operator knows of all that was given up."""
+        with self._database.transaction():
+            self._database.execute("update deliveries set untold = 0 where untold = 1")
 
     def _move(self, sql: str, values: list[Any]) -> bool:
         with self._database.transaction(durable=False):
@@ -210,7 +222,8 @@ _WANTED = """
 
 _PUT_BACK = f"""
 update deliveries
-set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, again = :at, at = :at
+set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, untold = 0,
+    again = :at, at = :at
 where digest_id = :digest and lower(address) in (select lower(address) from {_WANTED}) and (
     state in ('failed', 'ambiguous') or not :failed_only and (
         state in ('deferred', 'suppressed') or state = 'sent' and via = 'outbox' and :by_mail

@@ -211,3 +211,11 @@ alter table digests add column superseded text
 def m005_what_calls_have_set_aside(db: Database) -> None:
     """Of a budget, while they are under way, and for good where a crash cut them off."""
     db.execute("create table holds (id integer primary key, at text not null, dollars real not null) strict")
+
+
+@migrations()
+def m006_what_the_operator_is_to_be_told(db: Database) -> None:
+    """Of deliveries that were given up and of addresses that were suppressed: noted with the move itself."""
+    db.execute("alter table deliveries add column untold integer not null default 0")
+    db.execute("create index deliveries_untold on deliveries (untold) where untold = 1")
+    db.execute("alter table suppressions add column tell text not null default ''")

@@ -42,17 +42,17 @@ class Suppressions:
         )
         return (rows[0]["list"], rows[0]["address"]) if rows else None
 
-    def add(self, address: str, list_name: str, reason: str, at: datetime) -> bool:
+    def add(self, address: str, list_name: str, reason: str, at: datetime, *, tell: str = "") -> bool:
         """Suppresses the address, and takes out its deliveries that wait. False: it was suppressed already, and its
-        reason and date stay.
+        reason and date stay. `tell`: what the operator is to be told of it; empty: they did it themselves.
 
         What is in `sending` is left alone: it may be on its way just now, and if it is not, it is looked up first.
         """
-        values = {"address": address.casefold(), "list": list_name, "reason": reason, "at": iso(at)}
+        values = {"address": address.casefold(), "list": list_name, "reason": reason, "at": iso(at), "tell": tell}
         with self._database.transaction():
             new = self._database.execute(
-                "insert into suppressions values (:address, :list, :reason, :at, 1, null) "
-                "on conflict do update set reason = excluded.reason, at = excluded.at, holds = 1 where not holds",
+                "insert into suppressions values (:address, :list, :reason, :at, 1, null, :tell) on conflict do update "
+                "set reason = excluded.reason, at = excluded.at, holds = 1, tell = excluded.tell where not holds",
                 values,
             )
             self._database.execute(
@@ -62,6 +62,16 @@ class Suppressions:
                 values,
             )
         return new == 1
+
+    def untold(self) -> tuple[tuple[str, str], ...]:
+        """The addresses whose suppression the operator is to be told, each with what to tell."""
+        rows = self._database.rows("select address, tell from suppressions where tell != '' and holds order by address")
+        return tuple((row["address"], row["tell"]) for row in rows)
+
+    def told(self) -> None:
+        """The operator knows of all of them."""
+        with self._database.transaction():
+            self._database.execute("update suppressions set tell = '' where tell != ''")
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
         """Lets the address have mail again. Only this one: a suppression for a list outlives the one for all lists.
