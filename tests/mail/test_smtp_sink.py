@@ -62,9 +62,10 @@ RECEIPTS: list[tuple[str, DeliveryState, str]] = [  # flags, state, what else th
 ]
 
 
+@pytest.mark.parametrize("pipelining", ["", "-p"], ids=["all at once", "one by one"])
 @pytest.mark.parametrize(("flags", "state", "also"), RECEIPTS)
-def test_what_becomes_of_a_message(flags: str, state: DeliveryState, also: str) -> None:
-    with through_sink(flags) as sender:
+def test_what_becomes_of_a_message(flags: str, state: DeliveryState, also: str, pipelining: str) -> None:
+    with through_sink(f"{flags} {pipelining}") as sender:
         for _ in range(2):  # on what the first one leaves of the connection, it is the same
             receipt = send(sender)
             assert receipt.state is state

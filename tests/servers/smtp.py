@@ -69,12 +69,14 @@ class SmtpServer:
     username: str = ""
     password: str = ""
     smtputf8: bool = True
+    pipelining: bool = True
     port: int = 0
     host: str = "127.0.0.1"
     on_message: Callable[[Message], None] | None = None
     on_fault: Callable[[Fault], None] | None = None  # when it is met, before its delay
     faults: list[Fault] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
+    dots: int = 0  # messages that were all there, whether or not they were taken
     connections: int = 0
     ended: dict[int, bool] = field(default_factory=dict)  # connections that are over: whether by QUIT
     passwords_in_the_clear: int = 0
@@ -124,6 +126,15 @@ class SmtpServer:
 
 
 class _Handler:
+    def __init__(self, *, pipelining: bool) -> None:
+        self._pipelining = pipelining
+
+    async def handle_EHLO(  # noqa: N802
+        self, _server: Any, session: Any, _envelope: Any, hostname: str, responses: list[str]
+    ) -> list[str]:
+        session.host_name = hostname
+        return responses if not self._pipelining else [responses[0], "250-PIPELINING", *responses[1:]]
+
     async def handle_DATA(self, session: _Session, *_: Any) -> str | None:  # noqa: N802
         return await session.taken()
 
@@ -134,7 +145,7 @@ class _Session(SMTP):
     def __init__(self, server: SmtpServer) -> None:
         self._owner = server
         super().__init__(
-            _Handler(),
+            _Handler(pipelining=server.pipelining),
             hostname="localhost",
             enable_SMTPUTF8=server.smtputf8,
             tls_context=server.ssl_context if server.security == "starttls" else None,
@@ -236,6 +247,7 @@ class _Session(SMTP):
             await super().smtp_QUIT(arg)
 
     async def taken(self) -> str | None:
+        self._owner.dots += 1
         if await self._fails("dot"):
             return None
         self._keep()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import smtplib
 import ssl
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 import idna
 
@@ -20,6 +20,7 @@ from paperboy.mail.smtp_replies import RefusedError, bounces, complaint, said, s
 from paperboy.models import DeliveryState, Envelope, Receipt
 
 _LOGIN_WANTED = {530, 534, 535, 538}
+_GOOD: Mapping[str, Container[int]] = {"MAIL": {250}, "RCPT": {250, 251}, "DATA": {354}}
 
 # What `except OSError` means below: the connection is gone. smtplib's own exceptions are OSErrors, too.
 
@@ -72,7 +73,7 @@ class SmtpTransport:
             return self._hand_over(connection, lines)
         except RefusedError as refused:
             receipt = self._receipt(refused)
-            if refused.code in _LOGIN_WANTED and not self._server.username:  # some servers ask for it only at RCPT
+            if self._is_about_us(refused):
                 raise self._refuses_us(refused, sender) from refused
             return receipt
         except MailServerError:  # says what to do, and has put the connection in order
@@ -108,8 +109,10 @@ class SmtpTransport:
         connection = self._server.open(switch)
         tls = f" ({connection.sock.version()})" if isinstance(connection.sock, ssl.SSLSocket) else ""
         try:
-            self._mail(connection, _ascii_domain(sender), "", 0)
+            _expect(connection.docmd(_mail(connection, _ascii_domain(sender), "", 0)), "MAIL", {250})
         except RefusedError as refused:
+            if self._is_about_us(refused):
+                raise self._refuses_us(refused, sender) from refused
             raise MailServerError(
                 f"{self._server} answers MAIL FROM:<{sender}> with {refused}", temporary=400 <= refused.code <= 499
             ) from refused
@@ -147,23 +150,46 @@ class SmtpTransport:
         return self._envelope(self._connection, sender, recipient, size)
 
     def _envelope(self, connection: smtplib.SMTP, sender: str, recipient: str, size: int) -> smtplib.SMTP:
-        self._mail(connection, sender, recipient, size)
-        _expect(connection.docmd("RCPT", f"TO:<{recipient}>"), "RCPT", {250, 251})
-        _expect(connection.docmd("DATA"), "DATA", {354})
+        """Up to the server's word that it wants the message. All leaves at once where the server can take it so
+        (RFC 2920): two waits less for each message, and they are most of the time to a server that is far away.
+        """
+        mail = _mail(connection, sender, recipient, size)
+        commands = {"MAIL": mail, "RCPT": f"RCPT TO:<{recipient}>", "DATA": "DATA"}
+        if connection.has_extn("pipelining"):
+            self._all_at_once(connection, commands)
+        else:
+            for command, line in commands.items():
+                _expect(connection.docmd(line), command, _GOOD[command])
         return connection
 
-    def _mail(self, connection: smtplib.SMTP, sender: str, recipient: str, size: int) -> None:
-        options = f" SIZE={size}" if connection.has_extn("size") else ""
-        if not (sender + recipient).isascii():
-            if not connection.has_extn("smtputf8"):
-                raise RefusedError("RCPT", 550, "the server takes no addresses beyond ASCII (SMTPUTF8)")
-            options += " SMTPUTF8 BODY=8BITMIME"
-            connection.command_encoding = "utf-8"
-        code, reply = connection.docmd("MAIL", f"FROM:<{sender}>{options}")
-        if 500 <= code <= 599 and code != 552:  # 552: it is this message that is too big
-            self._reset(connection)
-            raise self._refuses_us(RefusedError("MAIL", code, reply), sender)
-        _expect((code, reply), "MAIL", {250})
+    def _all_at_once(self, connection: smtplib.SMTP, commands: Mapping[str, str]) -> None:
+        """The first refusal is what counts; the replies behind it are taken off the line."""
+        lines = "\r\n".join(commands.values())
+        if len(lines.splitlines()) != len(commands):
+            raise ValueError("a line end in an address")
+        connection.send(f"{lines}\r\n")
+        refused: RefusedError | None = None
+        try:
+            for command in commands:
+                code, reply = connection.getreply()
+                if refused is None and code not in _GOOD[command]:
+                    refused = RefusedError(command, code, reply)
+                elif refused is not None and (command, code) == ("DATA", 354):  # it waits for a message to nobody
+                    connection.send(b".\r\n")
+                    connection.getreply()
+        except OSError:
+            if refused is None:
+                raise
+            self._drop()
+        if refused is not None:
+            raise refused
+
+    def _is_about_us(self, refused: RefusedError) -> bool:
+        """Whether no other message would fare better: the sender is refused, or a login wanted, by some only at RCPT.
+        552 says that this message is too big.
+        """
+        sender = refused.command == "MAIL" and 500 <= refused.code <= 599 and refused.code != 552
+        return sender or (refused.code in _LOGIN_WANTED and not self._server.username)
 
     def _refuses_us(self, refused: RefusedError, sender: str) -> MailServerError:
         return MailServerError(
@@ -214,6 +240,16 @@ class SmtpTransport:
         if connection is not None:
             connection.close()
         self._switch.release()
+
+
+def _mail(connection: smtplib.SMTP, sender: str, recipient: str, size: int) -> str:
+    options = f" SIZE={size}" if connection.has_extn("size") else ""
+    if not (sender + recipient).isascii():
+        if not connection.has_extn("smtputf8"):
+            raise RefusedError("RCPT", 550, "the server takes no addresses beyond ASCII (SMTPUTF8)")
+        options += " SMTPUTF8 BODY=8BITMIME"
+        connection.command_encoding = "utf-8"
+    return f"MAIL FROM:<{sender}>{options}"
 
 
 def _never_handed_over(why: str) -> Receipt:
