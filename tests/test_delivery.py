@@ -213,6 +213,15 @@ def test_connections_share_the_work_and_nobody_gets_two(world: World) -> None:
     assert all(transport.closed for transport in world.transports)
 
 
+def test_more_than_are_read_together_are_all_served(world: World) -> None:
+    audience = crowd(world, 450)
+    busy = Receipt(DeliveryState.DEFERRED, "450 later")
+    world.transports = [FakeTransport({f"{name}@example.org": [busy] for name in NAMES}) for _ in range(3)]
+    report = world.deliver(audience)
+    assert report.states == {DeliveryState.SENT: 450, DeliveryState.DEFERRED: 3}
+    assert len({envelope.recipient for transport in world.transports for envelope in transport.sent}) == 453
+
+
 def test_a_connection_that_the_server_will_not_have_leaves_the_work_to_the_others(world: World) -> None:
     audience = crowd(world, 50)
     world.transports = [FakeTransport(), FakeTransport(down=0, temporary=True), FakeTransport(down=3, temporary=True)]

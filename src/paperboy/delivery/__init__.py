@@ -17,7 +17,6 @@ connections work side by side; whatever touches the ledger is done by one of the
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -60,12 +59,13 @@ class Report:
 
 def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) -> Report:
     """Sends what waits. `audience` is asked before each message; `stopped` ends the round between two messages."""
-    waiting = parts.ledger.waiting(parts.clock())
-    if not waiting:
+    now = parts.clock()
+    number, since = parts.ledger.queue(now)
+    if not number:
         return Report({}, expired=parts.ledger.untold(), suppressed=parts.suppressions.untold())
-    round_ = Round(parts, audience, stopped, deque(waiting), Pace(parts.most_per_minute))
+    round_ = Round(parts, audience, stopped, now, Pace(parts.most_per_minute))
     with parts.progress.stage("Sending") as progress:
-        round_.run(lambda: progress(round_.done, len(waiting)))
+        round_.run(lambda: progress(round_.done, number))
     if round_.problem:
         logger.error("%s", round_.problem)
     states = round_.states
@@ -78,7 +78,7 @@ def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) ->
         states,
         round_.problem,
         round_.passing,
-        min((each.frozen_at for each in waiting if each.frozen_at), default=None),
+        since,
         parts.ledger.untold(),
         parts.suppressions.untold(),
         round_.refusal,

@@ -29,7 +29,13 @@ class Transport(Protocol):
 class Ledger(Protocol):
     """The deliveries. Every move says whether it was made."""
 
-    def waiting(self, now: datetime) -> tuple[Delivery, ...]: ...
+    def queue(self, now: datetime) -> tuple[int, datetime | None]:
+        """How many may be sent now, and when what has waited longest was frozen."""
+        ...
+
+    def waiting(self, now: datetime, *, behind: Delivery | None, most: int) -> tuple[Delivery, ...]:
+        """So many of them, oldest digest first, behind one that was given before."""
+        ...
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool: ...
 

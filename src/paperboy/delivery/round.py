@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from threading import Lock, Thread
 from traceback import format_tb
 
@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 EXPIRES = timedelta(days=3)  # after its digest was frozen, a delivery is tried no more
 LOST_IN_A_ROW = 3  # so many connections lost before a message was handed over, and it is the server's fault
+AT_ONCE = 200  # deliveries that are read together
 LOOK_SECONDS = 0.05  # how soon a wait, or the end of the work, is noticed
 
 
@@ -30,8 +31,11 @@ class Round:
     parts: Parts
     audience: Audience
     stopped: Callable[[], bool]
-    queue: deque[Delivery]
+    began: datetime
     pace: Pace
+    queue: deque[Delivery] = field(default_factory=deque)  # what was read of what waits
+    last_read: Delivery | None = None
+    all_read: bool = False
     states: Counter[DeliveryState] = field(default_factory=Counter)
     problem: str = ""
     passing: bool = False  # the problem may be gone soon, without anybody's doing
@@ -46,7 +50,7 @@ class Round:
     def run(self, look: Callable[[], None]) -> None:
         """Returns when nothing is under way any more. Raises what a connection could not make sense of."""
         transports = list(self.parts.transports)
-        while self.queue and transports and not self.over():
+        while (self.queue or not self.all_read) and transports and not self.over():
             threads = {Thread(target=self._work, args=[each, transports], daemon=True) for each in transports}
             for thread in threads:
                 thread.start()
@@ -95,9 +99,9 @@ class Round:
         """The next delivery, reserved, when its turn has come; None where there is none, or the round is over."""
         while not self.over():
             with self.lock:
-                if not self.queue:
+                delivery = self._next()
+                if delivery is None:
                     return None
-                delivery = self.queue.popleft()
                 if not self._may_go(delivery):
                     continue
                 seconds = self.pace.turn(self.parts.timer())
@@ -112,6 +116,14 @@ class Round:
                     return delivery, self._composed(delivery)
                 self.done += 1  # somebody else has moved it meanwhile
         return None
+
+    def _next(self) -> Delivery | None:
+        """What waits is read in batches: it may be tens of thousands."""
+        if not self.queue and not self.all_read:
+            self.queue.extend(self.parts.ledger.waiting(self.began, behind=self.last_read, most=AT_ONCE))
+            self.all_read = len(self.queue) < AT_ONCE
+            self.last_read = self.queue[-1] if self.queue else None
+        return self.queue.popleft() if self.queue else None
 
     def _wait(self, seconds: float) -> None:
         ends = self.parts.timer() + seconds

@@ -12,6 +12,7 @@ from paperboy.models import Addressed, Delivery, DeliveryState, Subscriber
 from paperboy.store.database import Database, instant, iso
 
 _WAITING = "state in ('pending', 'sending', 'deferred')"
+_NOW = f"{_WAITING} and (try_at is null or try_at <= :now) and (:only is null or deliveries.id = :only)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,33 @@ class Deliveries:
         """The same ledger, of which nothing but this delivery waits."""
         return Deliveries(self._database, delivery.id)
 
-    def waiting(self, now: datetime) -> tuple[Delivery, ...]:
-        """What may be sent now, oldest digest first. Only one process sends, so `sending` means a crash left it."""
+    def waiting(self, now: datetime, *, behind: Delivery | None = None, most: int = -1) -> tuple[Delivery, ...]:
+        """What may be sent now, oldest digest first; `behind` one of them, and so many at `most` (-1: all). Only one
+        process sends, so `sending` means a crash left it.
+        """
         rows = self._database.rows(
-            f"""{_SELECT} where {_WAITING} and (try_at is null or try_at <= :now)
-            and (:only is null or deliveries.id = :only) order by digest_id, deliveries.id""",
-            {"now": iso(now), "only": self._only},
+            f"""{_SELECT} where {_NOW} and (digest_id, deliveries.id) > (:digest, :behind)
+            order by digest_id, deliveries.id limit :most""",
+            {
+                **self._now(now),
+                "digest": behind.digest_id if behind else 0,
+                "behind": behind.id if behind else 0,
+                "most": most,
+            },
         )
         return tuple(_delivery(row) for row in rows)
+
+    def queue(self, now: datetime) -> tuple[int, datetime | None]:
+        """How many may be sent now, and when what has waited longest was frozen."""
+        (row,) = self._database.rows(
+            f"""select count(*) as n, min(coalesce(again, digests.at)) as since
+            from deliveries join digests on digests.id = digest_id where {_NOW}""",
+            self._now(now),
+        )
+        return row["n"], instant(row["since"]) if row["since"] else None
+
+    def _now(self, now: datetime) -> dict[str, Any]:
+        return {"now": iso(now), "only": self._only}
 
     def find(self, digest_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, whatever became of it."""
