@@ -75,7 +75,7 @@ class Mark:
     arxiv: int = 0
     llm: int = 0
     connections: int = 0
-    messages: int = 0
+    dots: int = 0  # messages that were handed over, whatever the server has said of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +236,10 @@ TIMEZONE=Etc/GMT{-ahead:+d}
         now = self._mark()
         if phase is Phase.SCORING:
             return now.llm - run.since.llm
-        return now.messages - run.since.messages if phase is Phase.SENDING else 0
+        return now.dots - run.since.dots if phase is Phase.SENDING else 0
 
     def _mark(self) -> Mark:
-        smtp = self.smtp
-        return Mark(len(self.arxiv.requests), len(self.llm.counted), smtp.connections, len(smtp.messages))
+        return Mark(len(self.arxiv.requests), len(self.llm.counted), self.smtp.connections, self.smtp.dots)
 
     def _settle(self) -> None:
         """Waits until the servers, too, are through with a process that has ended."""

@@ -193,13 +193,16 @@ class Round:
             )
         )
         self._count(state, moved=moved)
+        if state is DeliveryState.SENT:
+            self.lost_in_a_row = 0
+            self.pace.went_well()
+            return
         address = delivery.addressed.subscriber.address
         said = re.sub(re.escape(address), masked(address), receipt.reply, flags=re.IGNORECASE)
+        logger.warning("%s to %s: %s (%s)", delivery.list_name, masked(address), state, said)
         if state is DeliveryState.FAILED and not receipt.bounce:
             self.refusal = said
         self._learn(receipt, said, began)
-        if state is not DeliveryState.SENT:
-            logger.warning("%s to %s: %s (%s)", delivery.list_name, masked(address), state, said)
 
     def _patiently(self, write: Callable[[], bool]) -> bool:
         """What the server has said is worth a few tries: unwritten, it would be asked again."""
@@ -212,8 +215,8 @@ class Round:
         return write()
 
     def _learn(self, receipt: Receipt, said: str, began: float) -> None:
-        """What a receipt tells of the server: that it is well, busy, or gone. One incident meets several connections
-        at once, and counts once.
+        """What a receipt tells of the server: that it is busy, or gone. One incident meets several connections at once,
+        and counts once.
         """
         lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.stopped()
         if not lost:
@@ -225,8 +228,6 @@ class Round:
             self._give_up(f"the mail server goes away again and again: {said}", passing=True)
         if receipt.slow_down:
             self._pause(said)
-        elif receipt.state is DeliveryState.SENT:
-            self.pace.went_well()
 
     def _pause(self, why: str) -> None:
         """Longer each time; where there is no end of it, the round ends."""

@@ -26,6 +26,7 @@ class Database:
         self.path = path
         self._connection = connection
         self.utils = sqlite_utils.Database(connection)
+        self._failures = _Failures(path)
         self._durable: bool | None = None  # what transactions are now; None: whatever SQLite begins with
 
     @classmethod
@@ -99,13 +100,13 @@ class Database:
 
         `begin immediate` waits for another writer; a deferred one would fail at its first write without waiting.
         """
-        with self._failures():
+        with self._failures:
             if durable is not self._durable:
                 self._connection.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
                 self._durable = durable
             self._connection.execute("begin immediate")
         try:
-            with self._failures():
+            with self._failures:
                 yield
                 self._connection.execute("commit")
         except BaseException:
@@ -115,32 +116,38 @@ class Database:
 
     def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
         """The rows of a query, by column name."""
-        with self._failures():
+        with self._failures:
             cursor = self._connection.execute(sql, values)
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
         """Runs one statement inside a transaction; gives how many rows it touched."""
-        with self._failures():
+        with self._failures:
             return self._connection.execute(sql, values).rowcount
 
     def insert_all(self, table: str, rows: list[dict[str, Any]]) -> None:
         """Inserts rows inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
-        with self._failures():
+        with self._failures:
             self.utils.table(table).insert_all(rows)
 
     def close(self) -> None:
         self._connection.close()
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError):
-                raise  # a bug, not a disk
-            raise StoreWriteError(f"{self.path}: {_advice(error)}") from error
+
+class _Failures:
+    """Turns SQLite's errors into ours. It is entered a dozen times for each mail, so it is no generator."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        a_bug = isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError)  # and not a disk
+        if isinstance(error, sqlite3.DatabaseError) and not a_bug:
+            raise StoreWriteError(f"{self._path}: {_advice(error)}") from error
 
 
 def iso(instant: datetime) -> str:
