@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 
 FLOORS = {
     0: {"models", "errors", "categories"},
-    1: {"curate", "announcements", "due", "notation", "pace", "tex", "yaml_document"},
+    1: {"curate", "announcements", "due", "notation", "pace", "privacy", "tex", "yaml_document"},
     2: {"settings", "mailing_lists", "arxiv_feed", "scoring", "mail", "store", "sample"},
     3: {"draft", "fetching", "morning", "delivery", "alerts"},
     4: {"daemon", "systemd"},

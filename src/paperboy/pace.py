@@ -29,6 +29,10 @@ class Pace:
         self._next = begins + self._gap
         return begins - now
 
+    def rests(self, now: float) -> bool:
+        """Whether the server has a pause just now."""
+        return now < self._pause_ends
+
     def slow_down(self, now: float, jitter: float) -> float:
         """The server is busy: nobody begins for a while, twice as long as the last time. Gives the seconds. Within a
         pause it is the same incident, met by another connection.

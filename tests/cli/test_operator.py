@@ -203,7 +203,7 @@ def test_a_mail_server_that_is_down_gets_it_with_the_next_run_that_can(told: Wor
     port, told.smtp.port = told.smtp.port, 9
     told.env(llm=False, ALERT_TO=OPERATOR)
     log = run(told, LET_GO, replace(UNSCORED, list_name="galaxies"), sent=REFUSES)
-    assert log.count("the operator could not be told: cannot reach mail server 127.0.0.1:9") == 1
+    assert "the operator could not be told" not in log  # who has just refused us is not asked again at once
     for headline in ("1 paper could not be scored", "Scored 0 of 40 papers", "Mail does not leave"):
         assert f"WARNING {headline}" in log
     told.smtp.port = port

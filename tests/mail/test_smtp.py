@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -100,9 +101,27 @@ def test_a_server_that_wants_a_message_for_nobody_gets_an_empty_one(server: Smtp
     assert server.connections == int(server.pipelining)
 
 
+def test_what_cannot_keep_commands_in_order_gets_them_one_by_one(server: SmtpServer) -> None:
+    """Something on the way, though the server says that it can."""
+    server.faults += [Fault("RCPT", "503 5.5.1 need MAIL first", times=1)]
+    with closing(transport(server)) as sender:
+        receipt = sender.send(envelope())
+    assert receipt.state is (SENT if server.pipelining else FAILED)
+    assert server.connections == (2 if server.pipelining else 1)
+
+
+@pytest.mark.parametrize("reply", ["", "500 5.5.1 what?", "421 4.3.2 closing", "450 4.3.2 later"])
+def test_a_reset_that_fails_costs_a_new_connection_and_no_message(server: SmtpServer, reply: str) -> None:
+    server.faults += [Fault("RCPT", "550 5.1.1 no such user", times=1), Fault("RSET", reply, times=1)]
+    with closing(transport(server)) as sender:
+        assert sender.send(envelope("bob@example.org")).state is FAILED
+        assert sender.send(envelope()).state is SENT
+    assert server.connections == 2
+
+
 BOUNCE, SLOW_DOWN = {"bounce"}, {"slow_down"}
 FAULTS: list[tuple[Fault, DeliveryState, set[str]]] = [
-    (Fault("MAIL", "450 4.3.2 later"), DEFERRED, set()),
+    (Fault("MAIL", "450 4.7.1 later"), DEFERRED, SLOW_DOWN),
     (Fault("MAIL", "421 4.7.0 too many"), DEFERRED, SLOW_DOWN),
     (Fault("MAIL", "452 4.5.3 too many messages"), DEFERRED, SLOW_DOWN),
     (Fault("MAIL"), PENDING, set()),
@@ -111,9 +130,12 @@ FAULTS: list[tuple[Fault, DeliveryState, set[str]]] = [
     (Fault("RCPT", "550 5.7.1 not from you"), FAILED, set()),
     (Fault("RCPT", "421 4.3.2 closing"), DEFERRED, SLOW_DOWN),
     (Fault("RCPT"), PENDING, set()),
-    (Fault("DATA", "451 4.3.0 later"), DEFERRED, set()),
+    (Fault("DATA", "451 4.3.0 later"), DEFERRED, SLOW_DOWN),
     (Fault("DATA", "554 5.1.1 no valid recipients"), FAILED, set()),
     (Fault("DATA"), PENDING, set()),
+    (Fault("DATA", "451 4.7.1 later"), DEFERRED, set()),
+    (Fault("dot", "451 4.7.1 later"), DEFERRED, set()),
+    (Fault("dot", "452 4.3.1 Insufficient system storage"), DEFERRED, SLOW_DOWN),
     (Fault("dot", "450 4.7.28 too fast"), DEFERRED, SLOW_DOWN),
     (Fault("dot", "550 5.1.1 not liked"), FAILED, set()),
     (Fault("dot", "421 4.3.2 closing"), DEFERRED, SLOW_DOWN),
@@ -162,7 +184,13 @@ def test_silence_after_the_dot_is_ambiguous(server: SmtpServer) -> None:
 
 @pytest.mark.parametrize(
     ("phase", "reply"),
-    [("MAIL", ""), ("MAIL", "421 4.7.0 too many messages in this connection"), ("RCPT", ""), ("DATA", "")],
+    [
+        ("MAIL", ""),
+        ("MAIL", "421 4.7.0 too many messages in this connection"),
+        ("MAIL", "452 4.5.3 too many messages in this connection"),
+        ("RCPT", ""),
+        ("DATA", ""),
+    ],
 )
 def test_a_server_that_ends_a_used_connection_gets_a_new_one_at_once(
     server: SmtpServer, phase: Any, reply: str
@@ -277,6 +305,26 @@ def test_a_certificate_of_nobody_we_trust_is_refused(
             transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe(SENDER)
 
 
+def test_a_certificate_whose_time_is_over_is_refused_with_what_to_do() -> None:
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    expired = certificates(not_after=yesterday)
+    said = pytest.raises(MailServerError, match=r"has expired\. Its time is over: have it renewed")
+    with SmtpServer(security="starttls", ssl_context=expired[0]) as server, said:
+        transport(server, ssl_context=expired[1]).probe(SENDER)
+
+
+def test_a_refused_password_is_not_offered_again_by_another_mechanism(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext],
+) -> None:
+    tries: list[Fault] = []
+    with SmtpServer(security="starttls", ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
+        server.faults.append(Fault("AUTH", "535 5.7.8 wrong"))
+        server.on_fault = tries.append
+        with pytest.raises(MailServerError, match="refuses the login"):
+            transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1]).probe(SENDER)
+    assert len(tries) == 1
+
+
 def test_a_refused_login_names_the_settings_and_not_the_password(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
@@ -330,7 +378,7 @@ def test_the_probe_says_how_it_went_and_sends_nothing(server: SmtpServer) -> Non
 
 def test_the_probe_finds_a_sender_that_the_server_refuses(server: SmtpServer) -> None:
     server.faults.append(Fault("MAIL", "553 5.7.1 not owned by this user"))
-    with pytest.raises(MailServerError, match=r"refuses the sender papers@example\.org: 553.*Set MAIL_FROM"):
+    with pytest.raises(MailServerError, match=r"refuses the sender papers@example\.org: 553.*set MAIL_FROM"):
         transport(server).probe(SENDER)
 
 

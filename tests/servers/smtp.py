@@ -21,6 +21,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -279,11 +280,11 @@ class _Session(SMTP):
         return AuthResult(success=good, handled=good)
 
 
-def certificates(name: str = "localhost") -> tuple[ssl.SSLContext, ssl.SSLContext]:
+def certificates(name: str = "localhost", not_after: datetime | None = None) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """Contexts for a server of that name, and for a client that trusts it, under an authority made on the spot."""
     authority = trustme.CA()
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(name).configure_cert(server)
+    authority.issue_cert(name, not_after=not_after).configure_cert(server)
     client = ssl.create_default_context()
     authority.configure_trust(client)
     return server, client

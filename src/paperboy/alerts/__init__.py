@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from paperboy import delivery, due, morning
 from paperboy.alerts import words
-from paperboy.models import Alert, DeliveryState, MailingList, Outcome, Shortfall
+from paperboy.models import Alert, DeliveryState, MailingList, Outcome, Shortfall, Superseded
 
 MAIL_SERVER = "the mail server"  # what `Kind.MAIL` troubles; no list can be called that
 WELL_AGAIN = "well again"
@@ -31,6 +31,7 @@ class Kind(StrEnum):
     STUCK = "stuck"  # still due long after its hour, for another reason
     BUG = "bug"
     MAIL = "mail"
+    NOBODY = "reached nobody"  # a digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,12 @@ class Ended:
 
 
 def causes(
-    report: morning.Report, sent: delivery.Report, lists: Sequence[MailingList], now: datetime, patience: timedelta
+    report: morning.Report,
+    sent: delivery.Report,
+    lists: Sequence[MailingList],
+    now: datetime,
+    patience: timedelta,
+    superseded: Sequence[Superseded] = (),
 ) -> tuple[Cause, ...]:
     """What this run met. A list that waits for arXiv, and a mail server that is away or busy, are no cause before
     `patience` has passed; a list that could not be scored is, at its first try: the scorer has tried again by then.
@@ -79,9 +85,9 @@ def causes(
         found.append(
             Cause(f"suppressed {sent.suppressed[0][0]} {now:%Y-%m-%d}", frozenset(), words.suppressed(sent.suppressed))
         )
-    if sent.refusal and not sent.states.get(DeliveryState.SENT) and not sent.problem:
-        problem = f"the mail server refused every recipient for good; of the last one it said {sent.refusal}"
-        found.append(Cause(Kind.MAIL, frozenset({MAIL_SERVER}), words.mail(problem)))
+    unreached = {each.list_name: each.reply for each in superseded} | dict(sent.refused)
+    if unreached:
+        found.append(Cause(Kind.NOBODY, frozenset(unreached), words.nobody(unreached, superseded)))
     if sent.problem and not (sent.passing and sent.since and now - sent.since < patience):
         found.append(Cause(Kind.MAIL, frozenset({MAIL_SERVER}), words.mail(sent.problem)))
     return tuple(found)
@@ -113,7 +119,7 @@ def well(report: morning.Report, sent: delivery.Report) -> dict[str, frozenset[s
     if report.missing:  # a list may have been sent what is there, but arXiv is not well
         proven[Kind.LATE] = frozenset()
     took = not sent.problem and sent.states.get(DeliveryState.SENT)
-    return proven | {Kind.MAIL: frozenset({MAIL_SERVER} if took else ())}
+    return proven | {Kind.MAIL: frozenset({MAIL_SERVER} if took else ()), Kind.NOBODY: sent.reached}
 
 
 def _answered(entry: morning.ListReport) -> bool:
@@ -140,6 +146,7 @@ _WELL: Mapping[str, str] = {
     Kind.STUCK: "no list is stuck",
     Kind.BUG: "the bug did not show",
     Kind.MAIL: "mail leaves",
+    Kind.NOBODY: "digests reach their lists",
 }
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from paperboy import morning
 from paperboy.curate import MOST_MORNINGS
-from paperboy.models import Alert, Delivery
+from paperboy.models import Alert, Delivery, Superseded
 from paperboy.tex import to_text
 
 
@@ -129,6 +129,21 @@ def mail(problem: str) -> Alert:
 
         paperboy check logs in as a morning does, and paperboy status shows what waits.""",
         (),
+    )
+
+
+def nobody(unreached: Mapping[str, str], superseded: Sequence[Superseded]) -> Alert:
+    """Digests that reached nobody, each with the last word of the mail server."""
+    back = sorted({each.list_name for each in superseded})
+    return _alert(
+        f"Nobody got the digest of {names(unreached)}",
+        f"""{_reason(next(iter(unreached.values())))}
+
+        {f"The papers are not lost: they come with the next digest of {names(back)}." if back else ""}
+
+        paperboy check logs in as a morning does, and paperboy status shows what waits. Where it is the addresses that
+        are wrong, mend them in subscribers.yaml.""",
+        (f"{name}: {reply}" for name, reply in sorted(unreached.items())),
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
-from paperboy.cli.home import LISTS_FILE, Home
-from paperboy.cli.main import Surroundings
+from paperboy.cli.home import LISTS_FILE, Home, load_lists
 from paperboy.errors import ConfigError
 from paperboy.models import MailingList
 
@@ -14,26 +13,36 @@ logger = logging.getLogger(__name__)
 
 
 class Audience:
-    """Asked before each message. While the file is broken, its last good version holds."""
+    """Asked before each message. While the file is broken, its last good version holds; what it needs beside it, as the
+    files of its topics, is read again until it is whole.
+    """
 
-    def __init__(self, around: Surroundings, lists: Iterable[MailingList]) -> None:
-        self._around = around
-        self._addresses = addresses(lists)
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._addresses = addresses(home.lists)
         self._stamp = self._stamped()
+        self._complaint = ""
 
     def __call__(self) -> Mapping[str, frozenset[str]]:
         stamp = self._stamped()
-        if stamp != self._stamp:
+        if stamp != self._stamp or self._complaint:
             self._stamp = stamp
-            try:
-                self._addresses = addresses(Home.load(self._around.home, self._around.environ).lists)
-            except ConfigError as error:
-                logger.warning("%s\nuntil that is mended, mail goes to those who were on the lists before", error)
+            self._read()
         return self._addresses
+
+    def _read(self) -> None:
+        try:
+            self._addresses = addresses(load_lists(self._home.path, self._home.settings))
+        except ConfigError as error:
+            if str(error) != self._complaint:
+                logger.warning("%s\nuntil that is mended, mail goes to those who were on the lists before", error)
+            self._complaint = str(error)
+        else:
+            self._complaint = ""
 
     def _stamped(self) -> object:
         try:
-            stat = (self._around.home / LISTS_FILE).stat()
+            stat = (self._home.path / LISTS_FILE).stat()
         except OSError:
             return None
         return stat.st_mtime_ns, stat.st_size

@@ -37,9 +37,7 @@ class Home:
             problems += error.problems
         lists: tuple[MailingList, ...] = ()
         try:
-            lists = mailing_lists.load(
-                path / LISTS_FILE, prompts=folders(path, "prompts"), send_at=found.send_at, timezone=found.timezone
-            )
+            lists = load_lists(path, found)
         except ConfigError as error:
             problems += error.problems
         if problems:
@@ -55,14 +53,21 @@ class Home:
         known = {entry.name for entry in self.lists}
         for name in names:
             if name not in known:
-                meant = did_you_mean(name, known)
-                raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant}; it has {_in_words(known)}")
+                meant = did_you_mean(name, known) or "."
+                raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant} It has {_in_words(known)}.")
         return frozenset(names or known)
 
     def list(self, name: str) -> MailingList:
         """The list of that name. Raises UnknownNameError."""
         self.named((name,))
         return next(entry for entry in self.lists if entry.name == name)
+
+
+def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
+    """The lists as the file has them now. Raises ConfigError."""
+    return mailing_lists.load(
+        home / LISTS_FILE, prompts=folders(home, "prompts"), send_at=settings.send_at, timezone=settings.timezone
+    )
 
 
 def folders(home: Path, kind: str) -> list[Path]:

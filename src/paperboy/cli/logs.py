@@ -7,18 +7,31 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from paperboy.privacy import without_addresses
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
+class _Private(logging.Formatter):
+    """Whose addresses are in a message is nobody's business, whoever wrote it: a mail server, a file, a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_addresses(super().format(record))
+
+
 class _Journal(logging.Formatter):
     """Every line begins with `<N>`, the priority that journald reads; a traceback's lines too."""
 
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
     def format(self, record: logging.LogRecord) -> str:
         priority = _PRIORITIES.get(record.levelno, 6)
-        return "\n".join(f"<{priority}>{line}" for line in super().format(record).splitlines())
+        return "\n".join(f"<{priority}>{line}" for line in self._inner.format(record).splitlines())
 
 
 class _Terminal(logging.Handler):
@@ -33,18 +46,22 @@ class _Terminal(logging.Handler):
 
 
 def set_up(level: str, environ: Mapping[str, str], console: Console) -> None:
-    """Sends Paperboy's log to stderr. At INFO a terminal shows warnings only: its bars tell the rest."""
+    """Sends Paperboy's log to stderr. At INFO a terminal shows warnings only: its bars tell the rest. Only DEBUG shows
+    whole addresses.
+    """
     threshold = logging.getLevelNamesMapping()[level]
+    formatter: type[logging.Formatter] = logging.Formatter if threshold == logging.DEBUG else _Private
     handler: logging.Handler
     if console.is_terminal:
         handler = _Terminal(console)
+        handler.setFormatter(formatter())
         threshold = max(threshold, logging.WARNING) if threshold != logging.DEBUG else threshold
     else:
         handler = logging.StreamHandler(sys.stderr)
         if "JOURNAL_STREAM" in environ:
-            handler.setFormatter(_Journal("%(message)s"))
+            handler.setFormatter(_Journal(formatter()))
         else:
-            handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+            handler.setFormatter(formatter("%(asctime)s %(levelname)s %(message)s"))
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
     root.setLevel(threshold)

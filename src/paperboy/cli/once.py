@@ -46,7 +46,7 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
             report = morning.run(work.morning, home.lists, chosen, patience)
             operator.note(work, home, report, around.clock())
             stop.gently = True
-            sent = delivery.deliver(work.delivery, Audience(around, home.lists), stopped=lambda: stop.asked)
+            sent = delivery.deliver(work.delivery, Audience(home), stopped=lambda: stop.asked)
         click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))
         unfinished = work.store.deliveries.unfinished()
         if unfinished:

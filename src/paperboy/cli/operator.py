@@ -24,7 +24,8 @@ def note(work: Work, home: Home, report: morning.Report, now: datetime) -> None:
 
 
 def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
-    """One mail for each cause and day of the operator's zone, and one when it is well again.
+    """One mail for each cause and day of the operator's zone, and one when it is well again. None through a mail server
+    that has just refused us.
 
     What could not be mailed is kept, and goes out with the next run that can, dated when it was found. Never raises:
     what a morning came to does not depend on who hears of it.
@@ -32,7 +33,7 @@ def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, 
 
     def both() -> None:
         _note(work, home, report, sent, now)
-        _post(work, home, now)
+        _post(work, home, now, by_mail=not sent.problem)
 
     _safely(both)
 
@@ -50,12 +51,23 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
     """Brings what stands up to date with this run."""
     ledger, zone = work.store.alerts, home.settings.timezone
     patience = timedelta(hours=home.settings.give_up_after_hours)
-    for cause in alerts.causes(report, sent, home.lists, now, patience):
+    superseded = work.store.days.untold()
+    mail_is_down = sent.problem or any(standing.cause == alerts.Kind.MAIL for standing in ledger.standing())
+    for cause in alerts.causes(report, sent, home.lists, now, patience, superseded):
+        if cause.key == alerts.Kind.NOBODY and mail_is_down:
+            continue  # that tells it already
         ledger.note(cause.key, cause.about, cause.alert, now.astimezone(zone).date(), now)
+    if superseded:
+        work.store.days.told()
     if sent.expired:
         work.store.deliveries.told()  # a kill just before repeats the note, which has the same key
     if sent.suppressed:
         work.store.suppressions.told()
+    _end_what_is_over(work, home, report, sent, now)
+
+
+def _end_what_is_over(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+    ledger, zone = work.store.alerts, home.settings.timezone
     there = {entry.name for entry in home.lists if entry.subscribers} | {alerts.MAIL_SERVER}
     well = alerts.well(report, sent)
     over: list[str] = []
@@ -74,13 +86,13 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
         ledger.end(over, f"{alerts.WELL_AGAIN} {now.isoformat()}", alerts.well_again(ended) if ended else None, now)
 
 
-def _post(work: Work, home: Home, now: datetime) -> None:
-    """Tells what waits, the oldest first, and marks each as told when somebody took it."""
+def _post(work: Work, home: Home, now: datetime, *, by_mail: bool) -> None:
+    """Tells what waits, the oldest first, and marks each as told when somebody took it; else only the log has it."""
     to, day = home.settings.alert_to, now.astimezone(home.settings.timezone).date()
     waiting = [(each.cause, each.waiting, each.noted) for each in work.store.alerts.standing() if each.waiting]
     for cause, alert, _ in waiting:
         logger.log(logging.INFO if cause.startswith(alerts.WELL_AGAIN) else logging.WARNING, "%s", alert.headline)
-    for cause, alert, noted in waiting:
+    for cause, alert, noted in waiting if by_mail or to is None else ():
         if to is None or _mailed(work, alert, Subscriber(to.address, to.name), noted):
             work.store.alerts.told(cause, day)
 

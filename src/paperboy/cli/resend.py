@@ -121,7 +121,7 @@ def _again(number: int) -> str:
 def _deliver(work: parts.Work, sending: delivery.Parts, home: Home, around: Surroundings) -> delivery.Report:
     with Stop() as stop:
         stop.gently = True
-        sent = delivery.deliver(sending, Audience(around, home.lists), stopped=lambda: stop.asked)
+        sent = delivery.deliver(sending, Audience(home), stopped=lambda: stop.asked)
     operator.tell(work, home, morning.Report(()), sent, around.clock())
     return sent
 

@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from paperboy.delivery.ports import Audience, Digests, Ledger, Parts, Suppressions, Transport
-from paperboy.delivery.round import Round, masked, what_follows
+from paperboy.delivery.round import Round, what_follows
 from paperboy.models import Delivery, DeliveryState
 from paperboy.pace import Pace
+from paperboy.privacy import masked
 
 __all__ = [
     "Audience",
@@ -35,7 +36,6 @@ __all__ = [
     "Suppressions",
     "Transport",
     "deliver",
-    "masked",
     "what_follows",
 ]
 
@@ -54,7 +54,8 @@ class Report:
     since: datetime | None = None  # what has waited longest was frozen then
     expired: tuple[Delivery, ...] = ()  # tried for three days, and given up
     suppressed: tuple[tuple[str, str], ...] = ()  # addresses that do not exist, with the server's last reply
-    refusal: str = ""  # what the server said of the last recipient that it refused for good, and who does exist
+    refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
+    reached: frozenset[str] = frozenset()  # lists of which somebody got mail
 
 
 def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) -> Report:
@@ -81,5 +82,6 @@ def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) ->
         since,
         parts.ledger.untold(),
         parts.suppressions.untold(),
-        round_.refusal,
+        parts.ledger.refused_by_all(round_.failed),
+        frozenset(round_.reached_now),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -50,11 +50,16 @@ class Ledger(Protocol):
         try_at: datetime | None = None,
         uncertain: bool = False,
         bounce: bool = False,
+        undone: bool = False,
     ) -> bool: ...
 
     def suppress(self, delivery: Delivery, reason: str, at: datetime) -> bool: ...
 
     def expire(self, delivery: Delivery, reason: str, at: datetime) -> bool: ...
+
+    def refused_by_all(self, digest_ids: Collection[int]) -> tuple[tuple[str, str], ...]:
+        """Lists whose digest was refused for good for all that were to get it, with the last reply."""
+        ...
 
     def untold(self) -> tuple[Delivery, ...]:
         """What was given up, and the operator was not told."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from traceback import format_tb
 
 from paperboy.delivery.ports import Audience, Parts, Transport
 from paperboy.errors import MailServerError, StoreWriteError
 from paperboy.models import Composed, Delivery, DeliveryState, Receipt
 from paperboy.pace import MOST_PAUSES, Pace, next_try
+from paperboy.privacy import masked, without
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,10 @@ class Round:
     problem: str = ""
     passing: bool = False  # the problem may be gone soon, without anybody's doing
     done: int = 0
-    refusal: str = ""
+    failed: set[int] = field(default_factory=set)  # digests that the server refused for somebody
+    reached_now: set[str] = field(default_factory=set)  # lists of which somebody got mail
+    reached_before: dict[int, bool] = field(default_factory=dict)  # by digest: whether it had, when the round began
+    greeted: Event = field(default_factory=Event)  # the server has let the first connection in
     lost_in_a_row: int = 0
     lost_at: float = 0.0  # on the timer, when that was last counted
     composed: dict[int, Composed] = field(default_factory=dict)  # of one digest at a time
@@ -79,8 +82,11 @@ class Round:
         the server is only busy, or was well a moment ago.
         """
         try:
+            while not (self.greeted.wait(LOOK_SECONDS) or transport is transports[0] or self.over()):
+                pass  # a password that is wrong is refused once, and not once for each connection
             while (taken := self._take()) is not None:
                 self._one(transport, *taken)
+                self.greeted.set()
         except MailServerError as error:
             with self.lock:
                 if error.temporary and len(transports) > 1:
@@ -94,6 +100,7 @@ class Round:
             self.crash = self.crash or error
         finally:
             transport.close()
+            self.greeted.set()
 
     def _take(self) -> tuple[Delivery, Composed] | None:
         """The next delivery, reserved, when its turn has come; None where there is none, or the round is over."""
@@ -110,6 +117,9 @@ class Round:
                 if self.over():
                     self.queue.appendleft(delivery)
                     return None
+                if self.pace.rests(self.parts.timer()):  # another connection met a busy server meanwhile
+                    self.queue.appendleft(delivery)
+                    continue
                 if seconds and not self._may_go(delivery):  # somebody may have left meanwhile
                     continue
                 if self.parts.ledger.reserve(delivery, self.parts.clock()):
@@ -133,6 +143,8 @@ class Round:
     def _may_go(self, delivery: Delivery) -> bool:
         """Whether the address may have it; if not, that is settled here."""
         now, ledger, name = self.parts.clock(), self.parts.ledger, delivery.list_name
+        if delivery.digest_id not in self.reached_before:  # what is sent in this round gives the others their days, too
+            self.reached_before[delivery.digest_id] = ledger.reached(delivery.digest_id)
         address = delivery.addressed.subscriber.address
         if address.casefold() not in self.audience().get(name, frozenset()):
             reason = "no longer on the list"
@@ -140,11 +152,11 @@ class Round:
             reason = self.parts.suppressions.reason(name, address)
         if reason:
             self._count(DeliveryState.SUPPRESSED, moved=ledger.suppress(delivery, reason, now))
-            logger.warning("%s to %s: suppressed (%s)", name, masked(address), reason)
+            logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
             return False
         old = delivery.frozen_at is not None and now - delivery.frozen_at >= EXPIRES
         # what a crash left on its way is tried once more; what reached nobody is for the next digest to supersede
-        if old and delivery.state is not DeliveryState.SENDING and ledger.reached(delivery.digest_id):
+        if old and delivery.state is not DeliveryState.SENDING and self.reached_before[delivery.digest_id]:
             moved = ledger.expire(delivery, f"given up after three days; {delivery.reply or 'it was never tried'}", now)
             self._count(DeliveryState.FAILED, moved=moved)
             return False
@@ -164,7 +176,7 @@ class Round:
             with self.lock:
                 # what a crash left on its way may have arrived, and goes on being told apart from what was never sent
                 was = DeliveryState.SENDING if delivery.state is DeliveryState.SENDING else DeliveryState.PENDING
-                self.parts.ledger.settle(delivery, was, str(error), self.parts.clock())
+                self.parts.ledger.settle(delivery, was, str(error), self.parts.clock(), undone=True)
                 self.queue.appendleft(replace(delivery, state=was))
             raise
         except Exception as error:  # noqa: BLE001  # logged with its traceback, less the message: it may hold the address
@@ -190,18 +202,20 @@ class Round:
                 try_at=now + wait if wait else None,
                 uncertain=receipt.state is DeliveryState.AMBIGUOUS,
                 bounce=receipt.bounce and state is DeliveryState.FAILED,
+                undone=state is DeliveryState.PENDING,
             )
         )
         self._count(state, moved=moved)
         if state is DeliveryState.SENT:
+            self.reached_now.add(delivery.list_name)
             self.lost_in_a_row = 0
             self.pace.went_well()
             return
         address = delivery.addressed.subscriber.address
-        said = re.sub(re.escape(address), masked(address), receipt.reply, flags=re.IGNORECASE)
+        said = without(receipt.reply, address)
         logger.warning("%s to %s: %s (%s)", delivery.list_name, masked(address), state, said)
-        if state is DeliveryState.FAILED and not receipt.bounce:
-            self.refusal = said
+        if state is DeliveryState.FAILED:
+            self.failed.add(delivery.digest_id)
         self._learn(receipt, said, began)
 
     def _patiently(self, write: Callable[[], bool]) -> bool:
@@ -257,9 +271,3 @@ def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[D
     if receipt.state in {DeliveryState.DEFERRED, DeliveryState.PENDING}:
         return DeliveryState.DEFERRED, next_try(delivery.attempts, jitter)
     return receipt.state, None
-
-
-def masked(address: str) -> str:
-    """An address for a log: whose it is stays private, which server it is on does not."""
-    local, _, domain = address.rpartition("@")
-    return f"{local[:1]}…@{domain}"

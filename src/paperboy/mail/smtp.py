@@ -16,7 +16,7 @@ import idna
 from paperboy.errors import MailServerError
 from paperboy.mail.lines import on_the_line
 from paperboy.mail.smtp_connection import MailServer, Security, Switch
-from paperboy.mail.smtp_replies import RefusedError, bounces, complaint, said, slows_down
+from paperboy.mail.smtp_replies import RefusedError, bounces, complaint, said, slows_down, too_much
 from paperboy.models import DeliveryState, Envelope, Receipt
 
 _LOGIN_WANTED = {530, 534, 535, 538}
@@ -49,6 +49,7 @@ class SmtpTransport:
         )
         self._timeout, self._dot_timeout = timeout, dot_timeout
         self._connection: smtplib.SMTP | None = None
+        self._one_by_one = False
         self._switch = Switch()
 
     def __repr__(self) -> str:
@@ -139,15 +140,25 @@ class SmtpTransport:
             try:
                 return self._envelope(self._connection, sender, recipient, size)
             except RefusedError as refused:
-                if (refused.command, refused.code) != ("MAIL", 421):
-                    raise
+                if refused.command != "MAIL" or not too_much(refused.code, refused.text):
+                    raise  # and else it may be this connection that had enough
             except OSError:
                 pass
             self._drop()
+        one_by_one = self._one_by_one
+        try:
+            return self._envelope(self._opened(), sender, recipient, size)
+        except OSError:
+            if self._one_by_one is one_by_one:
+                raise
+        self._drop()
+        return self._envelope(self._opened(), sender, recipient, size)
+
+    def _opened(self) -> smtplib.SMTP:
         if self._switch.thrown:
             raise ConnectionAbortedError  # and no wait for a name server
         self._connection = self._server.open(self._switch)
-        return self._envelope(self._connection, sender, recipient, size)
+        return self._connection
 
     def _envelope(self, connection: smtplib.SMTP, sender: str, recipient: str, size: int) -> smtplib.SMTP:
         """Up to the server's word that it wants the message. All leaves at once where the server can take it so
@@ -155,7 +166,7 @@ class SmtpTransport:
         """
         mail = _mail(connection, sender, recipient, size)
         commands = {"MAIL": mail, "RCPT": f"RCPT TO:<{recipient}>", "DATA": "DATA"}
-        if connection.has_extn("pipelining"):
+        if connection.has_extn("pipelining") and not self._one_by_one:
             self._all_at_once(connection, commands)
         else:
             for command, line in commands.items():
@@ -163,7 +174,9 @@ class SmtpTransport:
         return connection
 
     def _all_at_once(self, connection: smtplib.SMTP, commands: Mapping[str, str]) -> None:
-        """The first refusal is what counts; the replies behind it are taken off the line."""
+        """The first refusal is what counts; the replies behind it are taken off the line. "Bad sequence" (503) is none:
+        something on the way cannot keep commands in order, and gets them one by one from now on.
+        """
         lines = "\r\n".join(commands.values())
         if len(lines.splitlines()) != len(commands):
             raise ValueError("a line end in an address")
@@ -181,6 +194,9 @@ class SmtpTransport:
             if refused is None:
                 raise
             self._drop()
+        if refused is not None and refused.code == 503:
+            self._one_by_one = True
+            raise smtplib.SMTPServerDisconnected(str(refused))
         if refused is not None:
             raise refused
 
@@ -193,8 +209,8 @@ class SmtpTransport:
 
     def _refuses_us(self, refused: RefusedError, sender: str) -> MailServerError:
         return MailServerError(
-            f"{self._server} refuses the sender {sender}: {refused}. Set MAIL_FROM to an address that it lets you "
-            "send from, and SMTP_USERNAME and SMTP_PASSWORD if it wants a login."
+            f"{self._server} refuses the sender {sender}: {refused}. If that is not about how much you send, set "
+            "MAIL_FROM to an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
         )
 
     def _hand_over(self, connection: smtplib.SMTP, lines: bytes) -> Receipt:
@@ -226,7 +242,7 @@ class SmtpTransport:
             DeliveryState.FAILED if permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
             bounce=refused.command == "RCPT" and bounces(refused.code, refused.text),
-            slow_down=slows_down(refused.code, refused.text),
+            slow_down=slows_down(refused.code, refused.text) or (refused.command == "MAIL" and not permanent),
         )
 
     def _reset(self, connection: smtplib.SMTP) -> None:

@@ -105,7 +105,8 @@ class MailServer:
         except ssl.SSLError as error:
             raise self._tls_failed(error) from error
         except OSError as error:
-            hint = " A port that speaks TLS at once wants SMTP_SECURITY=tls." if self.security != "tls" else ""
+            mute = self.security != "tls" and not isinstance(error, socket.gaierror | ConnectionRefusedError)
+            hint = " A port that speaks TLS at once wants SMTP_SECURITY=tls." if mute else ""
             raise MailServerError(
                 f"cannot reach {self}: {complaint(error)}. Check SMTP_HOST and SMTP_PORT.{hint}",
                 temporary=is_temporary(error),
@@ -178,6 +179,8 @@ class MailServer:
                 connection.auth(name, getattr(connection, "auth_" + name.lower().replace("-", "_")))
             except smtplib.SMTPAuthenticationError as error:
                 refused = error  # some offer ways that they do not know
+                if error.smtp_code == 535 and name != "CRAM-MD5":
+                    break  # the password went over and was refused; twice as many refusals may lock the account
             except OSError as error:
                 raise (refused if isinstance(refused, smtplib.SMTPAuthenticationError) else error) from None
             else:
@@ -186,14 +189,22 @@ class MailServer:
 
     def _tls_failed(self, error: ssl.SSLError) -> MailServerError:
         if isinstance(error, ssl.SSLCertVerificationError):
+            advice = _CERTIFICATE_ADVICE.get(error.verify_code, "Install the authority that signed it.")
             return MailServerError(
-                f"the certificate of {self} is not to be trusted: {error.verify_message}. Set SMTP_HOST to the "
-                "name in the certificate, or install the authority that signed it."
+                f"the certificate of {self} is not to be trusted: {error.verify_message.rstrip('.')}. {advice}"
             )
         return MailServerError(
             f"no TLS with {self}: {complaint(error)}. Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls.",
             temporary=is_temporary(error),
         )
+
+
+_CERTIFICATE_ADVICE = {  # by OpenSSL's X509_V_ERR
+    9: "Its time has not come yet: check this machine's clock.",
+    10: "Its time is over: have it renewed, or check this machine's clock.",
+    62: "Set SMTP_HOST to the name in the certificate.",
+    64: "Set SMTP_HOST to the name in the certificate.",
+}
 
 
 @functools.cache

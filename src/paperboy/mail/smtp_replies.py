@@ -56,8 +56,14 @@ def bounces(code: int, text: str) -> bool:
 
 
 def slows_down(code: int, text: str) -> bool:
-    """Whether this reply says that we send too much, or too fast, or that the server has to see to itself. What is
-    about one mailbox (4.2.x), or asks an unknown sender to come again later, is not about our pace.
+    """Whether the server has enough of us, or has to see to itself (4.3.x: its disk is full, say)."""
+    found = _ENHANCED.match(text) if 400 <= code <= 499 else None
+    return (found is not None and found[2] == "3") or too_much(code, text)
+
+
+def too_much(code: int, text: str) -> bool:
+    """Whether this reply says that we send too much, or too fast. What is about one mailbox (4.2.x), or asks an unknown
+    sender to come again later, is not about our pace.
     """
     if code == 421 or not 400 <= code <= 499:
         return code == 421

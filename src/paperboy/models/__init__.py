@@ -6,7 +6,7 @@ can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
 
 from __future__ import annotations
 
-from paperboy.models.days import Day, DaySummary, Outcome
+from paperboy.models.days import Day, DaySummary, Outcome, Superseded
 from paperboy.models.deliveries import Addressed, Delivery, DeliveryState, Envelope, Receipt, Suppression
 from paperboy.models.digests import Alert, Became, Composed, Counts, Digest, Entry, Rendered
 from paperboy.models.lists import EVERY_DAY, MailingList, Problem, Subscriber
@@ -40,6 +40,7 @@ __all__ = [
     "Shortfall",
     "Spending",
     "Subscriber",
+    "Superseded",
     "Suppression",
     "ToScore",
     "Usage",

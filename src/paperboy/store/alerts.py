@@ -42,7 +42,7 @@ class Alerts:
                 on conflict (cause) do update set
                 about = (select json_group_array(value) from
                     (select value from json_each(alerts.about) union select value from json_each(excluded.about))),
-                noted = case when told = :day then noted else excluded.noted end,
+                noted = case when told = :day or alert = excluded.alert then noted else excluded.noted end,
                 alert = case when told = :day then alert else excluded.alert end""",
                 {
                     "cause": cause,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from paperboy.models import Became, Composed, Counts, Day, DaySummary, DeliveryState, Outcome
+from paperboy.models import Became, Composed, Counts, Day, DaySummary, DeliveryState, Outcome, Superseded
 from paperboy.store.database import Database, instant, iso
 from paperboy.store.scores import Scores
 
@@ -144,10 +144,12 @@ class Days:
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
         """Gives up what reached nobody: each of the list's digests of days before `before`, back to the last that
-        reached somebody. Their papers are unseen again, but for those let go; the newest of those days is given.
+        reached somebody. Their papers are unseen again, but for those let go; the operator is to be told. The newest of
+        those days is given.
 
-        A digest whose last try was cut short, or went beyond the final dot, may have reached somebody; one that went to
-        nobody but the suppressed and addresses that do not exist has had its chance.
+        A digest whose last try was cut short, or went beyond the final dot, may have reached somebody. One that went to
+        nobody but the suppressed and one address that does not exist has had its chance; that several do not is more
+        than their owners' doing.
         """
         days: list[str] = []
         with self._database.transaction(durable=True):
@@ -167,14 +169,19 @@ class Days:
         """Whether a digest reached somebody, or may have; and whether something could come, or have come, of it."""
         row = self._database.rows(
             """select max(state in ('sent', 'ambiguous', 'sending') or uncertain) as reached,
-            max(state != 'suppressed' and not (state = 'failed' and bounce)) as open
+            sum(bounce) > 1 or max(state != 'suppressed' and not (state = 'failed' and bounce)) as open
             from deliveries where digest_id = ?""",
             [digest_id],
         )[0]
         return bool(row["reached"]), bool(row["open"])
 
     def _supersede(self, list_name: str, digest: dict[str, Any], stamp: str) -> None:
-        self._database.execute("update digests set superseded = ? where id = ?", [stamp, digest["id"]])
+        self._database.execute(
+            """update digests set superseded = :at, tell = coalesce(
+                (select reply from deliveries where digest_id = :id and state != 'suppressed' and reply != ''
+                order by at desc, id limit 1), 'it was not tried') where id = :id""",
+            {"at": stamp, "id": digest["id"]},
+        )
         self._database.execute(
             "update deliveries set state = 'failed', reply = ?, at = ? "
             "where digest_id = ? and state in ('pending', 'deferred')",
@@ -189,6 +196,16 @@ class Days:
             "where list = ? and date = ?",
             [_NOBODY, _NOBODY, list_name, digest["date"]],
         )
+
+    def untold(self) -> tuple[Superseded, ...]:
+        """The digests that were superseded and of which the operator was not told, oldest first."""
+        rows = self._database.rows("select list, date, tell from digests where tell is not null order by date, list")
+        return tuple(Superseded(row["list"], date.fromisoformat(row["date"]), row["tell"]) for row in rows)
+
+    def told(self) -> None:
+        """The operator knows of all that were superseded."""
+        with self._database.transaction():
+            self._database.execute("update digests set tell = null where tell is not null")
 
     def composed(self, list_name: str, day: date) -> Composed | None:
         """The digest of a list's day, as it was frozen."""

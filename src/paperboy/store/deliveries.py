@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from paperboy.models import Addressed, Delivery, DeliveryState, Subscriber
 from paperboy.store.database import Database, instant, iso
 
+_UNTOLD, _TOLD = 1, 2  # of a delivery that was given up after three days: whether the operator knows
 _WAITING = "state in ('pending', 'sending', 'deferred')"
 _NOW = f"{_WAITING} and (try_at is null or try_at <= :now) and (:only is null or deliveries.id = :only)"
 
@@ -116,14 +117,17 @@ class Deliveries:
         try_at: datetime | None = None,
         uncertain: bool = False,
         bounce: bool = False,
+        undone: bool = False,
     ) -> bool:
-        """Says what became of a delivery that was reserved. `bounce`: its address does not exist."""
+        """Says what became of a delivery that was reserved. `bounce`: its address does not exist. `undone`: it was not
+        tried, after all.
+        """
         return self._move(
             "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
-            "bounce = ? where id = ? and state = 'sending'",
+            "bounce = ?, attempts = attempts - ? where id = ? and state = 'sending'",
             [
                 *(state.value, reply, iso(at), via, iso(try_at) if try_at else None),
-                *(int(uncertain), int(bounce), delivery.id),
+                *(int(uncertain), int(bounce), int(undone), delivery.id),
             ],
         )
 
@@ -137,21 +141,32 @@ class Deliveries:
     def expire(self, delivery: Delivery, reason: str, at: datetime) -> bool:
         """Gives up one that waits; the operator is to be told."""
         return self._move(
-            "update deliveries set state = 'failed', reply = ?, at = ?, untold = 1 "
+            f"update deliveries set state = 'failed', reply = ?, at = ?, given_up = {_UNTOLD} "
             f"where id = ? and state = ? and {_WAITING}",
             [reason, iso(at), delivery.id, delivery.state.value],
         )
 
     def untold(self) -> tuple[Delivery, ...]:
         """What was given up, and the operator was not told."""
-        return tuple(
-            _delivery(row) for row in self._database.rows(f"{_SELECT} where untold = 1 order by deliveries.id")
+        rows = self._database.rows(f"{_SELECT} where given_up = {_UNTOLD} order by deliveries.id")
+        return tuple(map(_delivery, rows))
+
+    def refused_by_all(self, digest_ids: Collection[int]) -> tuple[tuple[str, str], ...]:
+        """Those of the digests that every server refused for good, for all that were to get them: each one's list,
+        and the last reply.
+        """
+        rows = self._database.rows(
+            """select list, reply, max(deliveries.at) from deliveries join digests on digests.id = digest_id
+            where digest_id in (select value from json_each(?)) and state != 'suppressed'
+            group by digest_id having min(state = 'failed') order by list""",
+            [json.dumps(sorted(digest_ids))],
         )
+        return tuple((row["list"], row["reply"]) for row in rows)
 
     def told(self) -> None:
         """The operator knows of all that was given up."""
         with self._database.transaction():
-            self._database.execute("update deliveries set untold = 0 where untold = 1")
+            self._database.execute(f"update deliveries set given_up = {_TOLD} where given_up = {_UNTOLD}")
 
     def _move(self, sql: str, values: list[Any]) -> bool:
         with self._database.transaction(durable=False):
@@ -242,7 +257,7 @@ _WANTED = """
 
 _PUT_BACK = f"""
 update deliveries
-set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, untold = 0,
+set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, given_up = 0,
     again = :at, at = :at
 where digest_id = :digest and lower(address) in (select lower(address) from {_WANTED}) and (
     state in ('failed', 'ambiguous') or not :failed_only and (

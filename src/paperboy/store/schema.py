@@ -215,7 +215,10 @@ def m005_what_calls_have_set_aside(db: Database) -> None:
 
 @migrations()
 def m006_what_the_operator_is_to_be_told(db: Database) -> None:
-    """Of deliveries that were given up and of addresses that were suppressed: noted with the move itself."""
-    db.execute("alter table deliveries add column untold integer not null default 0")
-    db.execute("create index deliveries_untold on deliveries (untold) where untold = 1")
+    """Of what was given up, superseded and suppressed: noted with the move itself."""
+    # of deliveries that were given up after three days: 1, and 2 when the operator knows
+    db.execute("alter table deliveries add column given_up integer not null default 0")
+    db.execute("create index deliveries_given_up on deliveries (given_up) where given_up = 1")
     db.execute("alter table suppressions add column tell text not null default ''")
+    # of digests that were superseded: why they reached nobody, as long as the operator does not know
+    db.execute("alter table digests add column tell text")
