@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("patient", deadline=None)  # how fast a test is says nothing on a busy machine
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -70,6 +70,16 @@ def test_an_envelope_holds_the_shared_bytes_and_what_is_its_own() -> None:
         assert own not in composed.message
 
 
+@pytest.mark.parametrize("sender", ["Ada of Paperboy <papers@example.org>", "papers@example.org"])
+@pytest.mark.parametrize("reply_to", ["", "Bücher und noch viel mehr damit die Zeile bricht <office@bücher.example>"])
+def test_a_retry_is_the_same_message_whatever_is_set_meanwhile(sender: str, reply_to: str) -> None:
+    before = composer(sender=sender, reply_to=reply_to)
+    composed, own = before.digest(digest(), NOW), delivery(before, Subscriber("grace@example.org"))
+    after = composer(sender="other@example.net", reply_to="others@example.net")
+    assert before.envelope(composed, own) == after.envelope(composed, own)
+    assert "example.net" not in after.envelope(composed, own).message.decode()
+
+
 @pytest.mark.parametrize("address", ["ada@example.org", "o'brien&co@example.org", f"{'a' * 64}@example.org"])
 def test_a_copy_is_what_rendering_it_alone_would_have_given(address: str) -> None:
     by, given = composer(), digest()

@@ -295,7 +295,7 @@ def test_a_title_in_an_attribute_survives_mjml() -> None:
     assert entities.unescape(re.findall(r'aria-label="([^"]*)"', html)[0]) == 'A "b" \\ c é, Friday, 20 November 2026'
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=300), st.text(max_size=60), st.text(max_size=600), st.text(max_size=300))
 def test_any_paper_renders_and_reads_back(title: str, name: str, abstract: str, comment: str) -> None:
     mail = render(digest([entry(1, paper(title=title, authors=(name,), abstract=abstract), comment=comment)]))

@@ -18,6 +18,7 @@ from paperboy.mail.mime import (
     freeze,
     freeze_alert,
     message_id,
+    replies_to,
     unsubscribe_token,
     with_subject,
 )
@@ -96,7 +97,7 @@ class Composer:
             fill(composed.message, marks=self._marks(list_name), copy=Copy(kicker, reason, own.token)),
             to=own.subscriber,
             message_id=own.message_id,
-            list_unsubscribe=[unsubscribe_uri(self._unsubscribe_address, list_name, own.token)],
+            list_unsubscribe=[unsubscribe_uri(replies_to(composed.message), list_name, own.token)],
         )
         return Envelope(composed.sender, own.subscriber.address, message, list_name)
 

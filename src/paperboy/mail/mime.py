@@ -32,6 +32,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MESSAGE_ID = re.compile(r"<[!-;=?-~]+@[!-;=?-~]+>")
 _URI = re.compile(r"[a-z]+:[!-;=?-~]+")
 _BOUNDARY = re.compile(rb'\r\nContent-Type: multipart/alternative;\r\n boundary="([^"\r\n]+)"\r\n')
+_REPLIED_TO = re.compile(rb"^(From|Reply-To):((?:[^\r\n]|\r\n[ \t])+)", re.MULTILINE)
 _SUBJECT = re.compile(rb"\r\nSubject:[^\r\n]*(?:\r\n[ \t][^\r\n]*)*")
 
 
@@ -94,6 +95,14 @@ def _cut(message: bytes, marks: Copy, *, for_line: bool = False) -> _Parts:
 def _joined(parts: _Parts, text: dict[bytes, bytes], html: dict[bytes, bytes]) -> bytes:
     head, text_pieces, html_pieces, end = parts
     return b"".join((*head, *joined(text_pieces, text), *joined(html_pieces, html), *end))
+
+
+@lru_cache(maxsize=8)
+def replies_to(message: bytes) -> str:
+    """Where replies to a message from `freeze` go: a bare address. It stays what it was then, whatever is set now."""
+    head = message.partition(b"\r\n\r\n")[0]
+    last = {name: value.split()[-1] for name, value in _REPLIED_TO.findall(head)}
+    return last.get(b"Reply-To", last.get(b"From", b"")).strip(b"<>").decode()
 
 
 def boundary_of(message: bytes) -> bytes:
