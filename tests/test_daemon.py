@@ -1,48 +1,115 @@
-"""The daemon's loop: when it starts a morning, what it does when one fails, and how it ends."""
+"""The daemon's loop: it starts jobs, looks after their processes, and ends."""
 
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from paperboy.daemon import AFTER_A_FAILURE, Daemon
+from paperboy.daemon import STOPS_WITHIN, Child, Daemon, Job
+from paperboy.errors import StoreWriteError
 from tests.fakes import Clock
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+PATIENCE = timedelta(minutes=30)
+SLEEPS = "import time; time.sleep(60)"
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
 
 
-def child(code: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-S", "-c", code])
+class Process:
+    """A small real process. Whether it got on is up to the test."""
+
+    def __init__(self, program: str) -> None:
+        self.inner = subprocess.Popen([sys.executable, "-S", "-c", program], stdout=subprocess.PIPE)
+        self.gets_on = False
+
+    @property
+    def pid(self) -> int:
+        return self.inner.pid
+
+    def poll(self) -> int | None:
+        return self.inner.poll()
+
+    def progressed(self) -> bool:
+        return self.gets_on
+
+    def terminate(self) -> None:
+        self.inner.terminate()
+
+    def kill(self) -> None:
+        self.inner.kill()
+
+    def wait(self, timeout: float | None = None) -> int:
+        return self.inner.wait(timeout)
+
+
+@dataclass
+class FakeManager:
+    """Remembers what it was told."""
+
+    told: list[str] = field(default_factory=list)
+
+    def ready(self) -> None:
+        self.told.append("ready")
+
+    def reloading(self, monotonic: float) -> None:
+        self.told.append(f"reloading at {monotonic:.0f}")
+
+    def status(self, text: str) -> None:
+        self.told.append(f"status: {text}")
+
+    def watchdog(self) -> None:
+        self.told.append("watchdog")
+
+    def stopping(self) -> None:
+        self.told.append("stopping")
 
 
 @dataclass
 class World:
-    """A daemon whose mornings are small real processes. Each look is one tick; between them the clock is moved."""
+    """A daemon, and what there is to do: a program for each job. Each look is one tick."""
 
-    work: bool = True
-    program: str = "pass"
+    jobs: dict[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=lambda: Clock(NOW))
-    children: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+    seconds: float = 0.0
+    said: str = "all is well"
+    manager: FakeManager = field(default_factory=FakeManager)
+    started: list[Process] = field(default_factory=list)
+    ended: list[tuple[str, int]] = field(default_factory=list)
+    reloads: int = 0
+    asks: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        self.daemon = Daemon(has_work=lambda _now: self.work, start=self.start, clock=self.clock)
+        self.daemon = Daemon(self, self.manager, self.clock, timer=lambda: self.seconds)
 
-    def start(self) -> "subprocess.Popen[bytes]":
-        self.children.append(child(self.program))
-        return self.children[-1]
+    def next(self, _now: datetime, running: Collection[str]) -> Job | None:
+        self.asks()
+        names = [name for name in self.jobs if name not in running]
+        return self.job(names[0]) if names else None
 
-    def look(self, *, after: timedelta = timedelta()) -> int:
-        """One tick, when the child at work, if any, has ended; gives how many mornings have begun."""
-        for process in self.children:
+    def job(self, name: str) -> Job:
+        program = self.jobs.pop(name)
+        return Job(name, lambda: self.start(program), lambda code, _: self.ended.append((name, code)), PATIENCE)
+
+    def start(self, program: str) -> Child:
+        self.started.append(Process(program))
+        return self.started[-1]
+
+    def reload(self) -> None:
+        self.reloads += 1
+
+    def status(self, _now: datetime) -> str:
+        return self.said
+
+    def look(self, *, when_all_have_ended: bool = False) -> None:
+        for process in self.started if when_all_have_ended else ():
             process.wait(20)
-        self.clock.now += after
-        self.daemon._look(self.clock())
-        return len(self.children)
+        self.daemon.tick(self.clock())
 
 
 @pytest.fixture
@@ -50,93 +117,158 @@ def world() -> Iterator[World]:
     """No child outlives its test."""
     made = World()
     yield made
-    for process in made.children:
+    for process in made.started:
         process.kill()
-        process.wait(20)
+        process.inner.communicate()
 
 
-def test_a_morning_begins_when_there_is_work_and_only_then(world: World) -> None:
-    world.work = False
-    assert world.look() == 0
-    world.work = True
-    assert world.look() == 1
-
-
-def test_while_a_morning_is_at_work_no_other_begins(world: World) -> None:
-    world.program = "import time; time.sleep(60)"
-    world.daemon._look(NOW)
-    world.daemon._look(NOW)
-    assert len(world.children) == 1
-    world.children[0].kill()
+def test_a_job_hears_how_its_process_ended(world: World) -> None:
+    world.jobs["the morning"] = "raise SystemExit(3)"
     world.look()
-    world.look(after=AFTER_A_FAILURE)
-    assert len(world.children) == 2
+    world.look(when_all_have_ended=True)
+    assert world.ended == [("the morning", 3)]
 
 
-def test_after_a_failure_the_next_try_waits(world: World) -> None:
-    """Exit code 1 means that something is still due: never a hot loop."""
-    world.program = "raise SystemExit(1)"
-    assert world.look() == 1
-    assert world.look() == 1
-    assert world.look(after=AFTER_A_FAILURE - timedelta(seconds=1)) == 1
-    assert world.look(after=timedelta(seconds=1)) == 2
+def test_jobs_run_side_by_side_and_none_twice(world: World) -> None:
+    world.jobs = {"the morning": SLEEPS, "trying the files": SLEEPS}
+    world.look()
+    world.jobs["the morning"] = SLEEPS
+    world.look()
+    assert len(world.started) == 2
+    world.started[0].kill()
+    world.started[0].wait(20)
+    world.look()
+    assert world.ended == [("the morning", -9)]
+    assert len(world.started) == 3
 
 
-def test_after_a_success_the_next_work_begins_at_once(world: World) -> None:
-    assert world.look() == 1
-    assert world.look() == 2
+def test_systemd_hears_that_all_is_well_and_each_news_once(world: World) -> None:
+    world.look()
+    world.look()
+    world.said = "2 of 3 subscribers got today's mail"
+    world.look()
+    assert world.manager.told == [
+        *("watchdog", "status: all is well", "watchdog", "watchdog", "status: 2 of 3 subscribers got today's mail"),
+    ]
 
 
-def test_a_bug_while_looking_for_work_is_logged_and_the_daemon_goes_on(
-    world: World, caplog: pytest.LogCaptureFixture
+def test_a_job_that_gets_on_may_take_as_long_as_it_takes(world: World) -> None:
+    world.jobs["the morning"] = SLEEPS
+    world.look()
+    for _ in range(5):
+        world.seconds += PATIENCE.total_seconds()
+        world.started[0].gets_on = True
+        world.look()
+    assert world.started[0].poll() is None
+    assert world.manager.told.count("watchdog") == 6
+
+
+def test_a_job_that_is_stuck_is_ended_and_no_watchdog_is_fed_until_it_is(world: World) -> None:
+    world.jobs["the morning"] = SLEEPS
+    world.look()
+    world.seconds += PATIENCE.total_seconds()
+    fed = world.manager.told.count("watchdog")
+    world.look()
+    assert world.manager.told.count("watchdog") == fed
+    world.look(when_all_have_ended=True)
+    assert world.ended == [("the morning", -15)]
+    assert world.manager.told.count("watchdog") == fed + 1
+
+
+def test_a_job_that_will_not_end_is_killed(world: World) -> None:
+    world.jobs["the morning"] = DEAF
+    world.look()
+    assert world.started[0].inner.stdout is not None
+    world.started[0].inner.stdout.readline()  # from here on it is deaf
+    world.seconds += PATIENCE.total_seconds()
+    world.look()
+    world.seconds += STOPS_WITHIN
+    world.look()
+    world.look(when_all_have_ended=True)
+    assert world.ended == [("the morning", -9)]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ZeroDivisionError("oops"), "a bug in Paperboy; the log has it"),
+        (StoreWriteError("the disk is full"), "the disk is full"),
+    ],
+)
+def test_what_goes_wrong_while_looking_is_logged_and_the_daemon_goes_on(
+    world: World, caplog: pytest.LogCaptureFixture, error: Exception, said: str
 ) -> None:
     calls = []
 
-    def broken(now: datetime) -> bool:
-        calls.append(now)
-        raise ZeroDivisionError("oops")
+    def broken() -> None:
+        calls.append(1)
+        raise error
 
-    world.daemon.has_work = broken
+    world.asks = broken
     world.daemon._tick()
     world.daemon._tick()
     assert len(calls) == 2
-    assert "ZeroDivisionError: oops" in caplog.text
+    assert str(error) in caplog.text
+    assert world.manager.told.count(f"status: {said}") == 1
+
+
+# ---- the loop itself, in a thread
+
+
+def in_a_thread(world: World) -> threading.Thread:
+    thread = threading.Thread(target=world.daemon.run)
+    thread.start()
+    return thread
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.01)
+
+
+def test_a_reload_is_done_at_once(world: World) -> None:
+    world.daemon.tick_seconds = 600
+    thread = in_a_thread(world)
+    until(lambda: world.manager.told)
+    world.daemon.reload()
+    until(lambda: world.reloads)
+    world.daemon.stop()
+    thread.join(20)
+    assert world.manager.told[2:5] == ["reloading at 0", "ready", "watchdog"]
 
 
 def test_the_loop_goes_on_when_local_time_goes_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """`schedule` counts in local time, which in autumn comes twice."""
-    looks: list[datetime] = []
+    looks: list[int] = []
 
-    def look(now: datetime) -> bool:
-        looks.append(now)
+    def look() -> None:
+        looks.append(1)
         if len(looks) == 2:
             monkeypatch.setenv("TZ", "Etc/GMT+5")
             time.tzset()
-        return False
 
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    world.daemon.has_work, world.daemon.tick_seconds = look, 1
-    thread = threading.Thread(target=world.daemon.run)
-    thread.start()
-    end = time.monotonic() + 20
-    while len(looks) < 4 and time.monotonic() < end:
-        time.sleep(0.05)
+    world.asks, world.daemon.tick_seconds = look, 1
+    thread = in_a_thread(world)
+    until(lambda: len(looks) >= 4)
     world.daemon.stop()
     thread.join(20)
     monkeypatch.undo()
     time.tzset()
-    assert len(looks) >= 4
+    assert not thread.is_alive()
 
 
-def test_stopping_ends_the_loop_and_lets_the_child_end(world: World) -> None:
-    """SIGTERM reaches the child, and `run` returns when it has ended."""
-    world.program = "import time; time.sleep(60)"
-    thread = threading.Thread(target=world.daemon.run)
-    thread.start()
-    while not world.children:
-        pass
+def test_stopping_ends_the_loop_when_the_children_have_ended(world: World) -> None:
+    world.jobs = {"the morning": SLEEPS, "trying the files": "pass"}
+    thread = in_a_thread(world)
+    until(lambda: len(world.started) == 2)
     world.daemon.stop()
     thread.join(20)
     assert not thread.is_alive()
-    assert world.children[0].returncode == -15
+    assert world.started[0].poll() == -15
+    assert world.manager.told[-1] == "stopping"
+    with pytest.raises(ProcessLookupError):
+        os.kill(world.started[0].pid, 0)

@@ -1,9 +1,9 @@
 """A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -31,6 +31,13 @@ class World:
     composer: FakeComposer = field(default_factory=FakeComposer)
     budget: float | None = None
     mail_is_down: bool = False
+    waits: list[float] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None  # while it waits
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.clock.now += timedelta(seconds=seconds)
+        self.meanwhile()
 
     def run(self, *lists: MailingList, patience: timedelta | None = None) -> morning.Report:
         """A morning, before which the mail of earlier ones was delivered, unless the mail server is down."""
@@ -50,6 +57,7 @@ class World:
             days=self.store.days,
             progress=NoProgress(),
             clock=self.clock,
+            wait=self.wait,
             budget=self.budget,
         )
 
@@ -585,8 +593,74 @@ class TestScheduled:
         world.feed.papers = [new(1)]
         report = world.run(foundations(weekdays=frozenset({0})), patience=self.patience)
         assert report.lists[0].outcome is Outcome.SKIPPED
-        assert len(world.feed.asked) == 1
+        assert world.feed.asked
         assert len(world.store.papers.unseen(foundations())) == 1
+
+    def test_a_batch_that_comes_in_pieces_is_not_cut_in_two(self, world: World) -> None:
+        """What has only just come is looked for until two looks agree."""
+        world.feed.papers = [new(1)]
+        pieces = [[new(2)], [new(3)], []]
+        world.meanwhile = lambda: world.feed.papers.extend(pieces.pop(0))
+        report = world.run(foundations(), patience=self.patience)
+        assert report.lists[0].counts.considered == 3
+        assert (world.waits, len(world.feed.asked)) == ([300.0] * 3, 4)
+
+    def test_a_batch_that_has_been_there_for_long_is_looked_for_once(self, world: World) -> None:
+        world.feed.papers = [new(1)]
+        world.clock.now += timedelta(hours=2)
+        world.run(foundations(), patience=self.patience)
+        assert (world.waits, len(world.feed.asked)) == ([], 1)
+
+    def test_a_late_batch_is_looked_for_twice_whenever_it_comes(self, world: World) -> None:
+        world.clock.now += timedelta(hours=3)
+        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
+        world.feed.papers = [new(1)]
+        world.clock.now += timedelta(minutes=15)
+        assert world.run(foundations(), patience=self.patience).lists[0].outcome is not None
+        assert world.waits == [300.0]
+
+    def test_a_batch_that_never_stops_growing_is_composed_all_the_same(self, world: World) -> None:
+        world.feed.papers = [new(1)]
+        world.meanwhile = lambda: world.feed.papers.append(new(len(world.feed.papers) + 1))
+        assert world.run(foundations(), patience=self.patience).lists[0].counts.considered == 7
+
+    def test_who_asks_by_hand_does_not_wait_for_pieces(self, world: World) -> None:
+        world.feed.papers = [new(1)]
+        world.run(foundations())
+        assert world.waits == []
+
+    def test_an_evening_without_an_announcement_that_only_the_operator_knows_of_is_not_waited_for(
+        self, world: World
+    ) -> None:
+        world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
+        parts = replace(world.parts(), holidays=frozenset({date(2026, 11, 19)}))
+        morning.run(parts, [foundations()], {"foundations"}, self.patience)
+        assert world.store.days.outcome("foundations", date(2026, 11, 20)) is not None
+
+    def test_no_day_is_left_without_a_word(self, world: World) -> None:
+        """An evening's list whose day ended while the LLM was dead; two days on which nobody was at work."""
+        world.feed.papers, evening = [new(1)], foundations(send_at=time(22), weekdays=frozenset({0, 1, 2, 3, 4, 5}))
+        world.clock.now = datetime(2026, 11, 19, 22, tzinfo=UTC)
+        world.run(evening, patience=self.patience)
+        world.clock.now += timedelta(days=1)
+        world.feed.papers.append(new(2))
+        world.scorer.dies_after = 0
+        world.run(evening, patience=self.patience)
+        world.scorer.dies_after = None
+        world.clock.now = datetime(2026, 11, 23, 22, tzinfo=UTC)
+        world.run(evening, patience=self.patience)
+        friday, saturday, sunday = (
+            day for day in reversed(world.store.days.newest(["foundations"], 9)) if 20 <= day.date.day <= 22
+        )
+        assert (friday.outcome, friday.reason) == (Outcome.GAVE_UP, "scored 0 of 1: the LLM at nowhere does not answer")
+        assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, "no morning of this list came to its end")
+        assert sunday.outcome is Outcome.SKIPPED
+
+    def test_a_list_that_was_away_for_long_has_no_days_to_explain(self, world: World) -> None:
+        world.run(foundations(), patience=self.patience)
+        world.clock.now += timedelta(days=90)
+        world.run(foundations(), patience=self.patience)
+        assert len(world.store.days.newest(["foundations"], 9)) <= 2
 
     def test_what_waited_comes_with_the_next_of_its_days(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1)], good(new(1))

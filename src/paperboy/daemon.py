@@ -1,10 +1,11 @@
-"""The daemon: a small loop that decides when a morning has work, and runs each one in a child process.
+"""The daemon: a small loop that asks what there is to do, and does each job in a child process.
 
-    every half minute:
-        is a child at work? look whether it is done, and how it ended
-        else is a list due, or may a delivery that waits be tried? start one, unless the last one failed just now
+    every twenty seconds, and whenever a signal asks for it:
+        for each child: has it ended? say so to its job; has it made no progress for too long? end it
+        while there is something to do that can be done now: start it
+        tell systemd that all is well, unless a child is stuck, and what the day came to
 
-The work itself is `paperboy once`'s, so memory goes back to the system after each morning and a crash is contained.
+What a morning takes goes back to the system when its process ends, and a crash there is contained.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from __future__ import annotations
 import logging
 import signal
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event
 from types import FrameType
+from typing import Protocol
 
 import schedule
 
@@ -24,77 +28,181 @@ from paperboy.errors import PaperboyError
 
 logger = logging.getLogger(__name__)
 
-TICK_SECONDS = 30
-AFTER_A_FAILURE = timedelta(minutes=15)
-_CHILD_STOPS_WITHIN = 60  # seconds, after SIGTERM
+TICK_SECONDS = 20
+STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
+
+
+class Child(Protocol):
+    """A process at work."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal; None while it is at work."""
+        ...
+
+    def progressed(self) -> bool:
+        """Whether it has got on since this was last asked."""
+        ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something to do in a process of its own."""
+
+    name: str  # no two of a name at a time
+    start: Callable[[], Child]
+    ended: Callable[[int, datetime], None]  # takes the exit code
+    patience: timedelta  # without progress, and it is stuck
+
+
+class Duties(Protocol):
+    """What there is to do. May raise: that is logged, and asked again at the next tick."""
+
+    def next(self, now: datetime, running: Collection[str]) -> Job | None:
+        """The next thing to do beside the jobs that run."""
+        ...
+
+    def reload(self) -> None:
+        """Somebody asks for the files to be read again."""
+        ...
+
+    def status(self, now: datetime) -> str:
+        """In a line: did everybody get their mail, and if not, why?"""
+        ...
+
+
+class Manager(Protocol):
+    """Who has started the daemon and watches it."""
+
+    def ready(self) -> None: ...
+
+    def reloading(self, monotonic: float) -> None: ...
+
+    def status(self, text: str) -> None: ...
+
+    def watchdog(self) -> None: ...
+
+    def stopping(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Running:
+    job: Job
+    child: Child
+    seen: float  # on the timer, when it last got on
+    told_to_stop: bool = False
 
 
 @dataclass(slots=True)
 class Daemon:
-    """Ticks until it is told to stop. `has_work` may fail; that is logged, and asked again at the next tick."""
+    """Ticks until it is told to stop."""
 
-    has_work: Callable[[datetime], bool]
-    start: Callable[[], subprocess.Popen[bytes]]
+    duties: Duties
+    manager: Manager
     clock: Callable[[], datetime]
+    timer: Callable[[], float] = time.monotonic
     tick_seconds: int = TICK_SECONDS
-    stopping: Event = field(default_factory=Event)
-    _child: subprocess.Popen[bytes] | None = None
-    _not_before: datetime | None = None
+    _running: dict[str, _Running] = field(default_factory=dict)
+    _stopping: bool = False
+    _reload: bool = False
+    _said: str = ""
+    _wake: Event = field(default_factory=Event)
 
     def run(self) -> None:
-        """Returns when `stop` was called, and the child, if there is one, has ended."""
+        """Returns when `stop` was called, and the children have ended."""
         scheduler = schedule.Scheduler()
         scheduler.every(self.tick_seconds).seconds.do(self._tick)
         self._tick()
-        while not self.stopping.is_set():
+        while not self._stopping:
             if (scheduler.idle_seconds or 0.0) > self.tick_seconds:  # local time went back, as in autumn
                 scheduler.clear()
                 scheduler.every(self.tick_seconds).seconds.do(self._tick)
             scheduler.run_pending()
-            self.stopping.wait(max(0.0, min(scheduler.idle_seconds or 0.0, self.tick_seconds)))
-        self._end_child()
+            if self._wake.wait(max(0.0, min(scheduler.idle_seconds or 0.0, self.tick_seconds))):
+                self._wake.clear()
+                if not self._stopping:
+                    self._tick()
+        self.manager.stopping()
+        self._end_children()
 
     def stop(self, signum: int = signal.SIGTERM, _frame: FrameType | None = None) -> None:
         """Ends the loop; fit to be a signal handler."""
         logger.info("%s: stopping", signal.Signals(signum).name)
-        self.stopping.set()
+        self._stopping = True
+        self._wake.set()
+
+    def reload(self, _signum: int = signal.SIGHUP, _frame: FrameType | None = None) -> None:
+        """Has the files read again at once; fit to be a signal handler."""
+        self._reload = True
+        self._wake.set()
 
     def _tick(self) -> None:
         """An exception here would make `schedule` run the job again at every look, so none gets out."""
         try:
-            self._look(self.clock())
+            self.tick(self.clock())
         except PaperboyError as error:
             logger.error("%s", error)
+            self._say(str(error))
         except Exception:
             logger.exception("the daemon goes on; this is a bug in Paperboy")
+            self._say("a bug in Paperboy; the log has it")
 
-    def _look(self, now: datetime) -> None:
-        if self._child is not None:
-            code = self._child.poll()
-            if code is None:
-                return
-            self._child = None
-            self._not_before = now + AFTER_A_FAILURE if code else None
-            logger.log(
-                logging.WARNING if code else logging.INFO,
-                "the morning's process ended with exit code %d%s",
-                code,
-                f"; the next try is at {self._not_before:%H:%M} UTC" if self._not_before else "",
-            )
-        if self._not_before is not None and now < self._not_before:
-            return
-        if self.has_work(now):
-            self._child = self.start()
-            logger.info("a morning begins: process %d", self._child.pid)
+    def tick(self, now: datetime) -> None:
+        """One look at everything."""
+        if self._reload:
+            self._reload = False
+            self.manager.reloading(self.timer())
+            self.duties.reload()
+            self.manager.ready()
+        for running in list(self._running.values()):
+            self._look_after(running, now)
+        if not any(running.told_to_stop for running in self._running.values()):
+            self.manager.watchdog()
+        while job := self.duties.next(now, frozenset(self._running)):
+            child = job.start()
+            self._running[job.name] = _Running(job, child, self.timer())
+            logger.debug("%s: process %d begins", job.name, child.pid)
+            self._look_after(self._running[job.name], now)
+        self._say(self.duties.status(now))
 
-    def _end_child(self) -> None:
-        """Tells a child at work to stop, and waits for the message in its hand."""
-        if self._child is None or self._child.poll() is not None:
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self.manager.status(text)
+
+    def _look_after(self, running: _Running, now: datetime) -> None:
+        code = running.child.poll()
+        if code is not None:
+            del self._running[running.job.name]
+            running.job.ended(code, now)
             return
-        self._child.terminate()
-        try:
-            self._child.wait(_CHILD_STOPS_WITHIN)
-        except subprocess.TimeoutExpired:
-            logger.warning("the morning's process did not stop within %d s and is killed", _CHILD_STOPS_WITHIN)
-            self._child.kill()
-            self._child.wait()
+        silent = self.timer() - running.seen
+        if running.child.progressed():
+            running.seen = self.timer()
+        elif running.told_to_stop and silent >= STOPS_WITHIN:
+            running.child.kill()
+        elif not running.told_to_stop and silent >= running.job.patience.total_seconds():
+            logger.error("%s has made no progress for %d minutes, and is ended", running.job.name, silent // 60)
+            running.told_to_stop, running.seen = True, self.timer()
+            running.child.terminate()
+
+    def _end_children(self) -> None:
+        """Tells all at work to stop, and waits for the messages in their hands."""
+        for running in self._running.values():
+            with suppress(ProcessLookupError):
+                running.child.terminate()
+        for running in self._running.values():
+            try:
+                running.child.wait(STOPS_WITHIN)
+            except subprocess.TimeoutExpired:
+                logger.warning("%s did not stop within %d s and is killed", running.job.name, STOPS_WITHIN)
+                running.child.kill()
+                running.child.wait()

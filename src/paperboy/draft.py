@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
 
 from paperboy import announcements, curate
@@ -115,6 +115,7 @@ class Parts:
     alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
+    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
 
 
 @dataclass(slots=True)
@@ -165,7 +166,7 @@ class Draft:
 def candidates(parts: Parts, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], list[Paper]]:
     """The papers that the list has not seen: those to consider, and those from before its start."""
     unseen = parts.papers.unseen(mailing_list)
-    start = announcements.start_of_newest((paper.published for paper in unseen), now)
+    start = announcements.start_of_newest((paper.published for paper in unseen), now, parts.holidays)
     started = parts.days.started(mailing_list.name, LONGEST_WINDOW)
     too_old = curate.before_start(mailing_list, unseen, started, start)
     old_ids = {paper.arxiv_id for paper in too_old}

@@ -38,6 +38,12 @@ def due(
     )
 
 
+def next_start(mailing_list: MailingList, now: datetime) -> datetime:
+    """When the list's work starts next after this instant, on whatever weekday, in UTC."""
+    today = local_date(mailing_list, now)
+    return next(start for ahead in range(3) if (start := begins(mailing_list, today + timedelta(days=ahead))) > now)
+
+
 def next_morning(mailing_list: MailingList, now: datetime) -> datetime:
     """When the list's next digest may come: its hour on the next of its weekdays after this instant, in UTC."""
     today = local_date(mailing_list, now)

@@ -1,7 +1,7 @@
 """From arXiv to the store: one fetch for the union of all lists' categories.
 
     window ← the look-back, or longer where the last whole fetch is longer ago
-    papers ← the feed's, all of them into the store
+    papers ← the feed's, all of them into the store; again where they have only just come, until two looks agree
     announcements says fresh | quiet | late
 
 Floor 2 is known only through the Protocols below.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from paperboy import announcements, draft
@@ -21,6 +21,10 @@ from paperboy.errors import FeedError, StoreWriteError
 from paperboy.models import MailingList, Paper
 
 logger = logging.getLogger(__name__)
+
+_FRESH = timedelta(hours=2)  # after it should be visible, a batch may still be coming
+_NEXT_LOOK = 300.0  # seconds
+_MOST_LOOKS = 6
 
 
 class Feed(Protocol):
@@ -57,13 +61,23 @@ class Parts(draft.Parts):
 
     feed: Feed
     papers: Papers
+    wait: Callable[[float], None]  # seconds
     lookback: timedelta = timedelta(days=7)
 
 
-def look(parts: Parts, lists: Sequence[MailingList], now: datetime) -> str:
-    """Fetches, and says in a sentence what arXiv has not given; empty: it has given all that is due."""
+def look(parts: Parts, lists: Sequence[MailingList], now: datetime, *, twice: bool = False) -> str:
+    """Fetches, and says in a sentence what arXiv has not given; empty: it has given all that is due.
+
+    `twice`: a batch that has only just come may come in pieces, so it is looked for until two looks agree.
+    """
     try:
-        state = fetch(parts, lists, now)
+        came, state = fetch(parts, lists, now)
+        for _ in range(_MOST_LOOKS if twice else 0):
+            if not came:
+                break
+            logger.info("the batch has only just come; another look in %d minutes", _NEXT_LOOK // 60)
+            parts.wait(_NEXT_LOOK)
+            came, state = fetch(parts, lists, max(now, parts.clock()))
     except FeedError as error:
         logger.error("%s", error)
         return str(error)
@@ -74,27 +88,34 @@ def look(parts: Parts, lists: Sequence[MailingList], now: datetime) -> str:
         return f"fetching met a bug in Paperboy: {error!r}; see the log"
     if state is not announcements.State.LATE:
         return ""
-    logger.warning("%s", late_sentence(now))
-    return late_sentence(now)
+    late = late_sentence(now, parts.holidays)
+    logger.warning("%s", late)
+    return late
 
 
-def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> announcements.State:
-    """Brings the new papers of all lists' categories into the store. Raises FeedError; then the store is as it was."""
+def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> tuple[bool, announcements.State]:
+    """Brings the new papers of all lists' categories into the store. Raises FeedError; then the store is as it was.
+
+    Says first whether papers came that were not there a short while ago, when they might have been: the batch became
+    visible lately, or an earlier look did not see them.
+    """
     categories = sorted({category for entry in lists for category in entry.categories})
-    since = now - window(now, parts.lookback, parts.papers.last_fetch(categories))
+    batch, last_look = announcements.newest_batch(now, parts.holidays), parts.papers.last_fetch(categories)
+    since = now - window(now, parts.lookback, last_look)
     with parts.progress.stage("Fetching papers") as progress:
         papers = parts.feed.fetch(categories, since, now, progress)
     new = parts.papers.add(papers, categories, now)
-    state = announcements.state(now, parts.papers.newest(categories))
-    if state is announcements.State.LATE and parts.feed.has_news(announcements.newest_batch(now).submitted_from, now):
-        state = announcements.state(now, now)  # the batch is there; these small categories have no part in it
+    state = announcements.state(now, parts.papers.newest(categories), parts.holidays)
+    if state is announcements.State.LATE and parts.feed.has_news(batch.submitted_from, now):
+        state = announcements.state(now, now, parts.holidays)  # it is there; these small categories have no part in it
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
-    return state
+    lately = now - batch.visible < _FRESH or (last_look is not None and last_look >= batch.visible)
+    return new > 0 and lately, state
 
 
-def late_sentence(now: datetime) -> str:
+def late_sentence(now: datetime, holidays: Collection[date] = ()) -> str:
     """Why there is nothing yet, for people."""
-    batch = announcements.newest_batch(now)
+    batch = announcements.newest_batch(now, holidays)
     return (
         f"arXiv's batch of {batch.announced.astimezone(announcements.EASTERN):%A %d %B} was due at "
         f"{batch.visible:%H:%M} UTC and is not there yet"

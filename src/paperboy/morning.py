@@ -19,7 +19,7 @@ Protocols below. Sending is `delivery.py`'s.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -66,6 +66,14 @@ class Days(draft.Days, Protocol):
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None: ...
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None: ...
+
+    def last(self, list_name: str) -> date | None:
+        """The newest of the list's days that has an outcome."""
+        ...
+
+    def troubles(self) -> Mapping[str, tuple[str, datetime]]:
+        """Why lists have no outcome though they were tried, and when that was."""
+        ...
 
     def trouble(self, list_name: str, reason: str, at: datetime) -> None: ...
 
@@ -126,7 +134,9 @@ def run(
     reports = [ListReport(name, outcome, earlier=True) for name, outcome in outcomes.items() if outcome]
     if len(reports) == len(wanted):
         return Report(tuple(reports))
-    missing = fetching.look(parts, [entry for entry in lists if entry.subscribers], now)
+    missing = fetching.look(parts, [entry for entry in lists if entry.subscribers], now, twice=patience is not None)
+    if patience is not None:
+        _explain(parts, wanted, now)
     opened = {
         entry.name: _guarded(entry, partial(_open, parts, entry, missing, now, patience))
         for entry in wanted
@@ -147,6 +157,26 @@ def run(
             parts.days.untrouble(name)
         reports.append(report)
     return Report(tuple(reports), missing)
+
+
+def _next_batch(parts: Parts, now: datetime) -> datetime:
+    return announcements.next_batch(now, parts.holidays).visible
+
+
+def _explain(parts: Parts, lists: Sequence[MailingList], now: datetime) -> None:
+    """No day is left without a word: one that ended before its list could be served, or while nobody was at work."""
+    troubles = parts.days.troubles()
+    for entry in lists:
+        last, today = parts.days.last(entry.name), local_date(entry, now)
+        if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
+            continue
+        for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
+            reason, at = troubles.get(entry.name, ("", now))
+            why = reason if local_date(entry, at) == day else "no morning of this list came to its end"
+            skipped = day.weekday() not in entry.weekdays
+            outcome = Outcome.SKIPPED if skipped else Outcome.GAVE_UP
+            parts.days.freeze(Day(entry.name, day, outcome, "" if skipped else why), now)
+            logger.warning("%s: %s ended as %s%s", entry.name, day, outcome, "" if skipped else f"; {why}")
 
 
 def _trouble(report: ListReport) -> str:
@@ -219,7 +249,7 @@ def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, pa
         if _waits(mailing_list, day, now, patience):
             return _report(made, None, reason)
         frozen = Day(name, day, Outcome.GAVE_UP, reason, made.digest.model.name, counts)
-    elif made.outcome is Outcome.QUIET and now < announcements.next_batch(now).visible <= begins(mailing_list, day):
+    elif made.outcome is Outcome.QUIET and now < _next_batch(parts, now) <= begins(mailing_list, day):
         return ListReport(name, Outcome.QUIET)  # asked by hand, and today's batch is to come: the day stays open
     else:
         frozen = _day(parts, made, now)

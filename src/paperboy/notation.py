@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import time
+from datetime import date, time
 from email.utils import quote, unquote
 from ipaddress import ip_address
 from typing import TypeVar
@@ -104,6 +104,17 @@ def time_of_day(text: str) -> time:
 def _by_prominence(zone: str) -> tuple[bool, str]:
     """Names such as `UTC` after those such as `Etc/UTC`, so that they win."""
     return "/" not in zone, zone
+
+
+def dates(text: str) -> frozenset[date]:
+    """Dates with commas or spaces between, as `2026-12-29, 2026-12-31`."""
+    found = set()
+    for word in text.replace(",", " ").split():
+        try:
+            found.add(date.fromisoformat(word))
+        except ValueError:
+            raise ValueError(f"{word!r} is no date; write it as 2026-12-29") from None
+    return frozenset(found)
 
 
 def timezone(text: str) -> ZoneInfo:

@@ -11,7 +11,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import time
+from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -110,6 +110,7 @@ class Settings:
     alert_to: Mailbox | None = _setting(_mailbox)
     arxiv_api_url: str = _setting(notation.url, "https://export.arxiv.org/api/query")
     arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
+    arxiv_holidays: frozenset[date] = _setting(notation.dates)  # evenings (US Eastern) without an announcement
     arxiv_lookback_days: int = _setting(notation.whole(1, 30), "7")
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
@@ -141,11 +142,13 @@ class _Given(NamedTuple):
     place: str
 
 
-def load(home: Path, environ: Mapping[str, str]) -> Settings:
-    """The settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong."""
+def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
+    """The settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong. `files` is
+    the folder of the `.env`, where that is not the home itself.
+    """
     problems: list[Problem] = []
     given = _from_credentials(environ, problems)
-    given |= _from_dotenv(home / ".env", problems)
+    given |= _from_dotenv((files or home) / ".env", problems)
     given |= {name: _Given(environ[name], "environment") for name in SETTINGS if name in environ}
     values: dict[str, Any] = {}
     broken = set()

@@ -14,10 +14,13 @@ from enum import StrEnum
 
 from paperboy import delivery, due, morning
 from paperboy.alerts import words
-from paperboy.models import Alert, DeliveryState, MailingList, Outcome, Shortfall, Superseded
+from paperboy.models import Alert, DeliveryState, MailingList, Outcome, Problem, Shortfall, Superseded
 
 MAIL_SERVER = "the mail server"  # what `Kind.MAIL` troubles; no list can be called that
 WELL_AGAIN = "well again"
+HOME_FILES = "the home's files"  # what `Kind.FILES` troubles
+THE_MORNING = "the morning"  # what `Kind.PROCESS` troubles
+BESIDE_LISTS = frozenset({MAIL_SERVER, HOME_FILES, THE_MORNING})
 _CAME = frozenset({Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET})
 
 
@@ -32,6 +35,8 @@ class Kind(StrEnum):
     BUG = "bug"
     MAIL = "mail"
     NOBODY = "reached nobody"  # a digest
+    FILES = "files"  # of the home, and broken
+    PROCESS = "process"  # of a morning, which came to a bad end
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,16 @@ def causes(
     return tuple(found)
 
 
+def broken_files(problems: Sequence[Problem]) -> Cause:
+    """An edit that cannot be used."""
+    return Cause(Kind.FILES, frozenset({HOME_FILES}), words.files(problems))
+
+
+def broken_morning(problem: str) -> Cause:
+    """A morning whose process could not tell by itself what it came to."""
+    return Cause(Kind.PROCESS, frozenset({THE_MORNING}), words.process(problem))
+
+
 def _kind(entry: morning.ListReport, overdue: Collection[str]) -> Kind | None:
     if entry.bug:
         return Kind.BUG
@@ -119,7 +134,11 @@ def well(report: morning.Report, sent: delivery.Report) -> dict[str, frozenset[s
     if report.missing:  # a list may have been sent what is there, but arXiv is not well
         proven[Kind.LATE] = frozenset()
     took = not sent.problem and sent.states.get(DeliveryState.SENT)
-    return proven | {Kind.MAIL: frozenset({MAIL_SERVER} if took else ()), Kind.NOBODY: sent.reached}
+    return proven | {
+        Kind.MAIL: frozenset({MAIL_SERVER} if took else ()),
+        Kind.NOBODY: sent.reached,
+        Kind.PROCESS: frozenset({THE_MORNING}),  # that this is asked says so
+    }
 
 
 def _answered(entry: morning.ListReport) -> bool:
@@ -147,6 +166,8 @@ _WELL: Mapping[str, str] = {
     Kind.BUG: "the bug did not show",
     Kind.MAIL: "mail leaves",
     Kind.NOBODY: "digests reach their lists",
+    Kind.FILES: "the home's files are in order",
+    Kind.PROCESS: "a morning came to its end",
 }
 
 

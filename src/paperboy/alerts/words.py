@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from paperboy import morning
 from paperboy.curate import MOST_MORNINGS
-from paperboy.models import Alert, Delivery, Superseded
+from paperboy.models import Alert, Delivery, Problem, Superseded
 from paperboy.tex import to_text
 
 
@@ -144,6 +144,31 @@ def nobody(unreached: Mapping[str, str], superseded: Sequence[Superseded]) -> Al
         paperboy check logs in as a morning does, and paperboy status shows what waits. Where it is the addresses that
         are wrong, mend them in subscribers.yaml.""",
         (f"{name}: {reply}" for name, reply in sorted(unreached.items())),
+    )
+
+
+def files(problems: Sequence[Problem]) -> Alert:
+    """An edit that cannot be used."""
+    first = problems[0]
+    return _alert(
+        f"Broken: {first.place}",
+        f"""{_reason(first.message)}
+
+        The version before that edit stays in force: digests go out as they did. When it is mended, it is used within a
+        minute; there is nothing to restart.""",
+        map(str, problems),
+    )
+
+
+def process(problem: str) -> Alert:
+    """A morning that came to a bad end."""
+    return _alert(
+        "A morning came to a bad end" + (f": {problem}" if len(problem) < 50 else ""),
+        f"""{_reason(problem)}
+
+        What it had done stands. It is tried again every quarter of an hour, and nothing is sent twice. The log has
+        more: journalctl -u paperboy, where systemd runs it.""",
+        (),
     )
 
 

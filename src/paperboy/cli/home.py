@@ -14,15 +14,19 @@ from paperboy.notation import did_you_mean
 from paperboy.settings import Settings
 
 LISTS_FILE = "subscribers.yaml"
+FILES = "PAPERBOY_FILES"  # in the environment of the daemon's children: where the home's last good files are
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The settings and lists of one folder, read and checked together."""
+    """The settings and lists of one folder, read and checked together. `source` is where they were read: the folder
+    itself, or else the daemon's copy of its last good version.
+    """
 
     path: Path
     settings: Settings
     lists: tuple[MailingList, ...]
+    source: Path | None = None
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str]) -> Home:
@@ -30,23 +34,24 @@ class Home:
         problems: list[Problem] = []
         if not path.is_dir():
             raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
+        files = Path(environ.get(FILES) or path)
         found = Settings()
         try:
-            found = settings.load(path, environ)
+            found = settings.load(path, environ, files)
         except ConfigError as error:
             problems += error.problems
         lists: tuple[MailingList, ...] = ()
         try:
-            lists = load_lists(path, found)
+            lists = load_lists(files, found)
         except ConfigError as error:
             problems += error.problems
         if problems:
             raise ConfigError(problems)
-        return cls(path, found, lists)
+        return cls(path, found, lists, files)
 
     def folders(self, kind: str) -> list[Path]:
         """Where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
-        return folders(self.path, kind)
+        return folders(self.source or self.path, kind)
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
         """The names, checked; all lists' where none is given. Raises UnknownNameError."""

@@ -27,7 +27,12 @@ _COMMANDS = {
     "resend": "A list's newest digest again, to those whom it did not reach.",
     "suppress": "Who must not get mail, whatever subscribers.yaml says.",
     "unsuppress": "Who may get mail again.",
+    "subscribers": "Who gets what, list by list.",
+    "subscribe": "Adds somebody to a list, in subscribers.yaml.",
+    "unsubscribe": "Takes somebody off a list, in subscribers.yaml.",
+    "service": "The systemd unit for this home.",
 }
+_OF_THE_DAEMON = frozenset({"adopt", "tidy"})  # for its children; nobody else needs them
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _COMMANDS.keys() | _OF_THE_DAEMON:
             return None
         command: click.Command = importlib.import_module(f"paperboy.cli.{cmd_name}").command
         if "--home" not in {option for parameter in command.params for option in parameter.opts}:

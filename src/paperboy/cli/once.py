@@ -15,7 +15,7 @@ from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
-from paperboy.cli.progress import Bars
+from paperboy.cli.progress import PROGRESS, Bars, Beats
 from paperboy.errors import PaperboyError
 
 
@@ -34,25 +34,38 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
     chosen = home.named(names)
     console = Console(stderr=True)
     logs.set_up(home.settings.log_level, around.environ, console)
-    with parts.working(home, around, Bars(console)) as work:
+    descriptor = around.environ.get(PROGRESS, "")
+    progress = Beats(int(descriptor), around.timer) if scheduled and descriptor.isdigit() else Bars(console)
+    with parts.working(home, around, progress) as work:
         if dry_run:
             return _dry_run(work.morning, home, chosen)
-        if scheduled:
+        if not scheduled:
+            return _morning(work, home, chosen, None, around)
+        try:
             chosen = frozenset(entry.name for entry in due.due(home.lists, work.store.days.outcome, around.clock()))
-        patience = timedelta(hours=home.settings.give_up_after_hours) if scheduled else None
-        if not home.settings.uses_outbox and (names := work.store.deliveries.only_in_outbox()):
-            click.echo(words.went_to_outbox(names), err=True)
-        with Stop() as stop:
-            report = morning.run(work.morning, home.lists, chosen, patience)
-            operator.note(work, home, report, around.clock())
-            stop.gently = True
-            sent = delivery.deliver(work.delivery, Audience(home), stopped=lambda: stop.asked)
-        click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))
-        unfinished = work.store.deliveries.unfinished()
-        if unfinished:
-            click.echo(words.unfinished(unfinished, sent), err=True)
-        operator.tell(work, home, report, sent, around.clock())
-        return 1 if report.due or unfinished else 0
+            patience = timedelta(hours=home.settings.give_up_after_hours)
+            return _morning(work, home, chosen, patience, around)
+        except PaperboyError as error:
+            operator.failed(work, home, error, around.clock())
+            raise
+
+
+def _morning(
+    work: parts.Work, home: Home, chosen: frozenset[str], patience: timedelta | None, around: Surroundings
+) -> int:
+    if not home.settings.uses_outbox and (names := work.store.deliveries.only_in_outbox()):
+        click.echo(words.went_to_outbox(names), err=True)
+    with Stop() as stop:
+        report = morning.run(work.morning, home.lists, chosen, patience)
+        operator.note(work, home, report, around.clock())
+        stop.gently = True
+        sent = delivery.deliver(work.delivery, Audience(home), stopped=lambda: stop.asked)
+    click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))
+    unfinished = work.store.deliveries.unfinished()
+    if unfinished:
+        click.echo(words.unfinished(unfinished, sent), err=True)
+    operator.tell(work, home, report, sent, around.clock())
+    return 1 if report.due or unfinished else 0
 
 
 class Stop:

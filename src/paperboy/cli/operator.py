@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 from paperboy import alerts, delivery, morning
 from paperboy.cli.home import Home
 from paperboy.cli.parts import Work
 from paperboy.errors import MailServerError, PaperboyError
 from paperboy.models import Alert, DeliveryState, Subscriber
+from paperboy.store.alerts import Alerts, Standing
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,29 @@ def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, 
     _safely(both)
 
 
+def failed(work: Work, home: Home, error: PaperboyError, now: datetime) -> None:
+    """A morning that could not go on: it is kept, and told by the next that can. Never raises."""
+    cause = alerts.broken_morning(str(error))
+    _safely(lambda: note_one(work.store.alerts, cause, home.settings.timezone, now))
+
+
+def note_one(ledger: Alerts, cause: alerts.Cause, zone: tzinfo, now: datetime) -> None:
+    """Keeps a cause until it can be told; `zone` is the operator's."""
+    ledger.note(cause.key, cause.about, cause.alert, now.astimezone(zone).date(), now)
+
+
+def end_one(ledger: Alerts, key: str, zone: tzinfo, now: datetime) -> None:
+    """The cause is over, if it was there: that waits to be told."""
+    for standing in ledger.standing():
+        if standing.cause == key and standing.about:
+            ended = alerts.Ended(key, standing.since.astimezone(zone), standing.about, _untold(standing))
+            ledger.end([key], f"{alerts.WELL_AGAIN} {now.isoformat()}", alerts.well_again([ended]), now)
+
+
+def _untold(standing: Standing) -> str:
+    return standing.waiting.headline if standing.waiting and not standing.told else ""
+
+
 def _safely(work: Callable[[], None]) -> None:
     try:
         work()
@@ -56,7 +80,7 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
     for cause in alerts.causes(report, sent, home.lists, now, patience, superseded):
         if cause.key == alerts.Kind.NOBODY and mail_is_down:
             continue  # that tells it already
-        ledger.note(cause.key, cause.about, cause.alert, now.astimezone(zone).date(), now)
+        note_one(ledger, cause, zone, now)
     if superseded:
         work.store.days.told()
     if sent.expired:
@@ -68,7 +92,7 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
 
 def _end_what_is_over(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
     ledger, zone = work.store.alerts, home.settings.timezone
-    there = {entry.name for entry in home.lists if entry.subscribers} | {alerts.MAIL_SERVER}
+    there = {entry.name for entry in home.lists if entry.subscribers} | alerts.BESIDE_LISTS
     well = alerts.well(report, sent)
     over: list[str] = []
     ended: list[alerts.Ended] = []
@@ -80,8 +104,7 @@ def _end_what_is_over(work: Work, home: Home, report: morning.Report, sent: deli
         elif left != standing.about:
             over.append(standing.cause)
             if better:
-                untold = standing.waiting.headline if standing.waiting and not standing.told else ""
-                ended.append(alerts.Ended(standing.cause, standing.since.astimezone(zone), better, untold))
+                ended.append(alerts.Ended(standing.cause, standing.since.astimezone(zone), better, _untold(standing)))
     if over:
         ledger.end(over, f"{alerts.WELL_AGAIN} {now.isoformat()}", alerts.well_again(ended) if ended else None, now)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
+    from paperboy.scoring.prompt import Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ def working(
                 days=store.days,
                 progress=progress,
                 clock=around.clock,
+                wait=around.wait,
+                holidays=settings.arxiv_holidays,
                 lookback=timedelta(days=settings.arxiv_lookback_days),
                 alone=lambda: lock.scoring(settings.paperboy_database),
                 budget=settings.llm_budget_usd or None,
@@ -112,7 +115,6 @@ def llm(home: Home, wait: Callable[[float], None]) -> LlmScorer:
     from paperboy.scoring.caching import cache_of
     from paperboy.scoring.costs import Prices
     from paperboy.scoring.llm import LlmScorer
-    from paperboy.scoring.prompt import Prompt
 
     settings = home.settings
 
@@ -142,7 +144,7 @@ def llm(home: Home, wait: Callable[[float], None]) -> LlmScorer:
         base_url=settings.openai_base_url,
         api_key=settings.openai_api_key.get_secret_value(),
         model=settings.openai_model,
-        prompt=Prompt(home.folders("prompts")),
+        prompt=prompt(home),
         prices=prices,
         reasoning_effort=settings.openai_reasoning_effort,
         service_tier=settings.openai_service_tier,
@@ -152,6 +154,13 @@ def llm(home: Home, wait: Callable[[float], None]) -> LlmScorer:
         cache=cache_of(settings.openai_model, settings.openai_base_url),
         wait=wait,
     )
+
+
+def prompt(home: Home) -> Prompt:
+    """The prompt, tried. Raises ConfigError."""
+    from paperboy.scoring.prompt import Prompt
+
+    return Prompt(home.folders("prompts"))
 
 
 def renderer(home: Home) -> Renderer:

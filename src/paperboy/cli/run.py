@@ -7,20 +7,23 @@ import os
 import signal
 import subprocess
 import sys
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import click
 from rich.console import Console
 
-from paperboy import due
 from paperboy.cli import lock, logs, words
-from paperboy.cli.home import LISTS_FILE, Home
+from paperboy.cli.files import Files
+from paperboy.cli.home import FILES, Home
 from paperboy.cli.main import Surroundings
+from paperboy.cli.progress import PROGRESS
+from paperboy.cli.watch import Watch
 from paperboy.daemon import Daemon
 from paperboy.errors import ConfigError
-from paperboy.models import Problem
+from paperboy.settings import Settings
 from paperboy.store import Store
+from paperboy.systemd import ENVIRONMENT, Notifier
 
 logger = logging.getLogger(__name__)
 
@@ -30,78 +33,93 @@ logger = logging.getLogger(__name__)
 def command(around: Surroundings) -> int:
     """The daemon: this morning's work, every morning, until SIGTERM.
 
-    Each list's work starts at its own hour. A morning that was missed is made up for at once. An edit of
-    subscribers.yaml is picked up without a restart; while a broken one stands, no morning begins.
+    Each list's work starts at its own hour. A morning that was missed is made up for at once. An edit of the home's
+    files is tried within a minute, and at once on SIGHUP, and used from the next digest; while a broken one stands, the
+    last good version stays in force.
     """
-    home = Home.load(around.home, around.environ)
     console = Console(stderr=True)
-    logs.set_up(home.settings.log_level, around.environ, console)
-    database = home.settings.paperboy_database
+    logs.set_up(Settings().log_level, around.environ, console)
+    home = _in_force(around)
+    settings = home.settings
+    logs.set_up(settings.log_level, around.environ, console)
+    database = settings.paperboy_database
     with lock.held(database, around.environ, "run") as descriptor, Store.open(database) as store:
-        if not home.settings.uses_outbox and (names := store.deliveries.only_in_outbox()):
+        files = Files(around.home)
+        watch = Watch(around, home, store, files, partial(_spawn, around, descriptor))
+        problems = watch.try_at_once(around.clock())
+        if problems and not files.good.is_dir():
+            raise ConfigError(problems)
+        if not settings.uses_outbox and (names := store.deliveries.only_in_outbox()):
             logger.info("%s", words.went_to_outbox(names))
-        daemon = Daemon(
-            has_work=Watch(around, home, store).has_work,
-            start=lambda: _child(around, descriptor),
-            clock=around.clock,
-        )
+        notifier = Notifier.of(around.environ, os.getpid())
+        daemon = Daemon(duties=watch, manager=notifier, clock=around.clock, timer=around.timer)
         signal.signal(signal.SIGTERM, daemon.stop)
         signal.signal(signal.SIGINT, daemon.stop)
-        logger.info("Paperboy watches %d lists in %s", len(home.lists), home.path)
+        signal.signal(signal.SIGHUP, daemon.reload)
+        logger.info("Paperboy watches %d lists in %s", len(watch.home.lists), home.path)
         if console.is_terminal:
-            click.echo(f"Watching {len(home.lists)} lists in {home.path}. Ctrl-C ends.", err=True)
+            click.echo(f"Watching {len(watch.home.lists)} lists in {home.path}. Ctrl-C ends.", err=True)
+        notifier.ready()
         daemon.run()
     return 0
 
 
-class Watch:
-    """Knows the lists as they are now, and whether any of them, or a delivery, waits."""
+def _in_force(around: Surroundings) -> Home:
+    """The home as its files are now; where they are broken, as they were when they last were good."""
+    try:
+        return Home.load(around.home, around.environ)
+    except ConfigError as error:
+        good = Files(around.home).good
+        if not good.is_dir():
+            raise
+        home = Home.load(around.home, {**around.environ, FILES: str(good)})
+        logger.error("%s\nthe version before stays in force until that is mended", error)
+        return home
 
-    def __init__(self, around: Surroundings, home: Home, store: Store) -> None:
-        self._around, self._home, self._store = around, home, store
-        self._files: object = None
-        self._complaint = ""
 
-    def has_work(self, now: datetime) -> bool:
-        """Whether a morning should begin now. Never while a file is broken: the morning could not read it either."""
-        self._reload()
-        if self._complaint:
-            return False
-        next_try = self._store.deliveries.next_try()
-        return bool(due.due(self._home.lists, self._store.days.outcome, now)) or (
-            next_try is not None and next_try <= now
-        )
+class _Process:
+    """A child with a pipe by which it says that it gets on."""
 
-    def _reload(self) -> None:
-        files = _stamps(self._around.home)
-        if files == self._files and not self._complaint:  # what was broken may be mended without a new time stamp
-            return
-        self._files = files
+    def __init__(self, process: subprocess.Popen[bytes], reader: int) -> None:
+        self._process, self._reader = process, reader
+        os.set_blocking(reader, False)
+
+    def __del__(self) -> None:
+        os.close(self._reader)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.poll()
+
+    def progressed(self) -> bool:
         try:
-            home = Home.load(self._around.home, self._around.environ)
-            if home.settings.paperboy_database != self._home.settings.paperboy_database:
-                raise ConfigError([Problem(".env", "PAPERBOY_DATABASE has changed; restart Paperboy to use it")])
-        except ConfigError as error:
-            if str(error) != self._complaint:
-                logger.error("%s\nno morning begins until that is mended", error)
-            self._complaint = str(error)
-            return
-        if self._complaint:
-            logger.info("the home's files are in order again")
-        self._home, self._complaint = home, ""
+            return bool(os.read(self._reader, 65_536))
+        except BlockingIOError:
+            return False
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def wait(self, timeout: float | None = None) -> int:
+        return self._process.wait(timeout)
 
 
-def _stamps(home: Path) -> list[tuple[str, int, int]]:
-    """When each of the files that decide about lists and settings was last written, and its size."""
-    files = [home / ".env", home / LISTS_FILE, *sorted((home / "prompts").rglob("*.md"))]
-    found = [(str(file), file.stat()) for file in files if file.is_file()]
-    return [(name, stat.st_mtime_ns, stat.st_size) for name, stat in found]
-
-
-def _child(around: Surroundings, descriptor: int) -> subprocess.Popen[bytes]:
-    """The morning's process. It holds the home by the daemon's own lock, also if the daemon dies."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "paperboy", "--home", str(around.home), "once", "--scheduled"],
-        pass_fds=[descriptor],
-        env={**os.environ, **around.environ, lock.INHERITED: str(descriptor)},
-    )
+def _spawn(around: Surroundings, descriptor: int, arguments: Sequence[str], more: Mapping[str, str]) -> _Process:
+    """A child holds the home by the daemon's own lock, also if the daemon dies. It is not who systemd watches."""
+    reader, writer = os.pipe()
+    environ = {name: value for name, value in {**os.environ, **around.environ}.items() if name not in ENVIRONMENT}
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "paperboy", "--home", str(around.home), *arguments],
+            pass_fds=[descriptor, writer],
+            env={**environ, **more, lock.INHERITED: str(descriptor), PROGRESS: str(writer)},
+        )
+    finally:
+        os.close(writer)
+    return _Process(process, reader)

@@ -102,7 +102,8 @@ def replies_to(message: bytes) -> str:
     """Where replies to a message from `freeze` go: a bare address. It stays what it was then, whatever is set now."""
     head = message.partition(b"\r\n\r\n")[0]
     last = {name: value.split()[-1] for name, value in _REPLIED_TO.findall(head)}
-    return last.get(b"Reply-To", last.get(b"From", b"")).strip(b"<>").decode()
+    address: bytes = last.get(b"Reply-To", last.get(b"From", b"")).strip(b"<>")
+    return address.decode()
 
 
 def boundary_of(message: bytes) -> bytes:

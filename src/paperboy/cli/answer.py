@@ -1,0 +1,337 @@
+"""Did everyone get their mail today, and if not, why? As one line for people who glance. Light to import."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from enum import Enum, auto
+
+from paperboy import due
+from paperboy.agenda import AFTER_A_FAILURE
+from paperboy.cli.batches import leaves_papers, next_batch, no_batch, why_quiet
+from paperboy.cli.words import counted, together
+from paperboy.mail.text import clipped, one_line
+from paperboy.models import Day, MailingList, Outcome
+from paperboy.privacy import without_addresses
+from paperboy.store import Store
+from paperboy.store.reach import Reach
+
+MOST = 120  # characters
+LATELY = timedelta(days=7)  # what went wrong before that is no news any more
+_ONLY_IF = 15  # characters that a reason has room for; else it is left out
+_NAMES = 40
+_LATE = re.compile(r"(arXiv's batch of \w{3})\w*( \d+ \w{3})\w* was due at \S+ \w+ and (is not there yet)")
+
+
+class Stand(Enum):
+    """Where a list stands on its local day."""
+
+    MAILED = auto()
+    NONE_PASSED = auto()  # papers came, none passed, and its `send_empty` is false
+    QUIET = auto()
+    GAVE_UP = auto()
+    DUE = auto()
+    COMING = auto()  # its hour has not come
+    OFF = auto()  # not one of its weekdays
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What there is to know of lists."""
+
+    days: Mapping[str, Day]  # the newest of each
+    mailed: Mapping[str, date]  # the date of each one's newest digest, unless that was superseded
+    troubles: Mapping[str, tuple[str, datetime]]  # why those that were tried have no outcome, and when that was
+    today: Reach  # of the digests of today
+    before: Reach  # of the last digests of lists that have none of today
+
+
+NO_FACTS = Facts({}, {}, {}, Reach(), Reach())  # before there is a database
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    head: str
+    reason: str = ""  # as much of it as there is room for
+    tail: str = ""
+
+    def said(self, room: int = 0) -> str:
+        """With so many characters for the reason."""
+        if not self.reason or room < min(_ONLY_IF, len(self.reason) + 2):
+            return f"{self.head}{self.tail}."
+        fitting = len(self.reason) + 2 <= room
+        reason = self.reason if fitting else clipped(self.reason, room - 4)
+        return f"{self.head}: {reason}{self.tail}{'' if reason.endswith('…') and not self.tail else '.'}"
+
+
+def answer_of(
+    store: Store,
+    lists: Sequence[MailingList],
+    now: datetime,
+    *,
+    holidays: Collection[date] = (),
+    at_work: bool = False,
+    running: bool = True,
+) -> str:
+    """The answer, from the ledger. Further arguments as for `answer`."""
+    found = facts(store, [entry for entry in lists if entry.subscribers], now)
+    return answer(lists, found, now, holidays=holidays, at_work=at_work, running=running)
+
+
+def facts(store: Store, lists: Sequence[MailingList], now: datetime) -> Facts:
+    """Reads what `answer` needs."""
+    days = store.days.latest([entry.name for entry in lists])
+    digests = {entry.name: store.deliveries.newest(entry.name) for entry in lists}
+    mailed = {name: digest.date for name, digest in digests.items() if digest and not digest.superseded}
+    today, before = [], []
+    for entry in lists:
+        if (day := mailed.get(entry.name)) is None:
+            continue
+        if _is_of_today(entry, day, now):
+            today.append((entry, day))
+        elif due.local_date(entry, now) - day <= LATELY:
+            before.append((entry, day))
+    return Facts(days, mailed, store.days.troubles(), store.deliveries.reach(today), store.deliveries.reach(before))
+
+
+def answer(
+    lists: Sequence[MailingList],
+    known: Facts,
+    now: datetime,
+    *,
+    holidays: Collection[date] = (),
+    at_work: bool = False,
+    running: bool = True,
+) -> str:
+    """At most `MOST` characters, without an address. What is wrong comes first, and what fits beside it.
+
+    `at_work`: a morning is under way. `running`: somebody will try again; otherwise no next try is promised.
+    """
+    by_stand: dict[Stand, list[MailingList]] = {}
+    for entry in lists:
+        if entry.subscribers:
+            by_stand.setdefault(stand(entry, known, now), []).append(entry)
+    if not by_stand:
+        return "No list has subscribers, so there is no mail."
+    sentences = _Sentences(by_stand, known, now, holidays, at_work=at_work, running=running)
+    return _fitted(list(sentences.all()))
+
+
+def stand(entry: MailingList, known: Facts, now: datetime) -> Stand:
+    """Where the list stands on its local day."""
+    today, newest = due.local_date(entry, now), known.days.get(entry.name)
+    if newest is None or newest.date < today:
+        if today.weekday() not in entry.weekdays:
+            return Stand.OFF
+        return Stand.DUE if now >= due.begins(entry, today) else Stand.COMING
+    if newest.outcome is Outcome.NOTE and not _is_of_today(entry, known.mailed.get(entry.name), now):
+        return Stand.NONE_PASSED
+    return _CAME[newest.outcome]
+
+
+_CAME = {
+    Outcome.DIGEST: Stand.MAILED,
+    Outcome.NOTE: Stand.MAILED,
+    Outcome.QUIET: Stand.QUIET,
+    Outcome.GAVE_UP: Stand.GAVE_UP,
+    Outcome.SKIPPED: Stand.OFF,
+}
+
+
+def _is_of_today(entry: MailingList, day: date | None, now: datetime) -> bool:
+    return day is not None and day >= due.local_date(entry, now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentences:
+    by_stand: Mapping[Stand, list[MailingList]]
+    known: Facts
+    now: datetime
+    holidays: Collection[date]
+    at_work: bool
+    running: bool
+
+    def all(self) -> Iterator[_Clause]:
+        """What is wrong, then what is well, then what is to come."""
+        bad = [*self._gave_up(), *self._due(), *self._missed(self.known.today, "today's mail")]
+        yield from bad
+        yield from self._got(first=not bad)
+        late = [*self._missed(self.known.before, "the last digest")]
+        yield from late
+        yield from self._none_passed()
+        yield from self._quiet()
+        yield from self._coming(all_well=not late)
+        if self.by_stand.keys() == {Stand.OFF}:
+            entries = self.by_stand[Stand.OFF]
+            first = min(due.next_morning(entry, self.now).astimezone(entry.timezone) for entry in entries)
+            yield _Clause(f"No mail today, a day on which no list sends; the next comes {first:%a %d %b %H:%M %Z}")
+
+    def _of(self, what: Stand) -> list[MailingList]:
+        return self.by_stand.get(what, [])
+
+    def _days(self, entries: Iterable[MailingList]) -> list[Day]:
+        return [self.known.days[entry.name] for entry in entries]
+
+    def _gave_up(self) -> Iterator[_Clause]:
+        if entries := self._of(Stand.GAVE_UP):
+            reason = _commonest(day.reason for day in self._days(entries))
+            first = min(due.next_morning(entry, self.now).astimezone(entry.timezone) for entry in entries)
+            yield _Clause(f"No digest today for {_names(entries)}", reason, f"; next try {first:%a %H:%M %Z}")
+
+    def _due(self) -> Iterator[_Clause]:
+        if not (entries := self._of(Stand.DUE)):
+            return
+        zone = entries[0].timezone
+        since = min(due.begins(entry, due.local_date(entry, self.now)) for entry in entries).astimezone(zone)
+        tried = [self.known.troubles[entry.name] for entry in entries if entry.name in self.known.troubles]
+        tried = [(reason, at) for reason, at in tried if at >= since]
+        again = min((at + AFTER_A_FAILURE for _, at in tried), default=self.now)
+        head = f"{_names(entries)} {'is' if len(entries) == 1 else 'are'} due since {since:%H:%M}"
+        if self.at_work:
+            yield _Clause(f"A morning is at work: {head} {since:%Z}")
+        elif not self.running and not tried:
+            yield _Clause(f"Not yet: {head} {since:%Z}, and no paperboy run is at work")
+        elif self.running and again > self.now:
+            tail = f"; next try about {moment(again, self.now, zone)}"
+            yield _Clause(f"Not yet: {head}", _commonest(reason for reason, _ in tried), tail)
+        else:
+            yield _Clause(f"Not yet: {head} {since:%Z}", _commonest(reason for reason, _ in tried))
+
+    def _missed(self, reach: Reach, what: str) -> Iterator[_Clause]:
+        number, missed = reach.subscribers, reach.missed
+        if not missed:
+            return
+        of_all = f"of {counted(number, 'subscriber', 'subscribers')}"
+        if reach.wait == missed and not reach.replies:
+            yield _Clause(f"{number - missed} {of_all} got {what} so far; {missed} wait{_s(missed)} to be sent")
+            return
+        head = f"{missed} {of_all} did not get {what}"
+        if reach.ambiguous == missed:
+            head = f"{missed} {of_all} may not have got {what}"
+        elif missed == number:
+            head = f"None {of_all} got {what}"
+        states = [
+            f"{reach.failed} failed" if reach.failed else "",
+            f"{reach.ambiguous} may have it" if reach.ambiguous else "",
+            f"{reach.wait} wait{_s(reach.wait)}" if reach.wait else "",
+        ]
+        kinds = list(filter(None, states))
+        one = len(kinds) == len(reach.replies) == 1
+        yield _Clause(head, _plain(reach.replies[0]) if one else ", ".join(kinds), self._then(reach))
+
+    def _then(self, reach: Reach) -> str:
+        """When it is tried again, if it is."""
+        tries = [reach.try_at, reach.tried and reach.tried + AFTER_A_FAILURE]
+        again = min((at for at in tries if at), default=self.now)
+        if not self.running or not reach.wait or again <= self.now:
+            return ""
+        zone = next(iter(self.by_stand.values()))[0].timezone
+        return f"; next try about {moment(again, self.now, zone)}"
+
+    def _got(self, *, first: bool) -> Iterator[_Clause]:
+        reach, entries = self.known.today, self._of(Stand.MAILED)
+        if not entries or reach.missed:
+            return
+        if not reach.subscribers:
+            yield _Clause(f"Today's mail of {_names(entries)} was for nobody who is on the list now")
+            return
+        how_many = (
+            f"{counted(len(entries), 'list', 'lists')}, {counted(reach.subscribers, 'subscriber', 'subscribers')}"
+        )
+        if reach.in_outbox:
+            yield _Clause(f"Today's mail lies in the outbox: {how_many}")
+        else:
+            yield _Clause(f"{'Everyone' if first else 'Everyone else'} got today's mail: {how_many}")
+
+    def _none_passed(self) -> Iterator[_Clause]:
+        if entries := self._of(Stand.NONE_PASSED):
+            considered = sum(day.counts.considered for day in self._days(entries))
+            papers = counted(considered, "paper", "papers")
+            yield _Clause(f"No mail {self._for(entries)}: none of {papers} passed")
+
+    def _quiet(self) -> Iterator[_Clause]:
+        if not (entries := self._of(Stand.QUIET)):
+            return
+        why = [why_quiet(entry, day, self.holidays) for entry, day in zip(entries, self._days(entries), strict=True)]
+        first = min(next_batch(entry, self.now, self.holidays) for entry in entries)
+        tail = f"; the next batch comes {first:%a %d %b %H:%M %Z}"
+        yield _Clause(f"No mail {self._for(entries)}", _commonest(why), tail)
+
+    def _coming(self, *, all_well: bool) -> Iterator[_Clause]:
+        entries = self._of(Stand.COMING)
+        starts = {entry.name: due.begins(entry, due.local_date(entry, self.now)) for entry in entries}
+        before = self.known.before
+        back = 0 < before.missed == before.subscribers  # the papers of what reached nobody come again
+        why = {
+            entry.name: ""
+            if back or leaves_papers(self.known.days.get(entry.name))
+            else no_batch(entry, starts[entry.name], self.holidays)
+            for entry in entries
+        }
+        if with_news := [entry for entry in entries if not why[entry.name]]:
+            first = min(starts[entry.name].astimezone(entry.timezone) for entry in with_news)
+            dates = [self.known.mailed[entry.name] for entry in with_news if entry.name in self.known.mailed]
+            well = dates and all_well and before.subscribers
+            tail = f"; everyone got that of {max(dates):%a %d %b}" if well else ""
+            yield _Clause(f"Today's mail {self._for(with_news, '')}is due at {first:%H:%M %Z}{tail}")
+        elif entries:
+            first = min(next_batch(entry, self.now, self.holidays) for entry in entries)
+            reason = why[entries[0].name]
+            yield _Clause(f"No mail is expected today ({reason}); the next batch comes {first:%a %d %b %H:%M %Z}")
+        known = [self.known.days[entry.name] for entry in entries if entry.name in self.known.days]
+        if gave_up := [day for day in known if day.outcome is Outcome.GAVE_UP]:
+            what = f"There was no digest on {max(day.date for day in gave_up):%a %d %b}"
+            yield _Clause(what, _commonest(day.reason for day in gave_up))
+
+    def _for(self, entries: Sequence[MailingList], all_of_them: str = "today") -> str:
+        """Which lists, unless it is all that may have mail today."""
+        others = [entry for what, of in self.by_stand.items() if what is not Stand.OFF for entry in of]
+        if len(entries) == len(others):
+            return all_of_them
+        return f"for {_names(entries)}" + ("" if all_of_them else " ")
+
+
+# --- words
+
+
+def _fitted(clauses: Sequence[_Clause]) -> str:
+    """As many of the clauses as fit, and of their reasons what is room for, those of the first first."""
+    kept: list[_Clause] = []
+    for clause in clauses:
+        if not kept or len(" ".join(each.said() for each in [*kept, clause])) <= MOST:
+            kept.append(clause)
+    room = MOST - len(" ".join(each.said() for each in kept))
+    said = []
+    for clause in kept:
+        said.append(clause.said(room))
+        room -= len(said[-1]) - len(clause.said())
+    line = " ".join(said)
+    return line if len(line) <= MOST else f"{line[: MOST - 1]}…"
+
+
+def _names(entries: Sequence[MailingList]) -> str:
+    names = together([entry.name for entry in entries])
+    return names if len(entries) == 1 or len(names) <= _NAMES else f"{len(entries)} lists"
+
+
+def _commonest(reasons: Iterable[str]) -> str:
+    found = Counter(map(_plain, reasons)).most_common(1)
+    return found[0][0] if found else ""
+
+
+def _plain(reason: str) -> str:
+    """In one line of plain characters, without addresses and without a full stop."""
+    return _LATE.sub(r"\1\2 \3", without_addresses(one_line(reason))).rstrip(".")
+
+
+def moment(instant: datetime, now: datetime, zone: tzinfo) -> str:
+    """A time of day, and the day where it is another one."""
+    local = instant.astimezone(zone)
+    return f"{local:%H:%M %Z}" if local.date() == now.astimezone(zone).date() else f"{local:%a %H:%M %Z}"
+
+
+def _s(number: int) -> str:
+    return "s" if number == 1 else ""

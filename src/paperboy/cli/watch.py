@@ -1,0 +1,166 @@
+"""What there is to do for one home: an edit to try, a morning, tidying up. The daemon asks; here is what it is told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from functools import partial
+
+from paperboy import alerts, due
+from paperboy.agenda import Agenda
+from paperboy.cli import operator
+from paperboy.cli.answer import answer_of
+from paperboy.cli.files import Files, Stamps
+from paperboy.cli.home import FILES, Home
+from paperboy.cli.main import Surroundings
+from paperboy.daemon import Child, Job
+from paperboy.models import Problem
+from paperboy.store import Store
+
+logger = logging.getLogger(__name__)
+
+Spawn = Callable[[Sequence[str], Mapping[str, str]], Child]  # a command line of ours, and what its environment has more
+
+TRYING, MORNING, TIDYING = "trying the files", "the morning", "tidying up"  # jobs
+MAIL, ALERTS = "the mail", "the alerts"  # what waits, beside lists, whose names have no spaces
+_QUICK = timedelta(minutes=3)  # without an end, and a trial of the files is stuck
+_PATIENCE = timedelta(minutes=30)  # without progress, and a morning is
+_AWAY_FROM_MORNINGS = timedelta(hours=1)  # there is time enough to tidy up
+_BROKEN_IS_TRIED_AGAIN = timedelta(minutes=1)
+
+
+class Watch:
+    """`home` is what is in force: read from the last good version of the files."""
+
+    def __init__(self, around: Surroundings, home: Home, store: Store, files: Files, spawn: Spawn) -> None:
+        self._around, self._store, self._files, self._spawn = around, store, files, spawn
+        self._home = home
+        self._agenda = Agenda()
+        self._seen: Stamps | None = None
+        self._tried: Stamps | None = None
+        self._tried_at: datetime | None = None
+        self._asked = False
+        self._sound = False  # there is a version that was tried, and is not in force yet
+        self._complaint = ""
+        self._tidied: date | None = None
+
+    @property
+    def home(self) -> Home:
+        """What is in force."""
+        return self._home
+
+    def reload(self) -> None:
+        """The files are tried at the next look, whether they have changed or not."""
+        self._asked = True
+
+    def next(self, now: datetime, running: Collection[str]) -> Job | None:
+        """An edit is tried beside all else; it comes into force, and a morning begins, when nobody is at work."""
+        if TRYING not in running and self._is_to_be_tried(now):
+            return self._trial(now)
+        if MORNING in running or TIDYING in running:
+            return None
+        self._put_in_force()
+        waiting = self.waiting(now)
+        if self._agenda.ready(waiting, now):
+            start = partial(self._child, "once", "--scheduled")
+            patience = max(_PATIENCE, timedelta(seconds=3 * self._home.settings.llm_timeout_seconds))
+            return Job(MORNING, start, partial(self._morning_ended, waiting), patience)
+        if self._has_time_to_tidy(waiting, now):
+            self._tidied = self._today(now)
+            return Job(TIDYING, partial(self._child, "tidy"), self._tidying_ended, _PATIENCE)
+        return None
+
+    def waiting(self, now: datetime) -> frozenset[str]:
+        """All that could be done: lists that are due, mail and alerts that may go."""
+        things = {entry.name for entry in due.due(self._home.lists, self._store.days.outcome, now)}
+        next_try = self._store.deliveries.next_try()
+        if next_try is not None and next_try <= now:
+            things.add(MAIL)
+        if any(standing.waiting for standing in self._store.alerts.standing()):
+            things.add(ALERTS)
+        return frozenset(things)
+
+    def status(self, now: datetime) -> str:
+        """The answer to what everybody asks; before it, what is broken."""
+        answer = answer_of(self._store, self._home.lists, now)
+        broken = self._complaint.partition("\n")[0]
+        return f"{broken} (the version before stays in force). {answer}" if broken else answer
+
+    # --- the files
+
+    def _is_to_be_tried(self, now: datetime) -> bool:
+        """Whether there is an edit that is over: two looks in a row see the same; or one that was broken, and may have
+        been mended without a new time stamp.
+        """
+        stamps = self._files.stamps()
+        settled, self._seen = stamps == self._seen, stamps
+        again = self._tried_at is None or now - self._tried_at >= _BROKEN_IS_TRIED_AGAIN or now < self._tried_at
+        return self._asked or (settled and stamps != self._tried) or bool(self._complaint and again)
+
+    def _trial(self, now: datetime) -> Job:
+        self._asked, self._tried, self._tried_at = False, self._files.stamps(), now
+        start = partial(self._child, "adopt", str(self._home.settings.paperboy_database))
+        return Job(TRYING, start, self._trial_ended, _QUICK)
+
+    def try_at_once(self, now: datetime) -> tuple[Problem, ...]:
+        """The trial before anything else; gives what is wrong."""
+        job = self._trial(now)
+        code = job.start().wait(_QUICK.total_seconds())
+        self._seen = self._tried
+        job.ended(code, now)
+        self._put_in_force()
+        return self._files.faults()
+
+    def _trial_ended(self, code: int, now: datetime) -> None:
+        problems = self._files.faults()
+        if code not in {0, 78} and not problems:
+            problems = (Problem("the home", f"its files could not be tried (exit code {code})"),)
+        zone = self._home.settings.timezone
+        complaint = "\n".join(map(str, problems))
+        self._sound = not problems
+        if problems and complaint != self._complaint:
+            logger.error("%s\nthe version before stays in force until that is mended", complaint)
+            operator.note_one(self._store.alerts, alerts.broken_files(problems), zone, now)
+        elif not problems:
+            if self._complaint:
+                logger.info("the home's files are in order again")
+            operator.end_one(self._store.alerts, alerts.Kind.FILES, zone, now)
+        self._complaint = complaint
+
+    def _put_in_force(self) -> None:
+        if not self._sound or not self._files.adopt():
+            return
+        self._sound = False
+        before = self._home
+        self._home = Home.load(self._around.home, {**self._around.environ, FILES: str(self._files.good)})
+        if before.lists != self._home.lists or before.settings != self._home.settings:
+            logger.info("the files of %s are in force: %d lists", self._home.path, len(self._home.lists))
+
+    # --- the other jobs
+
+    def _child(self, *arguments: str) -> Child:
+        return self._spawn(arguments, {FILES: str(self._files.good)})
+
+    def _morning_ended(self, tried: frozenset[str], code: int, now: datetime) -> None:
+        left = self.waiting(now)
+        self._agenda.tried(tried, left, now)
+        again = self._agenda.next_try(left)
+        then = f"; the next try is at {again:%H:%M} UTC" if again else ""
+        level = logging.INFO if code in {0, 1} else logging.ERROR
+        logger.log(level, "the morning's process ended with exit code %d%s", code, then)
+        if code not in {0, 1}:
+            how = f"signal {-code} ended it" if code < 0 else f"its exit code was {code}"
+            operator.note_one(self._store.alerts, alerts.broken_morning(how), self._home.settings.timezone, now)
+
+    def _tidying_ended(self, code: int, _now: datetime) -> None:
+        if code:
+            logger.error("tidying up ended with exit code %d; it is tried again tomorrow", code)
+
+    def _has_time_to_tidy(self, waiting: Collection[str], now: datetime) -> bool:
+        lists = [entry for entry in self._home.lists if entry.subscribers]
+        soon = any(due.next_start(entry, now) - now < _AWAY_FROM_MORNINGS for entry in lists)
+        return not waiting and not soon and self._tidied != self._today(now)
+
+    def _today(self, now: datetime) -> date:
+        return now.astimezone(self._home.settings.timezone).date()
