@@ -9,8 +9,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 
 FLOORS = {
     0: {"models", "errors", "categories"},
-    1: {"agenda", "curate", "announcements", "due", "notation", "pace", "privacy", "tex", "yaml_document"},
-    2: {"settings", "mailing_lists", "list_edits", "arxiv_feed", "scoring", "mail", "store", "sample"},
+    1: {"agenda", "curate", "decisions", "announcements", "due", "notation", "pace", "privacy", "tex", "yaml_document"},
+    2: {"settings", "dns", "mailing_lists", "list_edits", "arxiv_feed", "scoring", "mail", "store", "sample"},
     3: {"draft", "fetching", "morning", "delivery", "alerts"},
     4: {"daemon", "systemd"},
     5: {"cli"},

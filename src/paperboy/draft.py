@@ -201,6 +201,7 @@ def score(parts: Parts, scorings: Sequence[Scoring], now: datetime) -> None:
     if not any(scoring.missing for scoring in scorings):
         return
     problem, shortfall = "", None
+    begun, kept = parts.clock(), {scoring.mailing_list.name: len(scoring.scores) for scoring in scorings}
     with parts.alone():  # a preview beside a morning would pay twice, and out of a budget that both count as theirs
         for scoring in scorings:
             _look_up(parts, scoring, now)
@@ -210,7 +211,11 @@ def score(parts: Parts, scorings: Sequence[Scoring], now: datetime) -> None:
             problem, shortfall = str(error), Shortfall.BUDGET
         except ScoringError as error:
             problem, shortfall = str(error), Shortfall.SERVER
+    seconds = (parts.clock() - begun).total_seconds()
     for scoring in scorings:
+        name, number = scoring.mailing_list.name, len(scoring.scores)
+        new = number - kept[name]
+        logger.info("%s: %d of %d scored, %d of them now, in %.1f s", name, number, len(scoring.papers), new, seconds)
         _conclude(scoring, problem, shortfall)
 
 

@@ -99,6 +99,7 @@ def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> tuple[bo
     Says first whether papers came that were not there a short while ago, when they might have been: the batch became
     visible lately, or an earlier look did not see them.
     """
+    begun = parts.clock()
     categories = sorted({category for entry in lists for category in entry.categories})
     batch, last_look = announcements.newest_batch(now, parts.holidays), parts.papers.last_fetch(categories)
     since = now - window(now, parts.lookback, last_look)
@@ -108,7 +109,9 @@ def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> tuple[bo
     state = announcements.state(now, parts.papers.newest(categories), parts.holidays)
     if state is announcements.State.LATE and parts.feed.has_news(batch.submitted_from, now):
         state = announcements.state(now, now, parts.holidays)  # it is there; these small categories have no part in it
-    logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
+    seconds = (parts.clock() - begun).total_seconds()
+    where = ", ".join(categories)
+    logger.info("arXiv: %d papers in %s, %d of them new; %s; in %.1f s", len(papers), where, new, state, seconds)
     lately = now - batch.visible < _FRESH or (last_look is not None and last_look >= batch.visible)
     return new > 0 and lately, state
 

@@ -27,6 +27,7 @@ from typing import Protocol, TypeVar
 
 from paperboy import announcements, draft, fetching
 from paperboy.curate import ways_in
+from paperboy.decisions import explained
 from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import PaperboyError, StoreWriteError
 from paperboy.models import (
@@ -243,6 +244,9 @@ def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, pa
     mailing_list = scoring.mailing_list
     name, day = mailing_list.name, local_date(mailing_list, now)
     made = draft.draft(parts, scoring, now)
+    if logger.isEnabledFor(logging.DEBUG):
+        for line in explained(mailing_list, made.curation, scoring.scores, scoring.unscored, scoring.problem):
+            logger.debug("%s: %s", name, line)
     counts = made.digest.counts
     if made.stays_due(missing):
         reason = missing if made.leftover else made.problem or missing
@@ -280,6 +284,8 @@ def _begin(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
     if not parts.papers.fetched_since(mailing_list.categories, now):
         return
     papers, too_old = draft.candidates(parts, mailing_list, now)
+    for paper in too_old:
+        logger.debug("%s: %s: from before its start", mailing_list.name, paper.arxiv_id)
     if papers or too_old or parts.days.started(mailing_list.name, LONGEST_WINDOW):
         ids = (paper.arxiv_id for paper in too_old)
         parts.days.begin(mailing_list.name, ways_in(mailing_list), ids, local_date(mailing_list, now), now)

@@ -17,6 +17,7 @@ connections work side by side; whatever touches the ledger is done by one of the
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -64,13 +65,20 @@ def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) ->
     number, since = parts.ledger.queue(now)
     if not number:
         return Report({}, expired=parts.ledger.untold(), suppressed=parts.suppressions.untold())
+    begun = parts.timer()
     round_ = Round(parts, audience, stopped, now, Pace(parts.most_per_minute))
     with parts.progress.stage("Sending") as progress:
         round_.run(lambda: progress(round_.done, number))
     if round_.problem:
         logger.error("%s", round_.problem)
-    states = round_.states
-    logger.info("sending: %s", ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing")
+    states: Counter[DeliveryState] = Counter()
+    by_list: dict[str, list[str]] = {}
+    for (name, state), count in sorted(round_.states.items()):
+        states[state] += count
+        by_list.setdefault(name, []).append(f"{count} {state}")
+    seconds = parts.timer() - begun
+    for name, counts in by_list.items():
+        logger.info("%s: %s, in %.1f s", name, ", ".join(counts), seconds)
     for address, reply in parts.ledger.bounced_thrice():
         reason = "it did not exist in three digests running"
         parts.suppressions.add(address, "", f"{reason}: {reply}", parts.clock(), tell=reply)

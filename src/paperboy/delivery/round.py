@@ -36,7 +36,7 @@ class Round:
     queue: deque[Delivery] = field(default_factory=deque)  # what was read of what waits
     last_read: Delivery | None = None
     all_read: bool = False
-    states: Counter[DeliveryState] = field(default_factory=Counter)
+    states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
     problem: str = ""
     passing: bool = False  # the problem may be gone soon, without anybody's doing
     done: int = 0
@@ -92,7 +92,7 @@ class Round:
                 if error.temporary and len(transports) > 1:
                     transports.remove(transport)
                     logger.info("one connection less: %s", error)
-                elif error.busy or (error.temporary and self.states[DeliveryState.SENT]):
+                elif error.busy or (error.temporary and self.reached_now):
                     self._pause(str(error))
                 else:
                     self._give_up(str(error), passing=error.temporary)
@@ -151,14 +151,14 @@ class Round:
         else:
             reason = self.parts.suppressions.reason(name, address)
         if reason:
-            self._count(DeliveryState.SUPPRESSED, moved=ledger.suppress(delivery, reason, now))
+            self._count(name, DeliveryState.SUPPRESSED, moved=ledger.suppress(delivery, reason, now))
             logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
             return False
         old = delivery.frozen_at is not None and now - delivery.frozen_at >= EXPIRES
         # what a crash left on its way is tried once more; what reached nobody is for the next digest to supersede
         if old and delivery.state is not DeliveryState.SENDING and self.reached_before[delivery.digest_id]:
             moved = ledger.expire(delivery, f"given up after three days; {delivery.reply or 'it was never tried'}", now)
-            self._count(DeliveryState.FAILED, moved=moved)
+            self._count(name, DeliveryState.FAILED, moved=moved)
             return False
         return True
 
@@ -205,7 +205,7 @@ class Round:
                 undone=state is DeliveryState.PENDING,
             )
         )
-        self._count(state, moved=moved)
+        self._count(delivery.list_name, state, moved=moved)
         if state is DeliveryState.SENT:
             self.reached_now.add(delivery.list_name)
             self.lost_in_a_row = 0
@@ -255,10 +255,10 @@ class Round:
         if not self.problem:
             self.problem, self.passing = problem, passing
 
-    def _count(self, state: DeliveryState, *, moved: bool) -> None:
+    def _count(self, list_name: str, state: DeliveryState, *, moved: bool) -> None:
         self.done += 1
         if moved:
-            self.states[state] += 1
+            self.states[list_name, state] += 1
 
 
 def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:
