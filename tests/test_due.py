@@ -1,12 +1,14 @@
 """When a list's morning comes, over clock changes, weekdays and outages."""
 
+import random
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from paperboy.due import begins, due, local_date, next_morning, window
-from paperboy.models import Outcome, Subscriber
+from paperboy.models import MailingList, Outcome, Subscriber
 from tests.builders import mailing_list
 
 BERLIN, NEW_YORK, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York"), ZoneInfo("Asia/Kolkata")
@@ -69,3 +71,85 @@ def test_a_fetch_looks_back_over_an_outage_and_four_days_more(hours_since_fetch:
     now = datetime(2026, 11, 20, 7, tzinfo=UTC)
     last = now - timedelta(hours=hours_since_fetch) if hours_since_fetch else None
     assert window(now, timedelta(days=7), last) == timedelta(days=days)
+
+
+# ---- a year of it
+
+ZONES = (
+    "Europe/Berlin",
+    "America/New_York",
+    "Asia/Tokyo",
+    "Australia/Lord_Howe",
+)  # whose clocks go back by half an hour
+YEAR = datetime(2028, 1, 1, tzinfo=UTC)  # with a 29 February
+HOURS = (time(7), time(2, 30), time(0), time(23, 59))
+
+
+def mornings(entry: MailingList, looks: Iterable[datetime]) -> dict[date, datetime]:
+    """Looks for what is due at these instants and does it at once: by local date, when that was."""
+    done: dict[date, datetime] = {}
+    for now in looks:
+        if due([entry], lambda _name, day: Outcome.QUIET if day in done else None, now):
+            day = local_date(entry, now)
+            assert day not in done
+            done[day] = now
+    return done
+
+
+def ticks(start: datetime, days: int, minutes: int) -> Iterator[datetime]:
+    yield from (start + timedelta(minutes=minutes * number) for number in range(days * 1440 // minutes))
+
+
+@pytest.mark.parametrize("send_at", HOURS)
+@pytest.mark.parametrize("zone", ZONES)
+def test_each_day_of_a_leap_year_has_one_morning_at_its_hour(zone: str, send_at: time) -> None:
+    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=send_at)
+    done = mornings(entry, ticks(YEAR, 366, 20))
+    days = [day for day in done if day.year == 2028]
+    first = local_date(entry, YEAR) + timedelta(days=1)
+    missed = {first + timedelta(days=ahead) for ahead in range(364)} - set(days)
+    late = [day for day in days[1:] if not timedelta() <= done[day] - begins(entry, day) < timedelta(minutes=20)]
+    assert late == []
+    assert not missed or send_at == time(23, 59)  # a minute a day, between two of these looks
+    assert date(2028, 2, 29) in done or send_at == time(23, 59)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_no_minute_before_midnight_is_too_late(zone: str) -> None:
+    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(23, 59))
+    assert len(mornings(entry, ticks(YEAR, 20, 1))) == 20
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_a_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> None:
+    """It wakes up at any minute, after hours or days."""
+    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(7))
+    dice = random.Random(7)  # noqa: S311  # no secret
+    looks, now = [], YEAR
+    while now < YEAR + timedelta(days=366):
+        now += timedelta(minutes=dice.choice((1, 7, 45, 500, 3_000)))
+        looks.append(now)
+    done = mornings(entry, looks)
+    awake = {local_date(entry, now) for now in looks if now >= begins(entry, local_date(entry, now))}
+    assert set(done) == awake
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_a_clock_that_jumps_does_no_morning_twice(zone: str) -> None:
+    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(7))
+    dice = random.Random(8)  # noqa: S311  # no secret
+    now, looks = YEAR, []
+    for _ in range(3_000):
+        now += timedelta(minutes=dice.choice((1, 30, 400, -1, -200, 1_500, -1_400)))
+        looks.append(now)
+    assert mornings(entry, looks)  # which asserts it
+
+
+def test_a_restart_at_any_minute_changes_nothing() -> None:
+    """What is due is told from the lists, the outcomes and the hour alone: nothing is kept between two looks."""
+    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo("Europe/Berlin"), send_at=time(2, 30))
+    for start in ticks(datetime(2028, 3, 25, 12, tzinfo=UTC), 1, 30):  # the night of the leap in spring
+        done = mornings(entry, ticks(start, 3, 10))
+        whole = [day for day in done if begins(entry, day) >= start]
+        assert all(done[day] - begins(entry, day) < timedelta(minutes=10) for day in whole)
+        assert len(done) >= 3
