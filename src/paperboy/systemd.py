@@ -253,8 +253,6 @@ NoNewPrivileges=yes
 CapabilityBoundingSet=
 # No file is made that would lend its owner's rights to others.
 RestrictSUIDSGID=yes
-# The other groups of a person, as sudo or docker, stay out.
-SupplementaryGroups=
 # All users but root and the owner look like nobody.
 PrivateUsers=yes
 # No way to new namespaces, where many a hole of the kernel began.
@@ -281,7 +279,7 @@ ProtectKernelLogs=yes
 ProtectProc=invisible
 # and of /proc nothing else.
 ProcSubset=pid
-# Shared memory is its own. (RemoveIPC would also remove that of its owner's other programs, and is not used.)
+# Its message queues and shared memory are its own. (RemoveIPC is left out: it would take its owner's other programs'.)
 PrivateIPC=yes
 # So are the keys that the kernel holds.
 KeyringMode=private

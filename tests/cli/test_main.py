@@ -10,13 +10,18 @@ from paperboy import __version__
 from paperboy.cli.main import invoke
 
 SRC = Path(__file__).parents[2] / "src"
-NAMES = ("demo", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress")
+NAMES = (
+    *("demo", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress"),
+    *("subscribers", "subscribe", "unsubscribe", "service"),
+)
 NEEDED = {
     "preview": ["foundations"],
     "why": ["2611.00001"],
     "resend": ["foundations"],
     "suppress": ["ada@example.org"],
     "unsuppress": ["ada@example.org"],
+    "subscribe": ["foundations", "ada@example.org"],
+    "unsubscribe": ["foundations", "ada@example.org"],
 }
 
 

@@ -19,7 +19,7 @@ from paperboy.cli.home import FILES, Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import PROGRESS
 from paperboy.cli.watch import Watch
-from paperboy.daemon import Daemon
+from paperboy.daemon import TICK_SECONDS, Daemon
 from paperboy.errors import ConfigError
 from paperboy.settings import Settings
 from paperboy.store import Store
@@ -52,7 +52,8 @@ def command(around: Surroundings) -> int:
         if not settings.uses_outbox and (names := store.deliveries.only_in_outbox()):
             logger.info("%s", words.went_to_outbox(names))
         notifier = Notifier.of(around.environ, os.getpid())
-        daemon = Daemon(duties=watch, manager=notifier, clock=around.clock, timer=around.timer)
+        seconds = int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS))
+        daemon = Daemon(watch, notifier, around.clock, around.timer, tick_seconds=max(1, seconds))
         signal.signal(signal.SIGTERM, daemon.stop)
         signal.signal(signal.SIGINT, daemon.stop)
         signal.signal(signal.SIGHUP, daemon.reload)

@@ -1,0 +1,455 @@
+"""`paperboy subscribers` says who gets what; `subscribe` and `unsubscribe` edit one place of `subscribers.yaml`."""
+
+import json
+import os
+import resource
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from paperboy import list_edits
+from paperboy.cli import lock
+from paperboy.cli.home import Home
+from paperboy.cli.main import invoke
+from paperboy.cli.subscribe import change
+from paperboy.errors import PaperboyError
+from paperboy.models import Subscriber
+from paperboy.notation import Mailbox
+from paperboy.store import Store
+from tests.cli.conftest import LISTS, World
+from tests.servers.smtp import Fault
+
+ADA = "ada@example.org"
+SHARED = """\
+lists:
+  - &one
+    name: one
+    categories: [cs.LG]
+    topics: learning
+    subscribers: &us
+      - &ada ada@example.org
+      - bo@example.org
+  - name: two
+    categories: [cs.CL]
+    topics: language
+    subscribers: *us
+  - name: three
+    categories: [cs.CL]
+    topics: language
+    subscribers: [*ada, cy@example.org]
+  - <<: *one
+    name: four
+    categories: [cs.CV]
+"""
+
+
+def text(world: World) -> str:
+    return (world.path / "subscribers.yaml").read_bytes().decode()
+
+
+def files(world: World) -> list[str]:
+    return sorted(path.name for path in world.path.iterdir())
+
+
+# --- who gets what
+
+
+def test_who_gets_what_list_by_list(world: World) -> None:
+    world.write(
+        "subscribers.yaml", LISTS.replace("topics: dwarf", "weekdays: [wed, mon]\n    send_at: 8:30\n    topics: dwarf")
+    )
+    ran = world.run("subscribers")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "foundations: Foundations\n"
+        "every day at 07:00 UTC, to 2 addresses\n"
+        "  ada@example.org\n"
+        "  grace@example.org  Grace Hopper\n"
+        "\n"
+        "galaxies\n"
+        "mon, wed at 08:30 UTC, to 1 address\n"
+        "  vera@example.org\n"
+        "\n"
+        "3 addresses on 2 lists\n"
+    )
+    assert not (world.path / "data").exists()
+
+
+def test_who_is_suppressed_and_why(world: World) -> None:
+    """A server's last word is shown as it is, and whatever a list is, the suppression for all of them counts first."""
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        store.suppressions.add("GRACE@example.org", "", "550 5.1.1 [red]no[/red] such [user]", world.clock())
+        store.suppressions.add(ADA, "galaxies", "by hand", world.clock())
+    world.run("subscribe", "galaxies", ADA)
+    assert world.run("subscribers").out == (
+        "foundations: Foundations\n"
+        "every day at 07:00 UTC, to 2 addresses\n"
+        "  ada@example.org\n"
+        "  grace@example.org  Grace Hopper\n"
+        "    suppressed for all lists since Fri 20 Nov 2026: 550 5.1.1 [red]no[/red] such [user]\n"
+        "\n"
+        "galaxies\n"
+        "every day at 07:00 UTC, to 2 addresses\n"
+        "  vera@example.org\n"
+        "  ada@example.org\n"
+        "    suppressed for the list galaxies since Fri 20 Nov 2026: by hand\n"
+        "\n"
+        "3 addresses on 2 lists, 2 of them suppressed\n"
+    )
+
+
+def test_one_list_alone(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", "[]"))
+    assert world.run("subscribers", "--list", "galaxies").out == (
+        "galaxies\nno subscribers, so it is never due\n\n0 addresses on 1 list\n"
+    )
+    ran = world.run("subscribers", "--list", "galaxy")
+    assert (ran.code, ran.out) == (2, "")
+    assert "there is no list 'galaxy', did you mean 'galaxies'?" in ran.err
+
+
+def test_who_gets_what_fits_80_columns(world: World) -> None:
+    world.write(
+        "subscribers.yaml", LISTS.replace(ADA, f"Countess of Lovelace <{'a' * 30}@example.org>, x".split(", ")[0])
+    )
+    lines = world.run("subscribers").out.splitlines()
+    assert 60 < max(map(len, lines)) <= 80
+
+
+def test_who_gets_what_for_programs(world: World) -> None:
+    world.run("suppress", "vera@example.org", "--list", "galaxies")
+    world.run("suppress", ADA)
+    told = json.loads(world.run("subscribers", "--json").out)
+    since = {"since": "2026-11-20T07:00:00+00:00", "reason": "by hand"}
+    assert told == {
+        "lists": [
+            {
+                "name": "foundations",
+                "title": "Foundations",
+                "send_at": "07:00",
+                "timezone": "UTC",
+                "weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+                "subscribers": [
+                    {"address": ADA, "name": "", "suppressed": {"list": None, **since}},
+                    {"address": "grace@example.org", "name": "Grace Hopper", "suppressed": None},
+                ],
+                "addresses": 2,
+            },
+            {
+                "name": "galaxies",
+                "title": "galaxies",
+                "send_at": "07:00",
+                "timezone": "UTC",
+                "weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+                "subscribers": [
+                    {"address": "vera@example.org", "name": "", "suppressed": {"list": "galaxies", **since}},
+                ],
+                "addresses": 1,
+            },
+        ],
+        "addresses": 3,
+    }
+
+
+# --- somebody comes
+
+
+def test_who_is_subscribed_is_in_the_next_digest(world: World) -> None:
+    ran = world.run("subscribe", "foundations", "Zoë <zoe@example.org>")
+    assert (ran.code, ran.err) == (0, "")
+    assert (
+        ran.out
+        == "Zoë <zoe@example.org> is on foundations now (subscribers.yaml:11), and in from its next digest on.\n"
+    )
+    assert text(world) == LISTS.replace("  - name: galaxies", "      - Zoë <zoe@example.org>\n  - name: galaxies")
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    assert sorted(world.mails()) == [ADA, "grace@example.org", "zoe@example.org"]
+
+
+def test_who_is_on_the_list_already_stays_there(world: World) -> None:
+    before = (world.path / "subscribers.yaml").stat()
+    ran = world.run("subscribe", "foundations", "GRACE@Example.ORG")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "Nothing to do: Grace Hopper <grace@example.org> is on foundations already.\n"
+    after = (world.path / "subscribers.yaml").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_who_is_suppressed_is_added_and_told_so(world: World) -> None:
+    world.run("suppress", "zoe@example.org")
+    told = (
+        "But zoe@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand) and gets nothing. "
+        "To undo it: paperboy unsuppress zoe@example.org"
+    )
+    for first in ("zoe@example.org is on galaxies now", "Nothing to do: zoe@example.org is on galaxies already."):
+        ran = world.run("subscribe", "galaxies", "zoe@example.org")
+        assert ran.code == 0
+        lines = ran.out.splitlines()
+        assert lines[0].startswith(first)
+        assert lines[1:] == [told]
+    assert "[vera@example.org, zoe@example.org]" in text(world)
+    world.run("suppress", "bo@example.org", "--list", "foundations")
+    assert len(world.run("subscribe", "galaxies", "bo@example.org").out.splitlines()) == 1
+
+
+# --- somebody leaves
+
+
+def test_who_leaves_gets_nothing_more_not_even_what_waits(world: World) -> None:
+    world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
+    world.announce(1)
+    assert world.run("once", "--list", "foundations").code == 1
+    ran = world.run("unsubscribe", "foundations", "Ada Lovelace <ADA@example.org>")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "ada@example.org is no longer on foundations (until now in subscribers.yaml:9).\n"
+        "1 delivery that waits for ADA@example.org will not be sent.\n"
+    )
+    assert text(world) == LISTS.replace("      - ada@example.org\n", "")
+    world.clock.now += timedelta(hours=2)
+    assert world.run("once", "--list", "foundations").code == 0
+    assert world.mails() == ["grace@example.org"]
+
+
+def test_what_waits_for_others_or_of_other_lists_is_not_counted(world: World) -> None:
+    world.run("subscribe", "galaxies", ADA)
+    world.smtp.faults.append(Fault("RCPT", "450 later"))
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    ran = world.run("unsubscribe", "galaxies", ADA)
+    assert ran.out.splitlines()[1:] == ["ada@example.org is still on foundations."]
+
+
+def test_a_list_that_is_left_by_all_is_never_due(world: World) -> None:
+    ran = world.run("unsubscribe", "galaxies", "vera@example.org")
+    assert ran.out.splitlines()[1:] == ["galaxies has no subscribers now, so it is never due."]
+    assert "subscribers: []" in text(world)
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("adda@example.org", "adda@example.org is not on foundations, did you mean 'ada@example.org'?"),
+        ("vera@example.org", "vera@example.org is not on foundations; it is on galaxies"),
+        ("nobody@elsewhere.net", "nobody@elsewhere.net is not on foundations"),
+    ],
+)
+def test_who_is_not_on_the_list_cannot_leave_it(world: World, address: str, told: str) -> None:
+    ran = world.run("unsubscribe", "foundations", address)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"subscribers.yaml: {told}\n")
+    assert text(world) == LISTS
+
+
+# --- what a person gets wrong
+
+
+@pytest.mark.parametrize("command", ["subscribe", "unsubscribe"])
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["galaxy", ADA], "there is no list 'galaxy', did you mean 'galaxies'?"),
+        (["galaxies", "ada@"], "Invalid value for ADDRESS: 'ada@' is not an address"),
+        (["galaxies", "a@example.org, b@example.org"], "more than one @"),
+        (["galaxies", "A\x1b[31m <a@example.org>"], "it holds a control character (U+001B)"),
+        (["galaxies"], "Missing argument 'ADDRESS'"),
+        (["galaxies", "Ada", ADA], "'Ada' is not an address"),
+    ],
+)
+def test_wrong_usage(world: World, command: str, arguments: list[str], told: str) -> None:
+    ran = world.run(command, *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err or "unexpected extra argument" in ran.err
+    assert text(world) == LISTS
+
+
+@pytest.mark.parametrize("command", [["subscribers"], ["subscribe", "galaxies", ADA], ["unsubscribe", "galaxies", ADA]])
+def test_a_broken_file_is_told_as_ever_and_left_alone(world: World, command: list[str]) -> None:
+    broken = LISTS.replace("categories: [cs.LG", "categories: [cs.XY")
+    world.write("subscribers.yaml", broken)
+    ran = world.run(*command)
+    assert (ran.code, ran.out) == (78, "")
+    assert ran.err == "subscribers.yaml:4:18: unknown category 'cs.XY', did you mean 'cs.SY'?\n"
+    assert text(world) == broken
+    (world.path / "subscribers.yaml").write_bytes(LISTS.encode() + b"# caf\xe9\n")
+    ran = world.run(*command)
+    assert (ran.code, ran.out) == (78, "")
+    assert "this is not UTF-8 text" in ran.err
+
+
+@pytest.mark.parametrize("command", ["subscribe", "unsubscribe"])
+def test_a_broken_database_is_told_before_anything_is_changed(world: World, command: str) -> None:
+    world.write("data/paperboy.db", "no database" * 1000)
+    ran = world.run(command, "galaxies", {"subscribe": ADA, "unsubscribe": "vera@example.org"}[command])
+    assert (ran.code, ran.out) == (78, "")
+    assert text(world) == LISTS
+
+
+@pytest.mark.parametrize(
+    ("command", "place", "told"),
+    [
+        ("subscribe two zoe@example.org", "12:18", "the subscribers stand elsewhere, behind the alias *us"),
+        ("subscribe one zoe@example.org", "6", "an edit here would change more than who is on one"),
+        ("subscribe four zoe@example.org", "17", "an edit here would change more than who is on four"),
+        ("unsubscribe one bo@example.org", "6", "an edit here would change more than who is on one"),
+        ("unsubscribe one ada@example.org", "6", "an edit here would change more than who is on one"),
+        (
+            *("unsubscribe four bo@example.org", "17:5"),
+            "the subscribers of this list stand elsewhere, where << takes them from",
+        ),
+    ],
+)
+def test_what_lists_share_is_for_a_person_to_edit(world: World, command: str, place: str, told: str) -> None:
+    world.write("subscribers.yaml", SHARED)
+    ran = world.run(*command.split())
+    assert (ran.code, ran.out) == (78, "")
+    assert ran.err.startswith(f"subscribers.yaml:{place}: {told}")
+    assert ran.err.endswith("; edit the file by hand, then run paperboy check\n")
+    assert text(world) == SHARED
+    assert files(world) == [".env", "subscribers.yaml"]
+
+
+def test_an_alias_that_nobody_else_needs_is_no_obstacle(world: World) -> None:
+    world.write("subscribers.yaml", SHARED)
+    assert world.run("unsubscribe", "three", ADA).code == 0
+    assert world.run("subscribe", "three", "zoe@example.org").code == 0
+    assert text(world) == SHARED.replace("[*ada, cy@example.org]", "[cy@example.org, zoe@example.org]")
+
+
+# --- the file
+
+
+def test_everything_of_the_file_but_its_text_stays(world: World) -> None:
+    """Its mode and owner, a link that leads to it, a byte order mark, Windows line ends, no line end at the end."""
+    real = world.path / "elsewhere" / "lists.yaml"
+    path = world.path / "subscribers.yaml"
+    path.unlink()
+    world.write("elsewhere/lists.yaml", "")
+    real.write_bytes(LISTS.rstrip("\n").replace("\n", "\r\n").encode("utf-8-sig"))
+    path.symlink_to("elsewhere/lists.yaml")
+    real.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(real, 12345, 23456)
+    os.utime(real, (1, 1))
+    before = real.stat()
+    assert world.run("subscribe", "foundations", "zoe@example.org").code == 0
+    assert world.run("subscribe", "galaxies", "zoe@example.org").code == 0
+    assert path.readlink() == Path("elsewhere/lists.yaml")
+    expected = LISTS.replace("  - name: galaxies", "      - zoe@example.org\n  - name: galaxies")
+    expected = expected.replace("[vera@example.org]", "[vera@example.org, zoe@example.org]")
+    assert real.read_bytes() == expected.rstrip("\n").replace("\n", "\r\n").encode("utf-8-sig")
+    after = real.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert after.st_mtime > 1, "whoever looks at its time sees that it changed"
+    assert list(real.parent.iterdir()) == [real]
+
+
+def test_who_edits_at_the_same_time_waits_for_the_other(world: World) -> None:
+    def subscribe(number: int) -> None:
+        codes.append(invoke(["--home", str(world.path), "subscribe", "galaxies", f"p{number}@example.org"], {}))
+
+    codes: list[int] = []
+    threads = [Thread(target=subscribe, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [0] * 8
+    told = json.loads(world.run("subscribers", "--list", "galaxies", "--json").out)
+    assert told["lists"][0]["addresses"] == 9
+
+
+def test_what_an_editor_saved_meanwhile_is_not_overwritten(world: World) -> None:
+    home = Home.load(world.path, {})
+    saved = LISTS + "# saved just now\n"
+
+    def edit(before: str) -> list_edits.Edit | list_edits.Fault:
+        world.write("subscribers.yaml", saved)
+        return list_edits.subscribe(before, "galaxies", Mailbox(ADA))
+
+    people = (*home.list("galaxies").subscribers, Subscriber(ADA))
+    with pytest.raises(PaperboyError, match="was changed by somebody else just now; nothing was done, try again"):
+        change(home, "galaxies", people, edit)
+    assert text(world) == saved
+    assert files(world) == [".env", "subscribers.yaml"]
+    for later in (LISTS.replace("cs.LG", "cs.CV").encode(), b"# caf\xe9"):
+        (world.path / "subscribers.yaml").write_bytes(later)  # between the reading of the home and the edit
+        with pytest.raises(PaperboyError, match="was changed by somebody else just now"):
+            change(home, "galaxies", people, edit)
+        assert (world.path / "subscribers.yaml").read_bytes() == later
+
+
+def test_an_edit_that_does_not_do_what_it_should_is_not_written(world: World) -> None:
+    home = Home.load(world.path, {})
+    people = home.list("galaxies").subscribers
+    for wrong in (LISTS.replace(ADA, "eve@example.org"), "no yaml: [", ""):
+        with pytest.raises(PaperboyError, match="an edit here would change more than who is on galaxies"):
+            change(home, "galaxies", people, lambda _, wrong=wrong: list_edits.Edit(wrong, 1, 1))
+    assert text(world) == LISTS
+    assert files(world) == [".env", "subscribers.yaml"]
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file may grow beyond a hundred bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_leaves_the_file_whole(world: World) -> None:
+    with full_disk():
+        ran = world.run("subscribe", "galaxies", ADA)
+    assert (ran.code, ran.out) == (78, "")
+    assert ran.err.startswith(
+        f"{world.path}/subscribers.yaml: cannot be replaced: File too large; it takes its owner, "
+    )
+    assert text(world) == LISTS
+    assert files(world) == [".env", "subscribers.yaml"]
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Somebody who may not write what is not theirs: root may do so whatever the rights."""
+    mine = os.geteuid()
+    if mine == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(mine)
+
+
+def test_who_may_not_write_the_file_is_told_who_may(world: World) -> None:
+    assert world.run("subscribe", "foundations", ADA).code == 0  # and so all that it needs is imported
+    with tempfile.TemporaryDirectory() as folder:  # which others can look into, as they cannot into pytest's
+        Path(folder).chmod(0o755)
+        theirs = replace(world, path=Path(folder))
+        theirs.write("subscribers.yaml", LISTS)
+        (theirs.path / "subscribers.yaml").chmod(0o444)
+        with nobody():
+            ran = theirs.run("subscribe", "galaxies", ADA)
+        assert (ran.code, ran.out) == (78, "")
+        owner = (theirs.path / "subscribers.yaml").owner()
+        assert ran.err == (
+            f"{folder}/subscribers.yaml: cannot be replaced: Permission denied; it takes its owner, {owner}, "
+            "who may write to it and its folder\n"
+        )
+        assert text(theirs) == LISTS
+
+
+def test_all_three_work_while_another_paperboy_holds_the_home(world: World) -> None:
+    with lock.held(world.path / "data" / "paperboy.db", {}, "run"):
+        assert world.run("subscribe", "galaxies", ADA).code == 0
+        assert world.run("unsubscribe", "galaxies", ADA).code == 0
+        assert world.run("subscribers").code == 0
+    assert text(world) == LISTS

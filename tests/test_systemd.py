@@ -1,0 +1,265 @@
+"""What systemd is told, over real sockets; and the unit, as systemd itself reads and rates it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperboy.errors import ConfigError
+from paperboy.systemd import Notifier, Service, unit
+
+MICROSECONDS = 1_000_000
+
+
+# ── What systemd is told ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(params=["path", "abstract"])
+def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, socket.socket]]:
+    """The address of a systemd, and its end of the socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as inbox:
+        inbox.settimeout(20)
+        if request.param == "path":
+            inbox.bind(str(tmp_path / "notify"))
+            yield str(tmp_path / "notify"), inbox
+        else:
+            inbox.bind("")  # the kernel chooses an abstract name
+            yield f"@{inbox.getsockname()[1:].decode()}", inbox
+
+
+@pytest.mark.parametrize(
+    ("say", "heard"),
+    [
+        (lambda to: to.ready(), "READY=1"),
+        (lambda to: to.status("3 lists, 7 sent"), "STATUS=3 lists, 7 sent"),
+        (lambda to: to.watchdog(), "WATCHDOG=1"),
+        (lambda to: to.reloading(1234.5678901), "RELOADING=1\nMONOTONIC_USEC=1234567890"),
+        (lambda to: to.stopping(), "STOPPING=1"),
+    ],
+)
+def test_each_message_is_one_datagram(
+    manager: tuple[str, socket.socket], say: Callable[[Notifier], None], heard: str
+) -> None:
+    address, inbox = manager
+    say(Notifier.of({"NOTIFY_SOCKET": address}, 1))
+    assert inbox.recv(4096).decode() == heard
+
+
+def test_a_status_is_one_short_line(manager: tuple[str, socket.socket]) -> None:
+    """A line more would be another message to systemd, and what is longer than 4096 bytes is none."""
+    address, inbox = manager
+    to = Notifier(address)
+    to.status("foundations: broken\nREADY=1\x1b[31m\t\u2028ü \udcff ")
+    assert inbox.recv(4096).decode() == "STATUS=foundations: broken READY=1 [31m ü"
+    to.status("😀" * 5000)
+    line = inbox.recv(8192).decode()
+    assert line == "STATUS=" + "😀" * 399 + "…"
+    assert len(line.encode()) < 4096
+
+
+def test_nothing_is_sent_where_nobody_listens(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    Notifier.of({}, 1).ready()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("address", ["/nowhere/notify", "/" + "x" * 200, "@" + "x" * 200, "/a\0b", "vsock:2:1"])
+def test_what_cannot_be_sent_is_logged_once_and_never_raised(
+    address: str, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level(logging.DEBUG)
+    to = Notifier(address)
+    to.ready()
+    to.status("all is well")
+    assert [record.levelname for record in caplog.records] == ["DEBUG"]
+    assert "systemd could not be told READY=1" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("environ", "seconds"),
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": str(300 * MICROSECONDS)}, 300),
+        ({"WATCHDOG_USEC": str(300 * MICROSECONDS), "WATCHDOG_PID": "41"}, 300),
+        ({"WATCHDOG_USEC": str(300 * MICROSECONDS), "WATCHDOG_PID": "42"}, None),
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+        ({"WATCHDOG_USEC": "²"}, None),
+    ],
+)
+def test_the_watchdog_is_ours_or_none(environ: dict[str, str], seconds: float | None) -> None:
+    to = Notifier.of(environ, 41)
+    assert to.watchdog_seconds == seconds
+    assert to.feed_every == (None if seconds is None else seconds / 3)
+
+
+# ── The unit ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def made_for(**changes: object) -> str:
+    given_ = {"home": Path("/srv/papers"), "python": Path(sys.executable), "user": "daemon", "group": "daemon"}
+    return unit(Service(**(given_ | changes)))  # type: ignore[arg-type]
+
+
+def values(text: str, directive: str) -> list[str]:
+    """As systemd reads them: what follows is read by shlex, whose double quotes are systemd's, and %% is a %."""
+    lines = [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{directive}=")]
+    return [word.replace("%%", "%") for line in lines for word in shlex.split(line)]
+
+
+def analyze(*arguments: object) -> subprocess.CompletedProcess[str]:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed (Debian's package systemd)")
+    version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout
+    if int(re.findall(r"[0-9]+", version)[0]) < 250:
+        pytest.skip("this systemd-analyze cannot rate a file: it needs systemd 250")
+    return subprocess.run(
+        ["systemd-analyze", "--no-pager", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def complaints(text: str, folder: Path) -> tuple[int, str]:
+    (folder / "paperboy.service").write_text(text, "utf-8")
+    ran = analyze("verify", folder / "paperboy.service")
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def test_systemd_has_no_complaint(tmp_path: Path) -> None:
+    assert complaints(made_for(), tmp_path) == (0, "")
+
+
+@pytest.mark.parametrize("user", ["daemon", "root"])
+def test_systemd_rates_it_at_one_and_a_half_or_lower(user: str, tmp_path: Path) -> None:
+    (tmp_path / "paperboy.service").write_text(made_for(user=user, group=user), "utf-8")
+    said = analyze("security", "--offline=true", tmp_path / "paperboy.service").stdout
+    figure = re.findall(r"Overall exposure level for paperboy.service: ([0-9.]+)", said)
+    assert float(figure[0]) <= 1.5
+
+
+def test_what_systemd_still_marks_is_what_paperboy_needs(tmp_path: Path) -> None:
+    """The network, its own files, and other programs' shared memory; all the rest is shut."""
+    (tmp_path / "paperboy.service").write_text(made_for(), "utf-8")
+    said = analyze("security", "--offline=true", "--json=short", tmp_path / "paperboy.service").stdout
+    marked = {row["name"] for row in json.loads(said) if float(row["exposure"] or 0) > 0}
+    assert marked <= {
+        "PrivateNetwork=",
+        "RestrictAddressFamilies=~AF_(INET|INET6)",
+        "RestrictAddressFamilies=~AF_UNIX",
+        "IPAddressDeny=",
+        "RootDirectory=/RootImage=",
+        "ProtectHome=",
+        "RemoveIPC=",
+        "DeviceAllow=",  # ProtectClock leaves the clock's device to be read
+    }
+
+
+def test_each_directive_has_its_reason_above_it() -> None:
+    text = made_for(
+        home=Path("/home/ada/papers"),
+        writable=[Path("/srv/db")],
+        needed=[Path("/home/ada/papers/.venv"), Path("/root/py")],
+    )
+    before = ""
+    for line in text.splitlines():
+        if re.match(r"[A-Z]", line):
+            same = before.partition("=")[0] in {line.partition("=")[0], "BindPaths"}
+            assert before.startswith("# ") or same or line.startswith("Description="), line
+        before = line
+
+
+def test_it_is_started_as_paperboy_is_called_by_hand() -> None:
+    text = made_for()
+    assert values(text, "ExecStart") == [f":{sys.executable}", "-m", "paperboy", "--home", "/srv/papers", "run"]
+    assert values(text, "Type") == ["notify"]
+    assert (values(text, "User"), values(text, "Group")) == (["daemon"], ["daemon"])
+
+
+def test_the_home_and_what_is_named_beside_it_can_be_written_to_and_nothing_else() -> None:
+    text = made_for(writable=[Path("/srv/papers/data"), Path("/var/lib/papers"), Path("/srv/papers-old")])
+    folders = ["/srv/papers", "/var/lib/papers", "/srv/papers-old"]
+    assert values(text, "ReadWritePaths") == folders
+    assert values(text, "RequiresMountsFor") == folders
+    assert values(text, "ProtectSystem") == ["strict"]
+    assert not values(text, "BindPaths")
+
+
+def test_the_program_in_the_home_can_only_be_read() -> None:
+    text = made_for(needed=[Path("/srv/papers/.venv"), Path("/usr"), Path("/srv/papers/src"), Path("/srv/papers")])
+    assert values(text, "ReadOnlyPaths") == []  # the home itself was named: an environment made of the whole of it
+    text = made_for(needed=[Path("/srv/papers/.venv"), Path("/usr"), Path("/srv/papers/src")])
+    assert values(text, "ReadOnlyPaths") == ["/srv/papers/.venv", "/srv/papers/src"]
+
+
+def test_what_lies_under_a_hidden_folder_is_put_back() -> None:
+    text = made_for(
+        home=Path("/home/ada/papers"),
+        writable=[Path("/run/user/1000/outbox"), Path("/srv/db")],
+        needed=[Path("/home/ada/papers/.venv"), Path("/root/.pyenv/3.12"), Path("/usr"), Path("/homes/python")],
+    )
+    assert values(text, "ProtectHome") == ["tmpfs"]
+    assert values(text, "BindPaths") == ["/home/ada/papers", "/run/user/1000/outbox"]
+    assert values(text, "BindReadOnlyPaths") == ["/root/.pyenv/3.12"]
+    assert values(text, "ReadOnlyPaths") == ["/home/ada/papers/.venv"]
+
+
+ODD = "we ird%n %% $HOME ${X} a:b;#'é"
+
+
+def test_systemd_reads_odd_paths_as_they_are(tmp_path: Path) -> None:
+    """Had it read the interpreter's path otherwise, it would miss the program."""
+    folder = tmp_path / ODD
+    folder.mkdir()
+    python = folder.with_name(ODD.replace("'", "")) / "python"
+    python.parent.mkdir(exist_ok=True)
+    python.symlink_to(sys.executable)
+    home = folder / 'a "quoted" \\x41 home\\'
+    text = made_for(home=home, python=python, writable=[folder / "data"], needed=[folder, python.parent])
+    assert complaints(text, tmp_path) == (0, "")
+    python.unlink()
+    code, said = complaints(text, tmp_path)
+    assert code != 0
+    assert f"Command {python} is not executable" in said
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"], exclude_characters="/"), min_size=1))
+def test_every_path_without_control_characters_comes_back_whole(name: str) -> None:
+    home = Path("/srv/x") / name
+    if ".." in home.parts:
+        return
+    text = made_for(home=home)
+    assert values(text, "ReadWritePaths") == [str(home)]
+    assert values(text, "ExecStart")[-2] == str(home)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"home": Path("/srv/a\nExecStartPre=/bin/rm")}, r"'/srv/a\\nExecStartPre=/bin/rm': .*U\+000A\); rename it"),
+        ({"writable": [Path("/srv/a\x1b")]}, r"U\+001B"),
+        ({"needed": [Path("/srv/a\udcff")]}, r"U\+DCFF"),
+        ({"home": Path("home")}, "'home': .* does not lead straight from /"),
+        ({"home": Path("/srv/../etc")}, "does not lead straight from /"),
+        ({"python": Path("/opt/a'b/python")}, "holds a quote or a backslash"),
+        ({"python": Path("/opt/a\\b/python")}, "holds a quote or a backslash"),
+    ],
+)
+def test_a_path_that_no_unit_can_hold_is_refused(changes: dict[str, object], fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        made_for(**changes)
+
+
+def test_a_users_name_may_hold_a_percent_sign() -> None:
+    assert values(made_for(user="ada%h"), "User") == ["ada%h"]
