@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -19,3 +21,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  
     if report.skipped and os.environ.get("PAPERBOY_NO_SKIPS") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, though nothing may be missing here: {report.longrepr}"
+
+
+@pytest.fixture(autouse=True)
+def _log_as_it_was() -> Iterator[None]:
+    """Commands set the log up for their process, and here all share one."""
+    log = logging.getLogger("paperboy")
+    before = log.handlers, log.level, log.propagate
+    yield
+    log.handlers, log.level, log.propagate = before

@@ -2,7 +2,6 @@
 
 import io
 import logging
-from collections.abc import Iterator
 
 import pytest
 from rich.console import Console
@@ -11,15 +10,6 @@ from paperboy.cli import logs
 from paperboy.cli.progress import Bars
 
 logger = logging.getLogger("paperboy.test")
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """The log is the process's; a test puts it back."""
-    root = logging.getLogger("paperboy")
-    before = (root.handlers, root.level, root.propagate)
-    yield
-    root.handlers, root.level, root.propagate = before
 
 
 def terminal() -> Console:
