@@ -83,3 +83,15 @@ def test_the_taxonomy_knows_today_and_the_old_archives():
     assert {"astro-ph", "cond-mat", "nlin", "q-bio"} <= CATEGORIES
     assert {"cs", "math", "physics", "stat"} <= ARCHIVES_ONLY
     assert len(CATEGORIES) == 155 + 4, "155 categories as arXiv lists them, 4 that were divided since"
+
+
+@pytest.mark.parametrize("name", ["smtp..example.org", f"{'a' * 64}.example.org", ".example.org"])
+def test_a_name_that_no_server_can_have_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="no name that a server can have"):
+        notation.host(name)
+    with pytest.raises(ValueError, match="must be a whole URL"):
+        notation.url(f"http://{name}/v1")
+
+
+def test_a_name_beyond_ascii_is_one() -> None:
+    assert notation.host("smtp.bücher.example") == "smtp.bücher.example"

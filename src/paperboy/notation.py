@@ -178,6 +178,8 @@ def host(text: str) -> str:
     name = text and one_line(text)
     if re.search(r"[\s/@]", name) or (":" in name and not _is_ip(name)):
         raise ValueError("must be the name of a server alone, as smtp.example.org; the port is a setting of its own")
+    if not _can_be_looked_up(name):
+        raise ValueError("is no name that a server can have; write it as smtp.example.org")
     return name
 
 
@@ -189,6 +191,7 @@ def url(text: str) -> str:
     try:
         parts = urlsplit(address)
         is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_whole = is_whole and _can_be_looked_up(parts.hostname or "")
     except ValueError:  # a port that is none, half an IPv6 address
         is_whole = False
     if not is_whole or re.search(r"\s", address):
@@ -196,6 +199,15 @@ def url(text: str) -> str:
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError("must have no user, password, ? or # in it")
     return address
+
+
+def _can_be_looked_up(name: str) -> bool:
+    """Python's own functions raise a UnicodeError for some names, as one with two dots in a row."""
+    try:
+        name.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def is_loopback(name: str) -> bool:

@@ -1,8 +1,14 @@
 """`paperboy check` finds today what would fail tomorrow, and names the fix."""
 
+import contextlib
+import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from paperboy.store import Store
@@ -15,12 +21,42 @@ PROMPTS = Path(__file__).parents[2] / "prompts"
 
 def test_all_is_well(world: World) -> None:
     world.announce(1)
+    world.env(ALERT_TO="operator@example.org")
     ran = world.run("check")
     assert ran.code == 0, ran.out
     lines = ran.out.splitlines()
-    assert all(line.startswith("ok") for line in lines)
-    assert [line.split("  ")[-1].partition(":")[0].strip() for line in lines] == [
-        *["settings", "lists", "lists", "emails", "prompts", "database", "mail", "scoring", "arXiv"]
+    assert all(line.startswith("ok     ") for line in lines), ran.out
+    assert [line[7:].partition(":")[0] for line in lines] == [
+        *["settings", "lists", "lists", "emails", "prompts", "database", "disk", "alerts", "mail", "scoring", "arXiv"]
+    ]
+
+
+def test_a_line_is_said_while_a_later_one_is_still_being_asked_for(world: World) -> None:
+    world.llm.fail_always("hang")
+    command = [sys.executable, "-m", "paperboy", "--home", str(world.path), "check"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        said = next(line for line in running.stdout if "mail: " in line)
+        assert said.startswith("ok     mail: mail server 127.0.0.1")
+        assert running.poll() is None
+        running.kill()
+
+
+def test_on_a_terminal_long_lines_are_folded_between_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.redirect_stdout(Terminal()) as terminal:
+        world.run("suppress", "ada@example.org")
+        world.run("check", "--offline")
+    lines = click.unstyle(terminal.getvalue()).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("note   suppressed: "))
+    assert lines[first : first + 3] == [
+        "note   suppressed: ada@example.org is suppressed for all lists (since Fri 20 Nov",
+        "       2026: by hand) and gets nothing. To undo it:",
+        "       paperboy unsuppress ada@example.org",  # in one piece, to be copied
     ]
 
 
@@ -191,7 +227,7 @@ def test_who_is_on_a_list_and_suppressed_is_named_and_is_no_fault(world: World) 
     world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", "[vera@example.org, Ada@example.org]"))
     ran = world.run("check", "--offline")
     assert ran.code == 0
-    adas, veras = (line for line in ran.out.splitlines() if line.startswith("note"))
+    adas, veras = (line for line in ran.out.splitlines() if line.startswith("note   suppressed"))
     assert adas == (
         "note   suppressed: ada@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand) and gets "
         "nothing. To undo it: paperboy unsuppress ada@example.org"
@@ -207,3 +243,21 @@ def test_who_is_on_a_list_and_suppressed_is_named_and_is_no_fault(world: World) 
 def test_a_broken_database_is_told_once(world: World) -> None:
     world.env(PAPERBOY_DATABASE="subscribers.yaml")
     assert world.run("check", "--offline").out.count("fault") == 1
+
+
+def test_nobody_to_hear_of_a_failure_is_a_note(world: World) -> None:
+    ran = world.run("check", "--offline")
+    assert "note   alerts: nobody hears when a morning fails; set ALERT_TO\n" in ran.out
+    assert ran.code == 0
+    world.env(smtp=False)
+    assert "alerts" not in world.run("check", "--offline").out, "the outbox is looked at by whoever looks at it"
+
+
+def test_private_files_that_others_can_read_are_notes_with_the_command(world: World) -> None:
+    world.env(OPENAI_API_KEY="sk-0123456789")
+    (world.path / ".env").chmod(0o640)
+    ran = world.run("check", "--offline")
+    assert f"note   privacy: {world.path}/.env is open to others than its owner (mode 640); chmod 600 " in ran.out
+    assert ran.code == 0
+    os.system(ran.out.partition("(mode 640); ")[2].partition("\n")[0])  # noqa: S605 - what the operator would do
+    assert "privacy" not in world.run("check", "--offline").out

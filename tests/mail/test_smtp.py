@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from paperboy.errors import MailServerError
-from paperboy.mail.smtp import SmtpTransport
+from paperboy.mail.smtp import Probed, SmtpTransport
 from paperboy.models import DeliveryState, Envelope, Receipt
 from tests.servers.smtp import Fault, SmtpServer, certificates
 
@@ -289,9 +289,16 @@ def test_tls_is_verified_and_carries_the_login(security: Any, contexts: tuple[ss
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), "each TLS message would wait 40 ms"
         sender.close()
         assert [(m.tls, m.login) for m in server.messages] == [(True, "paperboy")]
-        assert "logged in as paperboy" in transport(
-            server, username="paperboy", password="s3cret", ssl_context=contexts[1]
-        ).probe(SENDER)
+        probing = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
+        assert "logged in as paperboy" in probing.probe(SENDER).words
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_the_probe_says_when_the_certificate_ends(security: Any) -> None:
+    ends = (datetime.now(UTC) + timedelta(days=5)).replace(microsecond=0)
+    of_server, of_client = certificates(not_after=ends)
+    with SmtpServer(security=security, ssl_context=of_server) as server:
+        assert transport(server, ssl_context=of_client).probe(SENDER).certificate_until == ends
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -372,7 +379,9 @@ def test_a_server_that_is_not_there_is_told() -> None:
 
 
 def test_the_probe_says_how_it_went_and_sends_nothing(server: SmtpServer) -> None:
-    assert transport(server).probe(SENDER) == f"mail server localhost:{server.port}, no encryption, no login"
+    assert transport(server).probe(SENDER) == Probed(
+        f"mail server localhost:{server.port}, no encryption, no login", certificate_until=None
+    )
     assert server.messages == []
 
 

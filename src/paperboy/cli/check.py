@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass
+import re
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from paperboy import mailing_lists, settings
-from paperboy.cli import parts
+from paperboy.cli import check_home, check_servers, parts
+from paperboy.cli.check_findings import Finding, tried
+from paperboy.cli.check_servers import Outside
 from paperboy.cli.home import LISTS_FILE, Home, folders
 from paperboy.cli.main import Surroundings
 from paperboy.cli.suppress import in_words, undo
@@ -20,15 +24,9 @@ from paperboy.models import MailingList, Problem
 from paperboy.settings import Settings
 from paperboy.store import Store
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the check. `exit_code` 0: all is well, though a `note` is something to know."""
-
-    what: str
-    message: str
-    exit_code: int = 0
-    note: bool = False
+_INDENT = 7  # of what a mark stands before
+_TO_COPY = re.compile(r'"[^"]*"|\b(?:chmod|paperboy) .*')  # records, and commands at a line's end: not to be folded
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @click.command(name="check", short_help="Everything that would fail tomorrow, said today.")
@@ -36,11 +34,27 @@ class Finding:
 @click.pass_obj
 def command(around: Surroundings, *, offline: bool) -> int:
     """Everything that would fail tomorrow, said today, one line each, with the fix."""
+    return report(around, Outside(), offline=offline)
+
+
+def report(around: Surroundings, outside: Outside, *, offline: bool = False) -> int:
+    """Prints each line as soon as it is known, in an order that is always the same; gives the exit code."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     code = 0
-    for finding in _findings(around, offline=offline):
-        click.echo(f"{_mark(finding)}  {finding.what}: {finding.message}")
+    for finding in _findings(around, outside, offline=offline):
+        click.echo(_line(finding, width))
         code = max(code, finding.exit_code)
     return code
+
+
+def _line(finding: Finding, width: int) -> str:
+    """One line; on a terminal, of `width` columns, folded between words so that the marks stand out."""
+    text = f"{finding.what}: {finding.message}"
+    if width > 2 * _INDENT:
+        text = _TO_COPY.sub(lambda found: found[0].replace(" ", _NO_BREAK), text)
+        folded = textwrap.wrap(text, width - _INDENT, break_long_words=False, break_on_hyphens=False)
+        text = ("\n" + " " * _INDENT).join(folded).replace(_NO_BREAK, " ")
+    return f"{_mark(finding)}  {text}"
 
 
 def _mark(finding: Finding) -> str:
@@ -49,34 +63,29 @@ def _mark(finding: Finding) -> str:
     return click.style("note", fg="yellow") + " " if finding.note else click.style("ok", fg="green") + "   "
 
 
-def _findings(around: Surroundings, *, offline: bool) -> Iterator[Finding]:
+def _findings(around: Surroundings, outside: Outside, *, offline: bool) -> Iterator[Finding]:
+    end = time.monotonic() + outside.patience
     found, faults = _settings(around)
     yield from faults
     lists, findings = _lists(around.home, found or Settings())
     yield from findings
     home = Home(around.home, found or Settings(), lists)
-    yield from _tried("emails", lambda: _templates(home))
-    yield from _tried("prompts", lambda: _prompts(home))
+    asked = check_servers.ask(home, around, outside) if found and not offline else []
+    yield from tried("emails", lambda: _templates(home))
+    yield from tried("prompts", lambda: _prompts(home))
     if found is None:
         yield Finding("the rest", "not looked at: it needs the settings", exit_code=78)
         return
-    yield from _tried("database", lambda: _database(found.paperboy_database))
+    yield from tried("database", lambda: _database(found.paperboy_database))
+    yield from check_home.disk(found, outside.free)
+    yield from check_home.privacy(around.home, found)
     yield from _suppressed(home)
-    if found.uses_outbox or not offline:
-        yield from _tried("mail", lambda: _mail(home))
-    if offline:
-        return
-    yield from _tried("scoring", lambda: _scoring(home, around.wait))
-    yield from _tried("arXiv", lambda: _arxiv(home))
-
-
-def _tried(what: str, look: Callable[[], str]) -> Iterator[Finding]:
-    try:
-        yield Finding(what, look())
-    except ConfigError as error:
-        yield from (Finding(what, str(problem), error.exit_code) for problem in error.problems)
-    except PaperboyError as error:
-        yield Finding(what, str(error), error.exit_code)
+    if found.uses_outbox:
+        yield from tried("mail", lambda: _outbox(found.paperboy_outbox))
+    else:
+        yield _alerts(found)
+    for server in asked:
+        yield from server.findings(end)
 
 
 def _settings(around: Surroundings) -> tuple[Settings | None, list[Finding]]:
@@ -142,7 +151,7 @@ def _database(path: Path) -> str:
     if path.exists():
         with Store.open(path):
             return f"{path}"
-    if not _may_be_made(path):
+    if not check_home.may_be_made(path):
         raise StoreError(f"{path}: cannot be made; let this user write there, or set PAPERBOY_DATABASE")
     return f"{path} will be made by the first morning"
 
@@ -165,30 +174,13 @@ def _suppressed(home: Home) -> Iterator[Finding]:
         yield Finding("suppressed", message, note=True)
 
 
-def _mail(home: Home) -> str:
-    outbox = home.settings.paperboy_outbox
-    if home.settings.uses_outbox:
-        if not _may_be_made(outbox / "Maildir"):
-            raise PaperboyError(f"{outbox} cannot hold mail; let this user write there, or set PAPERBOY_OUTBOX")
-        return f"no SMTP_HOST, so mail goes to the outbox {outbox}"
-    sender = home.settings.mail_from
-    return parts.smtp(home, timeout=15).probe(sender.address if sender else "")
+def _outbox(outbox: Path) -> str:
+    if not check_home.may_be_made(outbox / "Maildir"):
+        raise PaperboyError(f"{outbox} cannot hold mail; let this user write there, or set PAPERBOY_OUTBOX")
+    return f"no SMTP_HOST, so mail goes to the outbox {outbox}"
 
 
-def _may_be_made(path: Path) -> bool:
-    """Whether the nearest folder that exists is one, and may be written."""
-    nearest = next(parent for parent in path.parents if parent.exists() or parent.is_symlink())
-    return nearest.is_dir() and os.access(nearest, os.W_OK)
-
-
-def _scoring(home: Home, wait: Callable[[float], None]) -> str:
-    if not home.settings.has_llm:
-        return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
-    with closing(parts.llm(home, wait)) as scorer:
-        return scorer.probe()
-
-
-def _arxiv(home: Home) -> str:
-    category = next((category for entry in home.lists for category in entry.categories), "cs.LG")
-    total = parts.arxiv(home).probe(category)
-    return f"{home.settings.arxiv_api_url} answers; {total:,} papers in {category}"
+def _alerts(found: Settings) -> Finding:
+    if found.alert_to is None:
+        return Finding("alerts", "nobody hears when a morning fails; set ALERT_TO", note=True)
+    return Finding("alerts", f"{found.alert_to.address} hears when a morning fails")

@@ -10,12 +10,14 @@ import contextlib
 import smtplib
 import ssl
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 import idna
 
 from paperboy.errors import MailServerError
 from paperboy.mail.lines import on_the_line
-from paperboy.mail.smtp_connection import MailServer, Security, Switch
+from paperboy.mail.smtp_connection import MailServer, Security, Switch, certificate_until
 from paperboy.mail.smtp_replies import RefusedError, bounces, complaint, said, slows_down, too_much
 from paperboy.models import DeliveryState, Envelope, Receipt
 
@@ -23,6 +25,14 @@ _LOGIN_WANTED = {530, 534, 535, 538}
 _GOOD: Mapping[str, Container[int]] = {"MAIL": {250}, "RCPT": {250, 251}, "DATA": {354}}
 
 # What `except OSError` means below: the connection is gone. smtplib's own exceptions are OSErrors, too.
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """How a probe went, in words, and when the server's certificate ends; None without TLS."""
+
+    words: str
+    certificate_until: datetime | None
 
 
 class SmtpTransport:
@@ -102,13 +112,14 @@ class SmtpTransport:
                 self._connection.quit()
         self._drop()
 
-    def probe(self, sender: str) -> str:
-        """Connects, logs in and names the envelope's sender on a connection of its own, sends nothing, and says in
-        words how it went. MailServerError if any of it fails.
+    def probe(self, sender: str) -> Probed:
+        """Connects, logs in and names the envelope's sender on a connection of its own, sends nothing, and says how it
+        went. MailServerError if any of it fails.
         """
         switch = Switch()
         connection = self._server.open(switch)
         tls = f" ({connection.sock.version()})" if isinstance(connection.sock, ssl.SSLSocket) else ""
+        until = certificate_until(connection)
         try:
             _expect(connection.docmd(_mail(connection, _ascii_domain(sender), "", 0)), "MAIL", {250})
         except RefusedError as refused:
@@ -128,7 +139,7 @@ class SmtpTransport:
             switch.release()
         secured = {"starttls": "STARTTLS", "tls": "TLS", "none": "no encryption"}[self._server.security]
         login = f"logged in as {self._server.username}" if self._server.username else "no login"
-        return f"{self._server}, {secured}{tls}, {login}"
+        return Probed(f"{self._server}, {secured}{tls}, {login}", until)
 
     # --- one message
 

@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Literal
 
 from paperboy.errors import MailServerError
@@ -232,6 +233,14 @@ def _reached(host: str, port: int, timeout: float, switch: Switch) -> socket.soc
         else:
             return sock
     raise failure
+
+
+def certificate_until(connection: smtplib.SMTP) -> datetime | None:
+    """When the certificate of the connection ends; None without TLS."""
+    if not isinstance(connection.sock, ssl.SSLSocket):
+        return None
+    ends = (connection.sock.getpeercert() or {}).get("notAfter")
+    return datetime.fromtimestamp(ssl.cert_time_to_seconds(ends), UTC) if isinstance(ends, str) else None
 
 
 def _greet(connection: smtplib.SMTP) -> None:

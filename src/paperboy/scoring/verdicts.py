@@ -116,7 +116,8 @@ def _judge_error(status: int, error: Mapping[str, Any], exchange: Exchange, *, m
     said = all_said(error)
     reason = f"answers {status}" + (f": {message}" if message else "")
     if status == 402 or (status in {403, 429} and _out_of_credit(error)):
-        return Answer(Verdict.HOPELESS, reason=f"answers {status}: the account has no credit left", certain=True)
+        broke = f"answers {status}: the account has no credit left; add some there"
+        return Answer(Verdict.HOPELESS, reason=broke, certain=True)
     if status == 401:
         refused = "answers 401: the key is refused; check OPENAI_API_KEY in .env"
         return Answer(Verdict.HOPELESS, reason=refused, certain=True)
