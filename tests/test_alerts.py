@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from paperboy.alerts import MAIL_SERVER, Cause, Ended, Kind, causes, well, well_again, words
 from paperboy.delivery import Report as Sent
-from paperboy.models import Addressed, Counts, Delivery, DeliveryState, Outcome, Shortfall, Subscriber
+from paperboy.models import Addressed, Counts, Delivery, DeliveryState, Outcome, Shortfall, Subscriber, Superseded
 from paperboy.morning import ListReport, Report
 from tests.builders import mailing_list, paper
 
@@ -233,7 +233,7 @@ def test_a_good_morning_is_nothing_to_tell(entry: ListReport) -> None:
 
 def test_what_an_earlier_run_did_is_nothing_of_this_one() -> None:
     assert found(replace(GAVE_UP, earlier=True)) == ()
-    assert not any(well(Report((replace(DIGEST, earlier=True),)), NOTHING_SENT).values())
+    assert proved(replace(DIGEST, earlier=True)) == set()
 
 
 def test_a_servers_words_stay_on_one_line_in_one_paragraph() -> None:
@@ -279,7 +279,16 @@ ARRIVED = {Kind.LATE, Kind.STUCK, Kind.BUG}
     ids=lambda value: value.problem[:20] or str(value.outcome) if isinstance(value, ListReport) else "",
 )
 def test_what_a_lists_morning_proves(entry: ListReport, proven: set[Kind]) -> None:
-    assert {kind for kind, lists in well(Report((entry,)), NOTHING_SENT).items() if lists} == proven
+    assert proved(entry) == proven
+
+
+def proved(entry: ListReport) -> set[str]:
+    """Beside that the morning's process came to its end, which it proves by asking."""
+    return {kind for kind, whom in well(Report((entry,)), NOTHING_SENT).items() if whom} - {Kind.PROCESS}
+
+
+def test_that_a_process_asks_proves_that_it_came_to_its_end() -> None:
+    assert well(Report(()), NOTHING_SENT)[Kind.PROCESS]
 
 
 def test_no_list_proves_what_it_was_troubled_by() -> None:
@@ -345,6 +354,14 @@ def test_a_mail_server_that_is_busy_is_a_cause_when_patience_is_over() -> None:
     assert only(sent=replace(busy, passing=False), now=AT_SEVEN).key == Kind.MAIL
 
 
+def test_a_day_without_an_announcement_that_nobody_knew_of_is_told_once_and_is_quiet() -> None:
+    gap = replace(GAVE_UP, outcome=Outcome.QUIET)
+    (cause,) = causes(Report((gap,), missing=gap.problem), NOTHING_SENT, [mailing_list()], AT_SEVEN, PATIENCE)
+    assert cause.key == Kind.LATE
+    assert "ARXIV_HOLIDAYS" in " ".join(cause.alert.paragraphs)
+    assert causes(Report((gap,)), NOTHING_SENT, [mailing_list()], AT_SEVEN, PATIENCE) == ()
+
+
 def test_mails_that_were_given_up_are_told_once_with_the_servers_last_words() -> None:
     own = Addressed(Subscriber("ada@example.org"), "<1@example.org>", "token")
     given_up = Delivery(7, 1, "foundations", own, DeliveryState.DEFERRED, reply="RCPT: 450 mailbox busy")
@@ -361,3 +378,35 @@ def test_suppressed_addresses_are_told_with_the_way_back() -> None:
     assert alert.headline == "2 addresses suppressed: not there in three digests running"
     assert "paperboy unsuppress ada@example.org" in " ".join(alert.paragraphs)
     assert len(alert.details) == 2
+
+
+# --- digests that reached nobody
+
+BACK = Superseded("foundations", date(2026, 11, 19), "RCPT: 454 4.7.1 relay access denied")
+
+
+def test_a_digest_that_reached_nobody_is_told_with_the_servers_last_word() -> None:
+    (cause,) = causes(Report(()), NOTHING_SENT, [], AT_SEVEN, PATIENCE, [BACK])
+    assert (cause.key, cause.about) == (Kind.NOBODY, {"foundations"})
+    assert cause.alert.headline == "Nobody got the digest of foundations"
+    assert cause.alert.paragraphs[:2] == (
+        "The reason: RCPT: 454 4.7.1 relay access denied.",
+        "The papers are not lost: they come with the next digest of foundations.",
+    )
+    assert cause.alert.details == ("foundations: RCPT: 454 4.7.1 relay access denied",)
+
+
+def test_one_that_was_refused_for_all_today_is_the_same_cause_and_its_papers_are_not_back_yet() -> None:
+    sent = Sent({DeliveryState.FAILED: 2}, refused=(("galaxies", "RCPT: 554 5.7.1 relay access denied"),))
+    cause = only(sent=sent)
+    assert (cause.key, cause.about) == (Kind.NOBODY, {"galaxies"})
+    assert "not lost" not in text(cause)
+    (both,) = causes(Report(()), sent, [], AT_SEVEN, PATIENCE, [BACK])
+    assert both.about == {"foundations", "galaxies"}
+    assert "they come with the next digest of foundations." in text(both)
+
+
+def test_it_is_over_when_somebody_on_the_list_got_mail() -> None:
+    sent = Sent({DeliveryState.SENT: 1, DeliveryState.FAILED: 2}, reached=frozenset({"foundations"}))
+    assert well(Report(()), sent)[Kind.NOBODY] == {"foundations"}
+    assert well(Report(()), NOTHING_SENT)[Kind.NOBODY] == frozenset()

@@ -689,6 +689,18 @@ class TestScheduled:
         (day,) = world.store.days.newest(["foundations"])
         assert day.reason == "arXiv does not answer"
 
+    def test_when_patience_ends_and_arxiv_has_nothing_the_day_is_quiet_and_says_why(self, world: World) -> None:
+        """A holiday that is on no list."""
+        world.feed.papers = [new(1, published=EARLIER)]
+        world.run(foundations())
+        world.clock.now += timedelta(hours=24)
+        world.clock.now = world.clock.now.replace(day=24)  # Tuesday, and Monday's batch is not there
+        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
+        world.clock.now += timedelta(hours=7)
+        report = world.run(foundations(), patience=self.patience)
+        assert report.lists[0].outcome is Outcome.QUIET
+        assert report.lists[0].problem == report.missing != ""
+
     def test_a_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
         world.feed.papers, world.scorer.dies_after = [new(1)], 0
         world.clock.now += timedelta(hours=7)

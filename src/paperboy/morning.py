@@ -252,7 +252,10 @@ def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, pa
         reason = missing if made.leftover else made.problem or missing
         if _waits(mailing_list, day, now, patience):
             return _report(made, None, reason)
-        frozen = Day(name, day, Outcome.GAVE_UP, reason, made.digest.model.name, counts)
+        # it answered, and had nothing: a holiday that is on no list looks like that
+        gap = made.outcome is Outcome.QUIET and parts.papers.fetched_since(mailing_list.categories, now)
+        outcome = Outcome.QUIET if gap else Outcome.GAVE_UP
+        frozen = Day(name, day, outcome, reason, made.digest.model.name, counts)
     elif made.outcome is Outcome.QUIET and now < _next_batch(parts, now) <= begins(mailing_list, day):
         return ListReport(name, Outcome.QUIET)  # asked by hand, and today's batch is to come: the day stays open
     else:

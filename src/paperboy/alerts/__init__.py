@@ -76,7 +76,7 @@ def causes(
     overdue = {entry.name for entry in lists if now >= due.begins(entry, due.local_date(entry, now)) + patience}
     by_kind: dict[Kind, list[morning.ListReport]] = {}
     for entry in tried:
-        if kind := _kind(entry, overdue):
+        if kind := _kind(entry, overdue, report.missing):
             by_kind.setdefault(kind, []).append(entry)
     if Kind.SCORING in by_kind:  # the same dead LLM
         by_kind[Kind.SCORING] += by_kind.pop(Kind.PART_SCORED, [])
@@ -108,7 +108,7 @@ def broken_morning(problem: str) -> Cause:
     return Cause(Kind.PROCESS, frozenset({THE_MORNING}), words.process(problem))
 
 
-def _kind(entry: morning.ListReport, overdue: Collection[str]) -> Kind | None:
+def _kind(entry: morning.ListReport, overdue: Collection[str], missing: str) -> Kind | None:
     if entry.bug:
         return Kind.BUG
     if entry.shortfall is Shortfall.BUDGET:
@@ -117,7 +117,7 @@ def _kind(entry: morning.ListReport, overdue: Collection[str]) -> Kind | None:
         return Kind.SCORING
     if entry.shortfall is Shortfall.SERVER:
         return Kind.PART_SCORED
-    if entry.outcome is Outcome.GAVE_UP:
+    if entry.outcome is Outcome.GAVE_UP or (entry.outcome is Outcome.QUIET and missing and entry.problem):
         return Kind.LATE
     return Kind.STUCK if entry.outcome is None and entry.list_name in overdue else None
 

@@ -71,8 +71,8 @@ def late(entries: Sequence[morning.ListReport]) -> Alert:
 
         No paper is lost: what arXiv gives later is in the next morning's digest.
 
-        If arXiv itself is late (status.arxiv.org), there is nothing to do. If not, paperboy check says whether this
-        machine reaches it.""",
+        If arXiv itself is late (status.arxiv.org), there is nothing to do. If it has a holiday that Paperboy does not
+        know, put that evening into ARXIV_HOLIDAYS. If neither, paperboy check says whether this machine reaches it.""",
         map(_line, entries),
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
 from paperboy import alerts, due
@@ -28,6 +29,7 @@ _QUICK = timedelta(minutes=3)  # without an end, and a trial of the files is stu
 _PATIENCE = timedelta(minutes=30)  # without progress, and a morning is
 _AWAY_FROM_MORNINGS = timedelta(hours=1)  # there is time enough to tidy up
 _BROKEN_IS_TRIED_AGAIN = timedelta(minutes=1)
+_SETTLED = timedelta(seconds=10)  # without another change, and an edit is over
 
 
 class Watch:
@@ -38,12 +40,14 @@ class Watch:
         self._home = home
         self._agenda = Agenda()
         self._seen: Stamps | None = None
+        self._seen_since = datetime.min.replace(tzinfo=UTC)
         self._tried: Stamps | None = None
         self._tried_at: datetime | None = None
         self._asked = False
         self._sound = False  # there is a version that was tried, and is not in force yet
-        self._complaint = ""
+        self._problems: tuple[Problem, ...] = ()  # with the version that was tried last
         self._tidied: date | None = None
+        self._at_work = False  # a morning is
 
     @property
     def home(self) -> Home:
@@ -60,12 +64,12 @@ class Watch:
             return self._trial(now)
         if MORNING in running or TIDYING in running:
             return None
-        self._put_in_force()
+        if TRYING not in running:  # which makes the copy anew
+            self._put_in_force()
         waiting = self.waiting(now)
         if self._agenda.ready(waiting, now):
-            start = partial(self._child, "once", "--scheduled")
             patience = max(_PATIENCE, timedelta(seconds=3 * self._home.settings.llm_timeout_seconds))
-            return Job(MORNING, start, partial(self._morning_ended, waiting), patience)
+            return Job(MORNING, self._morning, partial(self._morning_ended, waiting), patience)
         if self._has_time_to_tidy(waiting, now):
             self._tidied = self._today(now)
             return Job(TIDYING, partial(self._child, "tidy"), self._tidying_ended, _PATIENCE)
@@ -83,20 +87,24 @@ class Watch:
 
     def status(self, now: datetime) -> str:
         """The answer to what everybody asks; before it, what is broken."""
-        answer = answer_of(self._store, self._home.lists, now)
-        broken = self._complaint.partition("\n")[0]
-        return f"{broken} (the version before stays in force). {answer}" if broken else answer
+        holidays = self._home.settings.arxiv_holidays
+        answer = answer_of(self._store, self._home.lists, now, holidays=holidays, at_work=self._at_work)
+        if not self._problems:
+            return answer
+        return f"{self._problems[0]} (the version before stays in force). {answer}"
 
     # --- the files
 
     def _is_to_be_tried(self, now: datetime) -> bool:
-        """Whether there is an edit that is over: two looks in a row see the same; or one that was broken, and may have
-        been mended without a new time stamp.
+        """Whether there is an edit that is over; or one that was broken, and may have been mended without a new time
+        stamp.
         """
         stamps = self._files.stamps()
-        settled, self._seen = stamps == self._seen, stamps
+        if stamps != self._seen:
+            self._seen, self._seen_since = stamps, now
+        settled = not timedelta() <= now - self._seen_since < _SETTLED  # a clock that was put back holds nothing up
         again = self._tried_at is None or now - self._tried_at >= _BROKEN_IS_TRIED_AGAIN or now < self._tried_at
-        return self._asked or (settled and stamps != self._tried) or bool(self._complaint and again)
+        return self._asked or (settled and stamps != self._tried) or bool(self._problems and again)
 
     def _trial(self, now: datetime) -> Job:
         self._asked, self._tried, self._tried_at = False, self._files.stamps(), now
@@ -106,43 +114,57 @@ class Watch:
     def try_at_once(self, now: datetime) -> tuple[Problem, ...]:
         """The trial before anything else; gives what is wrong."""
         job = self._trial(now)
-        code = job.start().wait(_QUICK.total_seconds())
-        self._seen = self._tried
+        child = job.start()
+        try:
+            code = child.wait(_QUICK.total_seconds())
+        except subprocess.TimeoutExpired:
+            child.kill()
+            code = child.wait()
         job.ended(code, now)
         self._put_in_force()
-        return self._files.faults()
+        if self._problems and self._files.good.is_dir():
+            self._home = self._last_good()  # also where it is no list that is broken
+        return self._problems
 
     def _trial_ended(self, code: int, now: datetime) -> None:
         problems = self._files.faults()
         if code not in {0, 78} and not problems:
             problems = (Problem("the home", f"its files could not be tried (exit code {code})"),)
         zone = self._home.settings.timezone
-        complaint = "\n".join(map(str, problems))
-        self._sound = not problems
-        if problems and complaint != self._complaint:
+        before, self._problems, self._sound = self._problems, problems, not problems
+        if problems and problems != before:
+            complaint = "\n".join(map(str, problems))
             logger.error("%s\nthe version before stays in force until that is mended", complaint)
             operator.note_one(self._store.alerts, alerts.broken_files(problems), zone, now)
         elif not problems:
-            if self._complaint:
+            if before:
                 logger.info("the home's files are in order again")
             operator.end_one(self._store.alerts, alerts.Kind.FILES, zone, now)
-        self._complaint = complaint
 
     def _put_in_force(self) -> None:
         if not self._sound or not self._files.adopt():
             return
         self._sound = False
         before = self._home
-        self._home = Home.load(self._around.home, {**self._around.environ, FILES: str(self._files.good)})
+        self._home = self._last_good()
         if before.lists != self._home.lists or before.settings != self._home.settings:
             logger.info("the files of %s are in force: %d lists", self._home.path, len(self._home.lists))
 
+    def _last_good(self) -> Home:
+        return Home.load(self._around.home, {**self._around.environ, FILES: str(self._files.good)})
+
     # --- the other jobs
+
+    def _morning(self) -> Child:
+        child = self._child("once", "--scheduled")
+        self._at_work = True
+        return child
 
     def _child(self, *arguments: str) -> Child:
         return self._spawn(arguments, {FILES: str(self._files.good)})
 
     def _morning_ended(self, tried: frozenset[str], code: int, now: datetime) -> None:
+        self._at_work = False
         left = self.waiting(now)
         self._agenda.tried(tried, left, now)
         again = self._agenda.next_try(left)
