@@ -112,6 +112,30 @@ def test_a_paper_that_was_scored_after_all_waits_for_its_digest(world: World) ->
     assert "foundations: scored, and not in a digest yet" in world.run("why", "2611.00001").out
 
 
+def test_what_is_known_of_a_paper_that_was_thinned(world: World) -> None:
+    """Which is what prevents that it is sent again. A list that had nothing to do with it is not named."""
+    assert world.llm.scores is not None
+    world.llm.scores["2611.00002"] = Score(5, 8, "")
+    world.write("subscribers.yaml", LISTS.replace("Yoshua Bengio", "Nobody Else"))
+    world.announce(1, 2)
+    world.run("once")
+    world.clock.now += timedelta(days=400)
+    world.announce(3)
+    world.run("once")
+    world.run("tidy")
+    ran = world.run("why", "2611.00001")
+    assert ran.code == 0
+    assert ran.out == (
+        "https://arxiv.org/abs/2611.00001\n"
+        "thinned after 365 days (KEEP_DAYS); what became of it is kept for ever\n"
+        "\n"
+        "foundations: selected, in the digest of Fri 20 Nov 2026 (not kept any more); it asks for relevance 7 "
+        "and novelty 6\n"
+    )
+    assert "foundations: below the thresholds on Fri 20 Nov 2026" in world.run("why", "2611.00002").out
+    assert world.run("why", "2611.00002", "--list", "galaxies").code == 2
+
+
 def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     ran = world.run("why", "2611.00001")
     assert (ran.code, ran.out) == (2, "")

@@ -38,19 +38,26 @@ def command(around: Surroundings, arxiv_id: str, name: str | None) -> int:
         raise UnknownNameError(f"{plain!r}: no paper was fetched yet; the first morning fetches them")
     with Store.open(home.settings.paperboy_database) as store:
         found = store.lives.paper(plain)
-        if found is None:
+        known = [entry for entry in lists if found or store.lives.seen(entry.name, plain)]
+        if not known:
             raise UnknownNameError(
                 f"{plain!r}: no paper of that id was fetched for any list; an id looks like 2502.06786 or "
                 "astro-ph/0601001"
             )
-        paper, fetched = found
-        for line in _about(paper, fetched, home.settings.timezone):
+        for line in _about(*found, home.settings.timezone) if found else _thinned(plain, home.settings.keep_days):
             click.echo(line)
-        for entry in lists:
+        for entry in known:
             click.echo()
-            for line in _life(entry, paper, store.lives):
+            for line in _life(entry, plain, found[0] if found else None, store.lives):
                 click.echo(line)
     return 0
+
+
+def _thinned(arxiv_id: str, keep_days: int) -> list[str]:
+    return [
+        f"https://arxiv.org/abs/{arxiv_id}",
+        f"thinned after {keep_days} days (KEEP_DAYS); what became of it is kept for ever",
+    ]
 
 
 def _about(paper: Paper, fetched: datetime, zone: tzinfo) -> list[str]:
@@ -63,14 +70,14 @@ def _about(paper: Paper, fetched: datetime, zone: tzinfo) -> list[str]:
     ]
 
 
-def _life(entry: MailingList, paper: Paper, lives: Lives) -> list[str]:
-    seen = lives.seen(entry.name, paper.arxiv_id)
-    judged = lives.judged(entry.name, paper.arxiv_id)
-    if seen is None:
-        tries = lives.tries(entry.name, paper.arxiv_id)
-        outcome = _not_seen(entry, paper, tries, scored=bool(judged))
-    else:
+def _life(entry: MailingList, arxiv_id: str, paper: Paper | None, lives: Lives) -> list[str]:
+    """Without a paper, it was thinned, and the list has seen it."""
+    judged = lives.judged(entry.name, arxiv_id)
+    if seen := lives.seen(entry.name, arxiv_id):
         outcome = _outcome(entry, paper, seen)
+    else:
+        assert paper is not None  # noqa: S101  # the caller has told the two apart
+        outcome = _not_seen(entry, paper, lives.tries(entry.name, arxiv_id), scored=bool(judged))
     lines = [f"{entry.name}: {outcome}"]
     for each in judged:
         novelty = "" if each.score.novelty is None else f", novelty {each.score.novelty}"
@@ -80,11 +87,12 @@ def _life(entry: MailingList, paper: Paper, lives: Lives) -> list[str]:
     return lines
 
 
-def _outcome(entry: MailingList, paper: Paper, seen: Seen) -> str:
+def _outcome(entry: MailingList, paper: Paper | None, seen: Seen) -> str:
     day = f"{seen.day:%a %d %b %Y}"
-    digest = f"in the digest of {day} ({words.in_words(seen.deliveries) or 'to nobody'})"
+    fate = (words.in_words(seen.deliveries) or "to nobody") if seen.digest_kept else "not kept any more"
+    digest = f"in the digest of {day} ({fate})"
     if seen.became is Became.AUTHOR_MATCH:
-        author = matched_author(paper, entry.authors)
+        author = matched_author(paper, entry.authors) if paper else None
         return f"by {author}, whom it follows, {digest}" if author else f"by an author it followed then, {digest}"
     asked = f"it asks for relevance {entry.min_relevance} and novelty {entry.min_novelty}"
     return {

@@ -10,6 +10,7 @@ from paperboy.store.alerts import Alerts
 from paperboy.store.database import Database
 from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
+from paperboy.store.growth import Growth
 from paperboy.store.lives import Lives
 from paperboy.store.papers import Papers
 from paperboy.store.scores import Scores
@@ -28,6 +29,7 @@ class Store:
         self.lives = Lives(database)
         self.alerts = Alerts(database)
         self.suppressions = Suppressions(database)
+        self.growth = Growth(database)
 
     @classmethod
     def open(cls, path: Path) -> Store:

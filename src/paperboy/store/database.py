@@ -80,6 +80,7 @@ class Database:
         for _ in range(_BUSY_SECONDS * 20):
             try:
                 self._connection.execute("pragma journal_mode = wal")
+                self._connection.execute("pragma wal_autocheckpoint = 16384")  # pages; `tidy` is there first
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error):
                     raise

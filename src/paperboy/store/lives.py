@@ -27,6 +27,7 @@ class Seen:
     became: Became
     day: date  # local to the list
     deliveries: dict[DeliveryState, int]
+    digest_kept: bool  # False: there was none, or it was thinned
 
 
 class Lives:
@@ -65,13 +66,17 @@ class Lives:
         rows = self._database.rows("select * from seen where list = ? and arxiv_id = ?", [list_name, arxiv_id])
         if not rows:
             return None
-        states = self._database.rows(
-            "select state, count(*) as n from deliveries join digests on digests.id = digest_id "
-            "where list = ? and date = ? group by state",
+        digests = self._database.rows(
+            "select digest_id from days where list = ? and date = ? and digest_id is not null",
             [list_name, rows[0]["date"]],
+        )
+        states = self._database.rows(
+            "select state, count(*) as n from deliveries where digest_id = ? group by state",
+            [digests[0]["digest_id"] if digests else None],
         )
         return Seen(
             Became(rows[0]["became"]),
             date.fromisoformat(rows[0]["date"]),
             {DeliveryState(row["state"]): row["n"] for row in states},
+            digest_kept=bool(digests),
         )

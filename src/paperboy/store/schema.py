@@ -92,7 +92,7 @@ create table digests (
     date text not null,
     subject text not null,
     sender text not null,       -- of the envelope
-    message blob not null,      -- the mail's shared bytes, compressed by zlib
+    message blob not null,      -- the mail's shared bytes, compressed; see days.py
     at text not null,
     unique (list, date)
 ) strict;
@@ -222,3 +222,45 @@ def m006_what_the_operator_is_to_be_told(db: Database) -> None:
     db.execute("alter table suppressions add column tell text not null default ''")
     # of digests that were superseded: why they reached nobody, as long as the operator does not know
     db.execute("alter table digests add column tell text")
+
+
+@migrations()
+def m007_what_grows(db: Database) -> None:
+    """Scores without a second copy of their long key; categories without a reference to their papers, for which SQLite
+    would look through all of them whenever a paper goes.
+    """
+    for statement in _GROWTH.split(";\n"):
+        db.execute(statement)
+
+
+_GROWTH = """
+create table scores_by_key (
+    list text not null,
+    arxiv_id text not null,
+    criteria text not null,     -- fingerprint of rubric and topics
+    model text not null,
+    relevance integer not null,
+    novelty integer,
+    comment text not null,
+    at text not null,
+    primary key (list, arxiv_id, criteria, model)
+) strict, without rowid;
+
+insert into scores_by_key select * from scores order by list, arxiv_id, criteria, model;
+
+drop table scores;
+
+alter table scores_by_key rename to scores;
+
+create table categories_of_papers (
+    category text not null,
+    arxiv_id text not null,
+    primary key (category, arxiv_id)
+) strict, without rowid;
+
+insert into categories_of_papers select * from paper_categories order by category, arxiv_id;
+
+drop table paper_categories;
+
+alter table categories_of_papers rename to paper_categories
+"""
