@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.cli import lock
-from tests.cli.conftest import World
+from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
 ADA = "ada@example.org"
@@ -75,6 +75,63 @@ def test_a_token_suppresses_for_its_list_alone(world: World) -> None:
     assert suppressed(world) == []
 
 
+def test_what_an_unsubscribe_mail_carries_can_be_given_whole(world: World) -> None:
+    """Its subject, in one piece or in words, and the link behind it, as it is copied from a mail's headers."""
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    token = token_of(world, ADA)
+    link = f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{token}"
+    for given in (
+        [f"unsubscribe foundations {token}"],
+        ["unsubscribe", "foundations", token.upper()],
+        [f"Re: Unsubscribe foundations\r\n {token}"],
+        [link],
+        [f"<{link}>"],
+    ):
+        ran = world.run("suppress", *given)
+        assert (ran.code, ran.err) == (0, ""), given
+        assert ran.out.startswith("ada@example.org gets no more mail from foundations.")
+        assert world.run("unsuppress", *given).out.startswith("ada@example.org may get mail from foundations again")
+    assert world.run("suppress", link, "--list", "foundations").code == 0
+    assert suppressed(world) == [(ADA, "foundations", "asked to leave the list")]
+
+
+def test_a_subject_that_contradicts_its_token_is_wrong_usage(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    ran = world.run("suppress", f"unsubscribe galaxies {token_of(world, ADA)}")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("this token is of the list 'foundations' and not of 'galaxies'; give the token alone")
+    assert suppressed(world) == []
+
+
+@pytest.mark.parametrize("mornings", [False, True])
+def test_the_token_of_a_test_mail_is_one_too(world: World, *, mornings: bool) -> None:
+    """It is in no ledger where the test came before the first morning, or to somebody who joined since."""
+    world.announce(1)
+    if mornings:
+        world.run("once", "--list", "foundations")
+        world.write(
+            "subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org")
+        )
+        assert world.run("resend", "foundations", "--to", "emmy@example.org").code == 0
+        address = "emmy@example.org"
+    else:
+        assert world.run("preview", "foundations", "--to", ADA).code == 0
+        address = ADA
+    ran = world.run("suppress", token_of(world, address))
+    assert (ran.code, ran.err) == (0, "")
+    assert suppressed(world) == [(address, "foundations", "asked to leave the list")]
+
+
+def test_the_token_of_a_test_mail_to_nobody_on_a_list_says_so(world: World) -> None:
+    world.announce(1)
+    world.run("preview", "foundations", "--to", "emmy@example.org")
+    ran = world.run("suppress", token_of(world, "emmy@example.org"))
+    assert (ran.code, ran.out) == (2, "")
+    assert "A test mail to an address on no list carries one, too, and nothing more goes there." in ran.err
+
+
 def test_twice_is_as_good_as_once(world: World) -> None:
     world.run("suppress", ADA)
     world.clock.now += timedelta(days=3)
@@ -94,6 +151,35 @@ def test_who_is_brought_back_gets_mail_again(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
     assert world.mails() == [ADA, "grace@example.org"]
+
+
+def test_who_is_brought_back_is_told_what_they_missed(world: World) -> None:
+    """The mail that waited was taken out when they were suppressed, and does not come back by itself."""
+    world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    world.smtp.faults.clear()
+    world.run("suppress", "Ada@example.org")
+    assert world.run("unsuppress", "Ada@example.org").out == (
+        "Ada@example.org may get mail from its lists again, if subscribers.yaml has it there.\n"
+        "The newest digest of foundations, of Fri 20 Nov, did not reach it. To send it now: "
+        "paperboy resend foundations --to Ada@example.org\n"
+    )
+    assert world.run("resend", "foundations", "--to", "Ada@example.org").code == 0
+    assert world.mails() == ["grace@example.org", ADA]
+    world.run("suppress", ADA)
+    assert "resend" not in world.run("unsuppress", ADA).out  # it has it
+
+
+def test_what_was_missed_is_not_told_while_another_suppression_holds(world: World) -> None:
+    world.run("suppress", ADA, "--list", "foundations")
+    world.run("suppress", ADA)
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    assert "resend" not in world.run("unsuppress", ADA).out
+    assert "paperboy resend foundations --to ada@example.org" in (
+        world.run("unsuppress", ADA, "--list", "foundations").out
+    )
 
 
 def test_what_else_is_in_the_way_is_said(world: World) -> None:
@@ -126,8 +212,10 @@ def test_an_address_that_is_on_no_list_may_be_misspelt(world: World) -> None:
     [
         (["ada@"], "ADDRESS_OR_TOKEN"),
         (["ada@example.org, vera@example.org"], "more than one @"),
-        (["0123456789abcdef0123456789abcdef"], "is neither an address nor the token of a mail that was sent from here"),
-        ([""], "'' is neither an address nor"),
+        (["0123456789ABCDEF0123456789abcdef"], "is the token of no mail that was sent from here to a subscriber"),
+        (["unsubscribe", "foundations", "0123456789abcdef0123456789abcdef"], "is the token of no mail that was sent"),
+        (["unsubscribe foundations"], "is neither an address nor a token"),
+        ([""], "'' is neither an address nor a token"),
         ([ADA, "--list", "galaxy"], "did you mean 'galaxies'?"),
     ],
 )

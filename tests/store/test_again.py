@@ -127,6 +127,55 @@ def test_a_list_without_a_digest_has_nothing_to_put_back(store: Store) -> None:
     assert again(store, ["ada"]) == 0
 
 
+# --- what was given up of earlier digests
+
+
+def given_up_again(store: Store, *names: str, since: date = TODAY - timedelta(days=14)) -> dict[date, int]:
+    return store.deliveries.given_up_again(
+        "foundations", addressed=[addressed(name) for name in names], since=since, at=LATER
+    )
+
+
+def test_what_was_given_up_lately_is_put_back_whatever_came_since(store: Store) -> None:
+    before, yesterday = TODAY - timedelta(days=2), TODAY - timedelta(days=1)
+    first = morning(store, {"ada": "expired", "grace": "expired", "hedy": "sent"}, before)
+    second = morning(store, {"ada": "expired", "grace": "refused", "hedy": "ambiguous"}, yesterday)
+    today = morning(store, {"ada": "sent", "grace": "deferred", "hedy": "suppressed"})
+    theirs = morning(store, {"ada": "expired"}, list_name="galaxies")
+    assert given_up_again(store, "ada", "Grace", "hedy") == {before: 2, yesterday: 1}
+    assert states(store, first, "ada", "grace", "hedy") == ["pending", "pending", "sent"]
+    assert states(store, second, "ada", "grace", "hedy") == ["pending", "failed", "ambiguous"]
+    assert states(store, today, "ada", "grace", "hedy") == ["sent", "deferred", "suppressed"]
+    assert states(store, theirs, "ada") == ["failed"]
+    assert given_up_again(store, "ada", "grace", "hedy") == {}
+    assert {each.frozen_at for each in store.deliveries.waiting(LATER)} == {LATER}  # three days anew
+
+
+def test_what_was_given_up_and_told_is_put_back_too(store: Store) -> None:
+    morning(store, {"ada": "expired", "grace": "sent"})
+    store.deliveries.told()
+    assert given_up_again(store, "ada") == {TODAY: 1}
+    assert store.deliveries.untold() == ()
+
+
+def test_what_was_given_up_long_ago_stays_so(store: Store) -> None:
+    morning(store, {"ada": "expired", "grace": "sent"})
+    assert given_up_again(store, "ada", since=TODAY + timedelta(days=1)) == {}
+    assert given_up_again(store, "ada", since=TODAY) == {TODAY: 1}
+
+
+def test_what_was_given_up_for_who_left_or_is_suppressed_stays_so(store: Store) -> None:
+    morning(store, {"ada": "expired", "grace": "expired", "hedy": "sent"})
+    store.suppressions.add("ada@example.org", "", "by hand", NOW)
+    assert given_up_again(store, "ada", "hedy") == {}
+
+
+def test_what_was_given_up_of_a_superseded_digest_stays_so(store: Store) -> None:
+    morning(store, {"ada": "expired"})
+    store.days.supersede("foundations", TODAY + timedelta(days=1), LATER)
+    assert given_up_again(store, "ada") == {}
+
+
 def test_one_delivery_can_be_sent_by_itself(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": WAITS})
     grace = delivery(store, "grace", digest)

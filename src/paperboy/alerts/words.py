@@ -231,7 +231,7 @@ def expired(deliveries: Sequence[Delivery]) -> Alert:
         f"""The digest reached others on {names(lists)}, and {"this address" if one else "these addresses"} not.
         {"It is" if one else "They are"} tried no more for it; the next digest tries {"it" if one else "them"} again.
 
-        When the reason is mended, paperboy resend {lists[0]} --failed sends the newest digest to whom it did not
+        When the reason is mended, paperboy resend {lists[0]} --failed sends what was given up to whom it did not
         reach.""",
         (f"{each.list_name}: {each.addressed.subscriber.address}: {each.reply or 'not tried'}" for each in deliveries),
     )

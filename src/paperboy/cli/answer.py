@@ -12,6 +12,7 @@ from enum import Enum, auto
 from paperboy import due
 from paperboy.agenda import AFTER_A_FAILURE
 from paperboy.cli.batches import leaves_papers, next_batch, no_batch, why_quiet
+from paperboy.cli.sentences import Clause, fitted
 from paperboy.cli.words import counted, together
 from paperboy.mail.text import clipped, one_line
 from paperboy.models import Day, MailingList, Outcome
@@ -19,10 +20,10 @@ from paperboy.privacy import without_addresses
 from paperboy.store import Store
 from paperboy.store.reach import Reach
 
-MOST = 120  # characters
 LATELY = timedelta(days=7)  # what went wrong before that is no news any more
-_ONLY_IF = 15  # characters that a reason has room for; else it is left out
-_NAMES = 40
+_NAMES = 40  # characters; longer than that, and the lists are only counted
+_WHY = 50  # characters
+_NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # of one list, and the answer is about several
 _LATE = re.compile(r"(arXiv's batch of \w{3})\w*( \d+ \w{3})\w* was due at \S+ \w+ and (is not there yet)")
 
 
@@ -50,21 +51,6 @@ class Facts:
 
 
 NO_FACTS = Facts({}, {}, {}, Reach(), Reach())  # before there is a database
-
-
-@dataclass(frozen=True, slots=True)
-class _Clause:
-    head: str
-    reason: str = ""  # as much of it as there is room for
-    tail: str = ""
-
-    def said(self, room: int = 0) -> str:
-        """With so many characters for the reason."""
-        if not self.reason or room < min(_ONLY_IF, len(self.reason) + 2):
-            return f"{self.head}{self.tail}."
-        fitting = len(self.reason) + 2 <= room
-        reason = self.reason if fitting else clipped(self.reason, room - 4)
-        return f"{self.head}: {reason}{self.tail}{'' if reason.endswith('…') and not self.tail else '.'}"
 
 
 def answer_of(
@@ -106,7 +92,7 @@ def answer(
     at_work: bool = False,
     running: bool = True,
 ) -> str:
-    """At most `MOST` characters, without an address. What is wrong comes first, and what fits beside it.
+    """At most 120 characters, without an address. What is wrong comes first, and what fits beside it.
 
     `at_work`: a morning is under way. `running`: somebody will try again; otherwise no next try is promised.
     """
@@ -117,7 +103,7 @@ def answer(
     if not by_stand:
         return "No list has subscribers, so there is no mail."
     sentences = _Sentences(by_stand, known, now, holidays, at_work=at_work, running=running)
-    return _fitted(list(sentences.all()))
+    return fitted(list(sentences.all()))
 
 
 def stand(entry: MailingList, known: Facts, now: datetime) -> Stand:
@@ -154,7 +140,7 @@ class _Sentences:
     at_work: bool
     running: bool
 
-    def all(self) -> Iterator[_Clause]:
+    def all(self) -> Iterator[Clause]:
         """What is wrong, then what is well, then what is to come."""
         bad = [*self._gave_up(), *self._due(), *self._missed(self.known.today, "today's mail")]
         yield from bad
@@ -167,7 +153,7 @@ class _Sentences:
         if self.by_stand.keys() == {Stand.OFF}:
             entries = self.by_stand[Stand.OFF]
             first = min(due.next_morning(entry, self.now).astimezone(entry.timezone) for entry in entries)
-            yield _Clause(f"No mail today, a day on which no list sends; the next comes {first:%a %d %b %H:%M %Z}")
+            yield Clause(f"No mail today, a day on which no list sends; the next comes {first:%a %d %b %H:%M %Z}")
 
     def _of(self, what: Stand) -> list[MailingList]:
         return self.by_stand.get(what, [])
@@ -175,13 +161,13 @@ class _Sentences:
     def _days(self, entries: Iterable[MailingList]) -> list[Day]:
         return [self.known.days[entry.name] for entry in entries]
 
-    def _gave_up(self) -> Iterator[_Clause]:
+    def _gave_up(self) -> Iterator[Clause]:
         if entries := self._of(Stand.GAVE_UP):
             reason = _commonest(day.reason for day in self._days(entries))
             first = min(due.next_morning(entry, self.now).astimezone(entry.timezone) for entry in entries)
-            yield _Clause(f"No digest today for {_names(entries)}", reason, f"; next try {first:%a %H:%M %Z}")
+            yield Clause(f"No digest today for {_names(entries)}", reason, f"; next try {first:%a %H:%M %Z}")
 
-    def _due(self) -> Iterator[_Clause]:
+    def _due(self) -> Iterator[Clause]:
         if not (entries := self._of(Stand.DUE)):
             return
         zone = entries[0].timezone
@@ -191,28 +177,28 @@ class _Sentences:
         again = min((at + AFTER_A_FAILURE for _, at in tried), default=self.now)
         head = f"{_names(entries)} {'is' if len(entries) == 1 else 'are'} due since {since:%H:%M}"
         if self.at_work:
-            yield _Clause(f"A morning is at work: {head} {since:%Z}")
+            yield Clause(f"A morning is at work: {head} {since:%Z}")
         elif not self.running and not tried:
-            yield _Clause(f"Not yet: {head} {since:%Z}, and no paperboy run is at work")
+            yield Clause(f"Not yet: {head} {since:%Z}, and no paperboy run is at work")
         elif self.running and again > self.now:
             tail = f"; next try about {moment(again, self.now, zone)}"
-            yield _Clause(f"Not yet: {head}", _commonest(reason for reason, _ in tried), tail)
+            yield Clause(f"Not yet: {head}", _commonest(reason for reason, _ in tried), tail)
         else:
-            yield _Clause(f"Not yet: {head} {since:%Z}", _commonest(reason for reason, _ in tried))
+            yield Clause(f"Not yet: {head} {since:%Z}", _commonest(reason for reason, _ in tried))
 
-    def _missed(self, reach: Reach, what: str) -> Iterator[_Clause]:
+    def _missed(self, reach: Reach, what: str) -> Iterator[Clause]:
         number, missed = reach.subscribers, reach.missed
         if not missed:
             return
-        of_all = f"of {counted(number, 'subscriber', 'subscribers')}"
         if reach.wait == missed and not reach.replies:
-            yield _Clause(f"{number - missed} {of_all} got {what} so far; {missed} wait{_s(missed)} to be sent")
+            so_far = f"{number - missed} of {counted(number, 'subscriber', 'subscribers')} got {what} so far"
+            yield Clause(f"{so_far}; {missed} wait{_s(missed)} to be sent")
             return
-        head = f"{missed} {of_all} did not get {what}"
-        if reach.ambiguous == missed:
-            head = f"{missed} {of_all} may not have got {what}"
-        elif missed == number:
-            head = f"None {of_all} got {what}"
+        did_not = "may not have got" if reach.ambiguous == missed else "did not get"
+        who = "The only subscriber" if number == 1 else f"{missed} of {number} subscribers"
+        head = f"{who} {did_not} {what}"
+        if 1 < number == missed != reach.ambiguous:
+            head = f"None of {number} subscribers got {what}"
         states = [
             f"{reach.failed} failed" if reach.failed else "",
             f"{reach.ambiguous} may have it" if reach.ambiguous else "",
@@ -220,7 +206,7 @@ class _Sentences:
         ]
         kinds = list(filter(None, states))
         one = len(kinds) == len(reach.replies) == 1
-        yield _Clause(head, _plain(reach.replies[0]) if one else ", ".join(kinds), self._then(reach))
+        yield Clause(head, _plain(reach.replies[0]) if one else ", ".join(kinds), self._then(reach))
 
     def _then(self, reach: Reach) -> str:
         """When it is tried again, if it is."""
@@ -231,36 +217,36 @@ class _Sentences:
         zone = next(iter(self.by_stand.values()))[0].timezone
         return f"; next try about {moment(again, self.now, zone)}"
 
-    def _got(self, *, first: bool) -> Iterator[_Clause]:
+    def _got(self, *, first: bool) -> Iterator[Clause]:
         reach, entries = self.known.today, self._of(Stand.MAILED)
         if not entries or reach.missed:
             return
         if not reach.subscribers:
-            yield _Clause(f"Today's mail of {_names(entries)} was for nobody who is on the list now")
+            yield Clause(f"Today's mail of {_names(entries)} was for nobody who is on the list now")
             return
         how_many = (
             f"{counted(len(entries), 'list', 'lists')}, {counted(reach.subscribers, 'subscriber', 'subscribers')}"
         )
         if reach.in_outbox:
-            yield _Clause(f"Today's mail lies in the outbox: {how_many}")
+            yield Clause(f"Today's mail lies in the outbox: {how_many}")
         else:
-            yield _Clause(f"{'Everyone' if first else 'Everyone else'} got today's mail: {how_many}")
+            yield Clause(f"{'Everyone' if first else 'Everyone else'} got today's mail: {how_many}")
 
-    def _none_passed(self) -> Iterator[_Clause]:
+    def _none_passed(self) -> Iterator[Clause]:
         if entries := self._of(Stand.NONE_PASSED):
             considered = sum(day.counts.considered for day in self._days(entries))
             papers = counted(considered, "paper", "papers")
-            yield _Clause(f"No mail {self._for(entries)}: none of {papers} passed")
+            yield Clause(f"No mail {self._for(entries)}: none of {papers} passed")
 
-    def _quiet(self) -> Iterator[_Clause]:
+    def _quiet(self) -> Iterator[Clause]:
         if not (entries := self._of(Stand.QUIET)):
             return
         why = [why_quiet(entry, day, self.holidays) for entry, day in zip(entries, self._days(entries), strict=True)]
         first = min(next_batch(entry, self.now, self.holidays) for entry in entries)
-        tail = f"; the next batch comes {first:%a %d %b %H:%M %Z}"
-        yield _Clause(f"No mail {self._for(entries)}", _commonest(why), tail)
+        what = f"No mail {self._for(entries)}: {clipped(_commonest(why), _WHY)}"
+        yield Clause(what, tail=f"; the next batch comes {first:%a %d %b %H:%M %Z}")
 
-    def _coming(self, *, all_well: bool) -> Iterator[_Clause]:
+    def _coming(self, *, all_well: bool) -> Iterator[Clause]:
         entries = self._of(Stand.COMING)
         starts = {entry.name: due.begins(entry, due.local_date(entry, self.now)) for entry in entries}
         before = self.known.before
@@ -276,15 +262,15 @@ class _Sentences:
             dates = [self.known.mailed[entry.name] for entry in with_news if entry.name in self.known.mailed]
             well = dates and all_well and before.subscribers
             tail = f"; everyone got that of {max(dates):%a %d %b}" if well else ""
-            yield _Clause(f"Today's mail {self._for(with_news, '')}is due at {first:%H:%M %Z}{tail}")
+            yield Clause(f"Today's mail {self._for(with_news, '')}is due at {first:%H:%M %Z}{tail}")
         elif entries:
             first = min(next_batch(entry, self.now, self.holidays) for entry in entries)
             reason = why[entries[0].name]
-            yield _Clause(f"No mail is expected today ({reason}); the next batch comes {first:%a %d %b %H:%M %Z}")
+            yield Clause(f"No mail is expected today ({reason}); the next batch comes {first:%a %d %b %H:%M %Z}")
         known = [self.known.days[entry.name] for entry in entries if entry.name in self.known.days]
         if gave_up := [day for day in known if day.outcome is Outcome.GAVE_UP]:
             what = f"There was no digest on {max(day.date for day in gave_up):%a %d %b}"
-            yield _Clause(what, _commonest(day.reason for day in gave_up))
+            yield Clause(what, _commonest(day.reason for day in gave_up))
 
     def _for(self, entries: Sequence[MailingList], all_of_them: str = "today") -> str:
         """Which lists, unless it is all that may have mail today."""
@@ -295,21 +281,6 @@ class _Sentences:
 
 
 # --- words
-
-
-def _fitted(clauses: Sequence[_Clause]) -> str:
-    """As many of the clauses as fit, and of their reasons what is room for, those of the first first."""
-    kept: list[_Clause] = []
-    for clause in clauses:
-        if not kept or len(" ".join(each.said() for each in [*kept, clause])) <= MOST:
-            kept.append(clause)
-    room = MOST - len(" ".join(each.said() for each in kept))
-    said = []
-    for clause in kept:
-        said.append(clause.said(room))
-        room -= len(said[-1]) - len(clause.said())
-    line = " ".join(said)
-    return line if len(line) <= MOST else f"{line[: MOST - 1]}…"
 
 
 def _names(entries: Sequence[MailingList]) -> str:
@@ -324,7 +295,8 @@ def _commonest(reasons: Iterable[str]) -> str:
 
 def _plain(reason: str) -> str:
     """In one line of plain characters, without addresses and without a full stop."""
-    return _LATE.sub(r"\1\2 \3", without_addresses(one_line(reason))).rstrip(".")
+    plain = without_addresses(one_line(reason)).rstrip(".")
+    return _LATE.sub(r"\1\2 \3", _NONE_SCORED.sub("", plain))
 
 
 def moment(instant: datetime, now: datetime, zone: tzinfo) -> str:

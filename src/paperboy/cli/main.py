@@ -22,7 +22,7 @@ _COMMANDS = {
     "run": "The daemon: the same work every morning.",
     "check": "Everything that would fail tomorrow, said today.",
     "preview": "A list's digest of today, or what it would be now.",
-    "status": "The last mornings, list by list.",
+    "status": "Did everyone get their mail, and if not, why?",
     "why": "The life of one paper, list by list.",
     "resend": "A list's newest digest again, to those whom it did not reach.",
     "suppress": "Who must not get mail, whatever subscribers.yaml says.",

@@ -1,15 +1,17 @@
-"""`paperboy resend`: a list's newest digest again, to those whom it did not reach, or to one address."""
+"""`paperboy resend`: a list's newest digest again, to those whom it did not reach, or to one address; and what was
+given up lately.
+"""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
 import click
 from rich.console import Console
 
-from paperboy import delivery, morning, notation
+from paperboy import delivery, due, morning, notation
 from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
 from paperboy.cli.home import Home
@@ -17,10 +19,11 @@ from paperboy.cli.main import Surroundings
 from paperboy.cli.once import Stop
 from paperboy.cli.progress import Bars
 from paperboy.cli.suppress import in_words, undo
+from paperboy.cli.undelivered import RESENT_FOR, lacks
 from paperboy.errors import PaperboyError
 from paperboy.mail.compose import LOCAL_SENDER
 from paperboy.mail.mime import addr_spec
-from paperboy.models import Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.store.deliveries import Frozen
 
 _WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
@@ -28,14 +31,20 @@ _WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryStat
 
 @click.command(name="resend", short_help="A list's newest digest again, to those whom it did not reach.")
 @click.argument("name", metavar="LIST")
-@click.option("--failed", is_flag=True, help="Only to those for whom it failed or whom it may not have reached.")
+@click.option(
+    "--failed",
+    is_flag=True,
+    help="Only to those for whom it failed or whom it may not have reached; and what was given up of the digests of "
+    "the last two weeks.",
+)
 @click.option("--to", "address", metavar="ADDRESS", help="Only to this address, also if it has had it.")
 @click.pass_obj
 def command(around: Surroundings, name: str, *, failed: bool, address: str | None) -> int:
     """A list's newest digest again, now: to those on the list whom it did not reach, and who joined since.
 
     The digest goes out as it was composed, and nobody who has it gets it twice, but for whom --to names. What went to
-    the outbox counts as not reached once a mail server is set up.
+    the outbox counts as not reached once a mail server is set up. With --failed, the digests of the last two weeks go
+    to those for whom they were given up after three days, too.
     """
     if failed and address is not None:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, whatever became of it.")
@@ -47,10 +56,9 @@ def command(around: Surroundings, name: str, *, failed: bool, address: str | Non
     console = Console(stderr=True)
     logs.set_up(home.settings.log_level, around.environ, console)
     with parts.working(home, around, Bars(console)) as work:
-        digest = _newest(work, home, name)
         if reader is not None:
-            return _to_one(work, home, mailing_list, digest, reader, around)
-        return _to_all(work, home, mailing_list, digest, around, failed_only=failed)
+            return _to_one(work, home, mailing_list, _newest(work, home, name), reader, around)
+        return _to_all(work, home, mailing_list, around, failed_only=failed)
 
 
 def _reader(address: str, mailing_list: MailingList) -> Subscriber:
@@ -87,35 +95,77 @@ def _newest(work: parts.Work, home: Home, name: str) -> Frozen:
     return digest
 
 
-def _to_all(
-    work: parts.Work,
-    home: Home,
-    mailing_list: MailingList,
-    digest: Frozen,
-    around: Surroundings,
-    *,
-    failed_only: bool,
-) -> int:
-    name = mailing_list.name
-    number = work.store.deliveries.again(
-        name,
-        failed_only=failed_only,
-        addressed=[work.composer.addressed(name, digest.date, who) for who in mailing_list.subscribers],
-        by_mail=not home.settings.uses_outbox,
-        at=around.clock(),
-    )
-    click.echo(f"{name}, the digest of {digest.date:%a %d %b}: {_again(number)}")
+def _to_all(work: parts.Work, home: Home, mailing_list: MailingList, around: Surroundings, *, failed_only: bool) -> int:
+    now, name, ledger = around.clock(), mailing_list.name, work.store.deliveries
+    back: dict[date, int] = {}
+    missing: PaperboyError | None = None
+    try:
+        digest = _newest(work, home, name)
+        back[digest.date] = ledger.again(
+            name,
+            failed_only=failed_only,
+            addressed=_addressed(work, mailing_list, digest.date),
+            by_mail=not home.settings.uses_outbox,
+            at=now,
+        )
+    except PaperboyError as error:
+        missing = error
+    if failed_only:
+        back |= _given_up_again(work, mailing_list, now)
+    if missing and not back:
+        raise missing
+    if missing:
+        click.echo(str(missing), err=True)
+    _say(name, back, ledger.queue(now)[0] - sum(back.values()))
     sent = _deliver(work, work.delivery, home, around)
     if sent.states:
         click.echo(f"Deliveries: {words.in_words(sent.states)}")
-    unfinished = work.store.deliveries.unfinished()
+    if not failed_only and (number := _given_up(work, mailing_list, now)):
+        what = words.counted(number, "delivery", "deliveries")
+        click.echo(f"Given up earlier: {what}. To send those, too: paperboy resend {name} --failed", err=True)
+    unfinished = ledger.unfinished()
     if unfinished:
         click.echo(words.unfinished(unfinished, sent), err=True)
     return 1 if unfinished else 0
 
 
-def _again(number: int) -> str:
-    return f"again to {number} subscriber{'' if number == 1 else 's'}" if number else "nobody to send it to again"
+def _say(name: str, back: dict[date, int], anyway: int) -> None:
+    """To how many each digest goes again; and how many deliveries go out with them because they wait anyway."""
+    for day, number in back.items():
+        again = f"again to {words.counted(number, 'subscriber', 'subscribers')}"
+        click.echo(f"{name}, the digest of {day:%a %d %b}: {again if number else 'nobody to send it to again'}")
+    if anyway:
+        goes = "delivery that waited anyway goes" if anyway == 1 else "deliveries that waited anyway go"
+        click.echo(f"{anyway} {goes} out now, too" if any(back.values()) else f"But {anyway} {goes} out now")
+
+
+def _given_up_again(work: parts.Work, mailing_list: MailingList, now: datetime) -> dict[date, int]:
+    """Puts back what was given up of earlier digests: how many, by the digest's date."""
+    return work.store.deliveries.given_up_again(
+        mailing_list.name,
+        addressed=_addressed(work, mailing_list, now.date()),
+        since=_since(mailing_list, now),
+        at=now,
+    )
+
+
+def _addressed(work: parts.Work, mailing_list: MailingList, day: date) -> list[Addressed]:
+    return [work.composer.addressed(mailing_list.name, day, who) for who in mailing_list.subscribers]
+
+
+def _given_up(work: parts.Work, mailing_list: MailingList, now: datetime) -> int:
+    """How many deliveries `--failed` would take up, beyond the newest digest's."""
+    since, suppressed = _since(mailing_list, now), work.store.suppressions.reason
+    rows = work.store.deliveries.undelivered(now - RESENT_FOR)
+    mine = [lack.of for lack in lacks(rows, [mailing_list], now)]
+    return sum(
+        row.given_up and not row.newest and row.date >= since and not suppressed(mailing_list.name, row.address)
+        for row in mine
+    )
+
+
+def _since(mailing_list: MailingList, now: datetime) -> date:
+    return due.local_date(mailing_list, now) - RESENT_FOR
 
 
 def _deliver(work: parts.Work, sending: delivery.Parts, home: Home, around: Surroundings) -> delivery.Report:

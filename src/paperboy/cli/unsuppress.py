@@ -2,38 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from datetime import date
+
 import click
 
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.suppress import Whom, in_words, named, undo
-from paperboy.models import Suppression
+from paperboy.models import DeliveryState, Subscriber, Suppression
 from paperboy.store import Store
 
 
 @click.command(name="unsuppress", short_help="Who may get mail again.")
-@click.argument("who", metavar="ADDRESS_OR_TOKEN")
+@click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
 @click.option("--list", "name", metavar="NAME", help="Lifts the suppression for this list alone.")
 @click.pass_obj
-def command(around: Surroundings, who: str, name: str | None) -> int:
+def command(around: Surroundings, who: Sequence[str], name: str | None) -> int:
     """Lifts what `suppress`, or three bounces running, brought about; status --suppressed shows all that holds.
 
     A suppression for one list and one for all lists are lifted one by one: who asked to leave a list stays away from
     it when a bounce is forgiven. This works while the daemon runs.
     """
     home = Home.load(around.home, around.environ)
-    whom = named(home, who, name)
-    lifted, left = False, []
+    whom = named(home, " ".join(who), name)
+    lifted, left, missed = False, [], {}
     if home.settings.paperboy_database.exists():
         with Store.open(home.settings.paperboy_database) as store:
             lifted = store.suppressions.lift(whom.address, whom.list_name, around.clock())
             left = [one for one in store.suppressions.all() if one.address == whom.address.casefold()]
+            missed = _missed(store, home, whom) if lifted else {}
     if name is not None and not lifted:
         home.list(name)  # it may have left the file since it was suppressed
     click.echo(_done(whom) if lifted else f"Nothing to do: {whom.address} is not suppressed for {_lists(whom)}.")
+    for list_name, day in missed.items():
+        click.echo(
+            f"The newest digest of {list_name}, of {day:%a %d %b}, did not reach it. To send it now: "
+            f"paperboy resend {list_name} --to {whom.address}"
+        )
     for suppression in _in_the_way(whom, left):
         click.echo(f"But {in_words(suppression, home.settings.timezone)}. {undo(suppression)}")
     return 0
+
+
+def _missed(store: Store, home: Home, whom: Whom) -> dict[str, date]:
+    """The lists whose newest digest the address would have had, each with that digest's date."""
+    missed = {}
+    for entry in home.lists:
+        if not _is_on(entry.subscribers, whom.address) or whom.list_name not in {"", entry.name}:
+            continue
+        digest = store.deliveries.newest(entry.name)
+        if digest is None or digest.superseded or store.suppressions.find(entry.name, whom.address):
+            continue
+        had = store.deliveries.find(digest.id, whom.address)
+        if had and had.state in {DeliveryState.SUPPRESSED, DeliveryState.FAILED}:
+            missed[entry.name] = digest.date
+    return missed
+
+
+def _is_on(subscribers: Iterable[Subscriber], address: str) -> bool:
+    return any(who.address.casefold() == address.casefold() for who in subscribers)
 
 
 def _done(whom: Whom) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from paperboy.models import Addressed, Delivery, DeliveryState, Subscriber
+from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.store.database import Database, instant, iso
+from paperboy.store.reach import Reach, Undelivered, reach, undelivered
 
 _UNTOLD, _TOLD = 1, 2  # of a delivery that was given up after three days: whether the operator knows
 _WAITING = "state in ('pending', 'sending', 'deferred')"
@@ -183,6 +184,16 @@ class Deliveries:
         rows = self._database.rows(_BOUNCED_THRICE)
         return tuple((row["address"], row["reply"]) for row in rows)
 
+    def reach(self, days: Iterable[tuple[MailingList, date]]) -> Reach:
+        """Whom the digests of those days reached, and who on the lists now was to get one and did not."""
+        return reach(self._database, days)
+
+    def undelivered(self, since: datetime) -> tuple[Undelivered, ...]:
+        """All that waits; what failed or stayed ambiguous since an instant, or in a list's newest digest; and what was
+        suppressed in that. Newest digests first, and none that was superseded.
+        """
+        return undelivered(self._database, since)
+
     def newest(self, list_name: str) -> Frozen | None:
         """The list's newest digest; None where it has had none."""
         rows = self._database.rows(
@@ -216,6 +227,29 @@ class Deliveries:
             values["digest"] = digest.id
             number = self._database.execute(_PUT_BACK, values)
             return number if failed_only else number + self._database.execute(_JOINED_SINCE, values)
+
+    def given_up_again(
+        self, list_name: str, *, addressed: Sequence[Addressed], since: date, at: datetime
+    ) -> dict[date, int]:
+        """Puts back what was given up after three days, of the list's digests since a day, for who is on the list now
+        and not suppressed: how many, by the digest's date.
+        """
+        values = {
+            "list": list_name,
+            "since": since.isoformat(),
+            "at": iso(at),
+            "addressed": json.dumps([[of.subscriber.address] for of in addressed]),
+        }
+        numbers: dict[date, int] = {}
+        with self._database.transaction():
+            for row in self._database.rows(
+                "select id, date from digests where list = :list and date >= :since and superseded is null "
+                "order by date",
+                values,
+            ):
+                if number := self._database.execute(_GIVEN_UP, values | {"digest": row["id"]}):
+                    numbers[date.fromisoformat(row["date"])] = number
+        return numbers
 
 
 _SELECT = """
@@ -255,16 +289,22 @@ _WANTED = """
 )
 """
 
-_PUT_BACK = f"""
+_AS_NEW = f"""
 update deliveries
 set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, given_up = 0,
     again = :at, at = :at
-where digest_id = :digest and lower(address) in (select lower(address) from {_WANTED}) and (
+where digest_id = :digest and lower(address) in (select lower(address) from {_WANTED})
+"""
+
+_PUT_BACK = f"""
+{_AS_NEW} and (
     state in ('failed', 'ambiguous') or not :failed_only and (
         state in ('deferred', 'suppressed') or state = 'sent' and via = 'outbox' and :by_mail
     )
 )
 """
+
+_GIVEN_UP = f"{_AS_NEW} and state = 'failed' and given_up"
 
 _JOINED_SINCE = f"""
 insert into deliveries (digest_id, address, name, state, message_id, token, again, at)

@@ -1,0 +1,124 @@
+"""All that `status` shows of a home, read once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from paperboy import due
+from paperboy.agenda import AFTER_A_FAILURE
+from paperboy.alerts import WELL_AGAIN
+from paperboy.cli.answer import LATELY, NO_FACTS, Facts, answer, facts
+from paperboy.cli.home import Home
+from paperboy.cli.undelivered import Lack, lacks
+from paperboy.models import DaySummary, MailingList
+from paperboy.store import Store
+from paperboy.store.alerts import Standing
+from paperboy.store.scores import Month
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a list is due though it was tried."""
+
+    reason: str
+    at: datetime  # when it was last tried
+    next_try: datetime  # about; in the past: at any moment
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The Paperboy that holds a home."""
+
+    process: int
+    command: str  # "run", "once", …
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A home at an instant."""
+
+    home: Home
+    now: datetime
+    holder: Holder | None
+    facts: Facts = NO_FACTS
+    days: Mapping[str, Sequence[DaySummary]] | None = None  # by list, the newest first; None: there is no database
+    months: tuple[Month, ...] = ()  # this one first
+    alerts: tuple[Standing, ...] = ()
+    lacks: tuple[Lack, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        """The one line."""
+        return answer(
+            self.home.lists,
+            self.facts,
+            self.now,
+            holidays=self.home.settings.arxiv_holidays,
+            at_work=self.holder is not None and self.holder.command != "run",
+            running=self.holder is not None,
+        )
+
+    def days_of(self, name: str) -> Sequence[DaySummary]:
+        """The list's last mornings, newest first."""
+        return (self.days or {}).get(name, ())
+
+    def trouble(self, entry: MailingList) -> Trouble | None:
+        """What keeps the list due."""
+        if entry.name not in self.facts.troubles or not entry.subscribers:
+            return None
+        reason, at = self.facts.troubles[entry.name]
+        return Trouble(reason, at, at + AFTER_A_FAILURE)
+
+    def next(self, entry: MailingList) -> datetime | None:
+        """When the list's next digest may come, in its zone; in the past: it is due. None: it has nobody to send to."""
+        if not entry.subscribers:
+            return None
+        today, newest = due.local_date(entry, self.now), self.facts.days.get(entry.name)
+        start = due.begins(entry, today)
+        if (newest is None or newest.date < today) and today.weekday() in entry.weekdays:
+            return start.astimezone(entry.timezone)
+        return due.next_morning(entry, max(self.now, start)).astimezone(entry.timezone)
+
+
+def look(home: Home, now: datetime, mornings: int) -> Picture:
+    """The home as it is; of each list so many mornings. Makes no database where there is none."""
+    database = home.settings.paperboy_database
+    local = now.astimezone(home.settings.timezone)
+    if not database.exists():
+        return Picture(home, now, None, months=(Month(local.date().replace(day=1)),))
+    names = [entry.name for entry in home.lists]
+    with Store.open(database) as store:
+        newest = store.days.newest(names, mornings)
+        return Picture(
+            home,
+            now,
+            holder(database),
+            facts(store, home.lists, now),
+            {name: [day for day in newest if day.list_name == name] for name in names},
+            store.scores.months(local),
+            tuple(each for each in store.alerts.standing() if not each.cause.startswith(WELL_AGAIN)),
+            lacks(store.deliveries.undelivered(now - LATELY), home.lists, now),
+        )
+
+
+def holder(database: Path) -> Holder | None:
+    """Who holds the home that the database belongs to, if anybody does: told by the lock, held for no longer than it
+    takes to see that.
+    """
+    try:
+        descriptor = os.open(database.with_name(database.name + ".lock"), os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        number, _, command = os.pread(descriptor, 60, 0).decode(errors="replace").strip().partition(" ")
+        return Holder(int(number) if number.isdecimal() else 0, command or "once")
+    finally:
+        os.close(descriptor)
+    return None

@@ -1,0 +1,48 @@
+"""Sentences that share one line of a length for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from paperboy.mail.text import clipped
+
+MOST = 120  # characters
+_LEAST = 15  # characters of a reason; where there is room for fewer, it is left out
+_KEPT_FREE = 45  # characters for a reason, before another sentence may follow
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A sentence whose reason may be shortened, or left out."""
+
+    head: str
+    reason: str = ""
+    tail: str = ""
+
+    def said(self, room: int = 0) -> str:
+        """With so many characters for the reason."""
+        if not self.reason or room < min(_LEAST, len(self.reason) + 2):
+            return f"{self.head}{self.tail}."
+        reason = self.reason if len(self.reason) + 2 <= room else clipped(self.reason, room - 4)
+        stop = "" if reason.endswith("…") and not self.tail else "."
+        return f"{self.head}: {reason}{self.tail}{stop}"
+
+
+def fitted(clauses: Sequence[Clause], most: int = MOST) -> str:
+    """As many of the clauses as fit, at least the first; and of their reasons what there is room for."""
+    kept: list[Clause] = []
+    for clause in clauses:
+        before = sum(len(each.said(_KEPT_FREE)) + 1 for each in kept)
+        for form in (clause, replace(clause, tail="")):
+            if before + len(form.said()) <= most:
+                kept.append(form)
+                break
+    kept = kept or [replace(clauses[0], tail="")]
+    room = most - len(" ".join(each.said() for each in kept))
+    said = []
+    for clause in kept:
+        said.append(clause.said(room))
+        room -= len(said[-1]) - len(clause.said())
+    line = " ".join(said)
+    return line if len(line) <= most else f"{line[: most - 1]}…"

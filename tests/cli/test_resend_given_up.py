@@ -1,0 +1,71 @@
+"""`paperboy resend LIST --failed` sends what was given up after three days, too, whatever came since."""
+
+from datetime import timedelta
+
+from paperboy.store import Store
+from tests.cli.conftest import LISTS, World
+from tests.cli.test_resend import ADA, GRACE, a_morning, refused, sent
+from tests.servers.smtp import Fault
+
+
+def given_up_and_another_since(world: World) -> None:
+    """Friday's digest is given up for Ada, and Monday's has come to both."""
+    a_morning(world, Fault("RCPT", "450 later", address=ADA))
+    world.clock.now += timedelta(days=3)
+    world.announce(2)
+    world.run("once", "--list", "foundations")
+    assert world.mails() == [GRACE, ADA, GRACE]
+
+
+def test_what_was_given_up_is_sent_though_there_is_a_newer_digest(world: World) -> None:
+    """Which is so whenever something is given up: a list has a digest a day."""
+    given_up_and_another_since(world)
+    ran = world.run("resend", "foundations")
+    assert (ran.code, ran.out) == (0, "foundations, the digest of Mon 23 Nov: nobody to send it to again\n")
+    assert ran.err == "Given up earlier: 1 delivery. To send those, too: paperboy resend foundations --failed\n"
+    ran = world.run("resend", "foundations", "--failed")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "foundations, the digest of Mon 23 Nov: nobody to send it to again",
+        "foundations, the digest of Fri 20 Nov: again to 1 subscriber",
+        "Deliveries: 1 sent",
+    ]
+    assert world.mails() == [GRACE, ADA, GRACE, ADA]
+    assert "2611.00001" in sent(world)[-1].get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    assert "Given up" not in world.run("resend", "foundations").err
+
+
+def test_what_was_given_up_is_sent_though_the_newest_digest_was_superseded(world: World) -> None:
+    given_up_and_another_since(world)
+    world.clock.now += timedelta(days=1)
+    world.announce(3)
+    world.smtp.faults += [refused(ADA), refused(GRACE)]
+    world.run("once", "--list", "foundations")
+    world.smtp.faults.clear()
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        assert store.days.supersede("foundations", world.clock().date() + timedelta(days=1), world.clock())
+    ran = world.run("resend", "foundations", "--failed")
+    assert (ran.code, ran.out.splitlines()) == (
+        0,
+        ["foundations, the digest of Fri 20 Nov: again to 1 subscriber", "Deliveries: 1 sent"],
+    )
+    assert "the digest of Tue 24 Nov reached nobody and was superseded" in ran.err
+
+
+def test_after_two_weeks_it_is_no_news_any_more(world: World) -> None:
+    given_up_and_another_since(world)
+    world.clock.now += timedelta(days=12)
+    ran = world.run("resend", "foundations")
+    assert "Given up earlier" not in ran.err
+    assert world.run("resend", "foundations", "--failed").out.count("again to") == 0
+    assert world.mails() == [GRACE, ADA, GRACE]
+
+
+def test_who_left_or_is_suppressed_is_not_counted_as_given_up(world: World) -> None:
+    given_up_and_another_since(world)
+    world.run("suppress", ADA)
+    assert "Given up earlier" not in world.run("resend", "foundations").err
+    world.run("unsuppress", ADA)
+    world.write("subscribers.yaml", LISTS.replace("      - ada@example.org\n", ""))
+    assert "Given up earlier" not in world.run("resend", "foundations").err
+    assert "again to" not in world.run("resend", "foundations", "--failed").out

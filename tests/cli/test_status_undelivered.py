@@ -1,0 +1,205 @@
+"""`status` says who did not get their mail, and why."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+
+from paperboy.models import DeliveryState
+from paperboy.store import Store
+from tests.cli.conftest import LISTS, World
+from tests.servers.smtp import Fault
+from tests.store.ledger import delivery, morning, move
+
+ADA, GRACE = "ada@example.org", "grace@example.org"
+FOUNDATIONS = LISTS.partition("  - name: galaxies")[0]
+
+
+@pytest.fixture(autouse=True)
+def _alone(world: World) -> None:
+    """No other list has anything to say."""
+    world.write("subscribers.yaml", FOUNDATIONS)
+
+
+def crowd(number: int, list_name: str = "foundations") -> str:
+    """A list of so many."""
+    people = "".join(f"      - {list_name[0]}{each:02}@example.org\n" for each in range(number))
+    return f"  - name: {list_name}\n    categories: [cs.LG]\n    topics: learning\n    subscribers:\n{people}"
+
+
+def a_morning(world: World, *faults: Fault) -> None:
+    world.announce(1)
+    world.smtp.faults.extend(faults)
+    world.run("once", "--list", "foundations")
+    world.smtp.faults.clear()
+
+
+def section(printed: str) -> list[str]:
+    """What stands below "Not delivered"."""
+    lines = printed.splitlines()
+    at = lines.index("Not delivered")
+    return lines[at + 1 : lines.index("", at) if "" in lines[at:] else None]
+
+
+def test_each_address_has_its_state_its_last_reply_and_its_next_try(world: World) -> None:
+    unknown = "550 5.1.1 <grace@example.org> unknown"
+    a_morning(world, Fault("RCPT", "450 4.2.2 full", address=ADA), Fault("RCPT", unknown, address=GRACE))
+    ran = world.run("status")
+    assert ran.out.startswith("None of 2 subscribers got today's mail: 1 failed, 1 waits.")
+    waits, *others = section(ran.out)
+    assert re.fullmatch(r"1 deferred, next try about 07:[01]\d UTC: RCPT: 450 4\.2\.2 full", waits)
+    assert others == [
+        "    ada@example.org    foundations  Fri 20 Nov",
+        "1 failed: RCPT: 550 5.1.1 <grace@example.org> unknown",
+        "    grace@example.org  foundations  Fri 20 Nov",
+        "Once the cause, or the address, is mended: paperboy resend foundations --failed",
+    ]
+    deferred, gone = json.loads(world.run("status", "--json").out)["undelivered"]
+    assert deferred["next_try"] > "2026-11-20T07:00:00+00:00"
+    assert {**deferred, "next_try": None} == {
+        "list": "foundations",
+        "date": "2026-11-20",
+        "address": ADA,
+        "state": "deferred",
+        "reply": "RCPT: 450 4.2.2 full",
+        "reason": "RCPT: 450 4.2.2 full",
+        "at": "2026-11-20T07:00:00+00:00",
+        "next_try": None,
+        "given_up": False,
+    }
+    assert (gone["address"], gone["state"], gone["next_try"]) == (GRACE, "failed", None)
+
+
+def test_a_server_that_refuses_us_is_why_all_wait(world: World) -> None:
+    """It is asked once, and the others were not tried."""
+    a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
+    world.clock.now += timedelta(minutes=5)
+    ran = world.run("status")
+    assert ran.out.startswith("None of 2 subscribers got today's mail: mail server 127.0.0.1:")
+    heading, *people = section(ran.out)
+    assert heading.startswith("2 pending, next try about 07:15 UTC: mail server 127.0.0.1:")
+    assert "550 5.7.1 you may not send" in heading
+    assert [line.split()[0] for line in people] == [ADA, GRACE]
+    told = json.loads(world.run("status", "--json").out)["undelivered"]
+    assert told[0]["reason"] == told[1]["reason"] == told[0]["reply"]
+    assert told[1]["reply"] == ""
+    world.clock.now += timedelta(minutes=30)
+    assert section(world.run("status").out)[0].startswith("2 pending, to be tried now: mail server")
+
+
+def test_what_was_not_tried_yet_says_so(world: World) -> None:
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        digest = morning(store, {"ada": "waits", "grace": "a crash"})
+    assert digest
+    assert section(world.run("status").out) == [
+        "1 pending, to be tried now: not tried yet",
+        "    ada@example.org    foundations  Fri 20 Nov",
+        "1 sending, to be tried now: under way just now; or a crash cut it off, and the next run sends it again",
+        "    grace@example.org  foundations  Fri 20 Nov",
+    ]
+
+
+def test_nobody_lacks_anything(world: World) -> None:
+    a_morning(world)
+    assert "Not delivered" not in world.run("status").out
+    assert world.run("status", "--undelivered").out == "Nobody lacks a digest.\n"
+    assert json.loads(world.run("status", "--json").out)["undelivered"] == []
+
+
+def test_of_a_crowd_ten_are_named_and_all_if_one_asks(world: World) -> None:
+    world.write("subscribers.yaml", "lists:\n" + crowd(60))
+    a_morning(world, Fault("RCPT", "550 5.1.1 no", address="f07@example.org"), Fault("RCPT", "550 5.7.1 spam"))
+    shown = section(world.run("status").out)
+    assert [line.split()[0] for line in shown if line.startswith("    f")] == [
+        *(f"f{number:02}@example.org" for number in (0, 1, 2, 3, 4, 5, 6, 8, 9)),
+        "f07@example.org",
+    ]
+    assert shown[0] == "59 failed: RCPT: 550 5.7.1 spam"
+    assert shown[10:12] == ["    and 50 more", "1 failed: RCPT: 550 5.1.1 no"]
+    assert shown[13] == "All of them: paperboy status --undelivered"
+    everyone = world.run("status", "--undelivered").out
+    assert everyone.count("@example.org") == 60
+    assert "more" not in everyone
+    assert everyone.startswith("Not delivered\n59 failed: ")
+    told = json.loads(world.run("status", "--undelivered", "--json").out)
+    assert (list(told), len(told["undelivered"])) == (["undelivered"], 60)
+
+
+def test_of_many_reasons_ten_are_shown(world: World) -> None:
+    world.write("subscribers.yaml", "lists:\n" + crowd(12))
+    a_morning(world, *(Fault("RCPT", f"550 5.7.1 no {each}", address=f"f{each:02}@example.org") for each in range(12)))
+    shown = section(world.run("status").out)
+    assert sum(line.startswith("    ") for line in shown) == 10
+    assert "2 more, for other reasons" in shown
+
+
+def test_replies_that_differ_only_in_the_address_are_one_reason(world: World) -> None:
+    a_morning(world, *(Fault("RCPT", f"550 5.1.1 <{who}>: User unknown", address=who) for who in (ADA, GRACE)))
+    assert section(world.run("status").out)[0] == "2 failed: RCPT: 550 5.1.1 <…>: User unknown"
+
+
+def test_what_was_given_up_stays_for_a_week_though_others_came_since(world: World) -> None:
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        first = morning(store, {"ada": "waits", "grace": "sent"})
+        move(store, delivery(store, "ada", first), "expired", world.clock() + timedelta(days=3))
+        for days in range(1, 11):
+            morning(store, {"ada": "sent", "grace": "sent"}, world.clock().date() + timedelta(days=days))
+    world.clock.now += timedelta(days=9)
+    assert section(world.run("status", "--mornings", "1").out) == [
+        "1 failed: given up after three days",
+        "    ada@example.org  foundations  Fri 20 Nov",
+        "Once the cause, or the address, is mended: paperboy resend foundations --failed",
+    ]
+    assert json.loads(world.run("status", "--json").out)["undelivered"][0]["given_up"] is True
+    world.clock.now += timedelta(days=2)
+    assert "Not delivered" not in world.run("status").out
+
+
+def test_what_resend_would_not_take_up_is_not_pointed_to_it(world: World) -> None:
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        morning(store, {"ada": "refused", "grace": "sent"}, world.clock().date() - timedelta(days=1))
+        morning(store, {"ada": "sent", "grace": "sent"})
+    assert "    ada@example.org  foundations  Thu 19 Nov" in world.run("status").out
+    assert "paperboy resend" not in world.run("status").out
+
+
+@pytest.mark.parametrize("gone", ["- ada@example.org", "- name: foundations"])
+def test_who_is_on_the_list_no_more_is_no_trouble_any_more(world: World, gone: str) -> None:
+    a_morning(world, Fault("RCPT", "550 5.1.1 no", address=ADA))
+    assert ADA in world.run("status").out
+    world.write(
+        "subscribers.yaml", FOUNDATIONS.replace(gone, gone.replace("ada", "emmy").replace("foundations", "others"))
+    )
+    assert ADA not in world.run("status").out
+
+
+def test_who_is_suppressed_and_still_in_the_file_is_named_last(world: World) -> None:
+    """They get nothing, on purpose, so they are not among those who should have had it."""
+    world.run("suppress", ADA)
+    a_morning(world, Fault("RCPT", "550 5.1.1 no", address=GRACE))
+    ran = world.run("status")
+    assert ran.out.startswith("The only subscriber did not get today's mail: RCPT: 550 5.1.1 no.\n")
+    assert [line for line in section(ran.out) if not line.startswith(" ")][:2] == [
+        "1 failed: RCPT: 550 5.1.1 no",
+        "1 suppressed: by hand",
+    ]
+
+
+def test_a_servers_word_gives_the_terminal_no_orders(world: World) -> None:
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        digest = morning(store, {"ada": "waits", "grace": "sent"})
+        waiting = delivery(store, "ada", digest)
+        assert store.deliveries.reserve(waiting, world.clock())
+        reply = "550 \x1b[2J[red]no[/red]\r\nEveryone got it\u202e"
+        store.deliveries.settle(waiting, DeliveryState.FAILED, reply, world.clock(), via="smtp")
+    printed = world.run("status").out
+    assert printed.replace("\n", "").isprintable()
+    assert "1 failed: 550 [2J[red]no[/red] Everyone got it\n" in printed
+    assert printed.startswith("1 of 2 subscribers did not get today's mail: 550 [2J[red]no[/red] Everyone got it.\n")
+
+
+def test_only_one_thing_at_a_time(world: World) -> None:
+    ran = world.run("status", "--undelivered", "--suppressed")
+    assert (ran.code, ran.out) == (2, "")
+    assert "exclude each other" in ran.err
