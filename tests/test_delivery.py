@@ -311,7 +311,8 @@ def test_what_was_broken_off_before_it_was_handed_over_stays_pending(world: Worl
     world.transports = [FakeTransport({f"{name}@example.org": [lost] for name in NAMES}) for _ in range(3)]
     report = world.deliver(stop=lambda: any(transport.sent for transport in world.transports))
     assert report.problem == ""
-    assert {left.state for left in world.store.deliveries.waiting(NOW)} == {DeliveryState.PENDING}
+    left = world.store.deliveries.waiting(NOW)
+    assert {(each.state, each.attempts) for each in left} == {(DeliveryState.PENDING, 0)}
 
 
 # ---- the server's pace
@@ -342,6 +343,64 @@ def test_a_server_that_stays_busy_is_left_alone_for_now(world: World) -> None:
     assert len(world.transport.sent) == 5
     states = {left.state for left in world.store.deliveries.waiting(NOW)}
     assert states == {DeliveryState.PENDING}
+
+
+def test_a_pause_holds_a_connection_that_waits_for_its_turn_too(world: World) -> None:
+    """At a mail in a second: the first connection meets a busy server while the second waits for its own turn."""
+    audience = crowd(world, 5)
+    waiting, met, went_on = threading.Event(), threading.Event(), threading.Event()
+
+    class Waits(list[float]):
+        """Time passes for the second connection when the first has met it, and then for that one alone for a while."""
+
+        def append(self, seconds: float) -> None:
+            if threading.current_thread() is not first.thread:
+                waiting.set()
+                met.wait(10)
+                if sum(self) > 3:
+                    went_on.set()
+            elif len(first.sent) == 2:
+                met.set()
+                went_on.wait(10)
+            super().append(seconds)
+
+    class Connection(FakeTransport):
+        def __init__(self) -> None:
+            super().__init__()
+            self.thread: threading.Thread | None = None
+            self.times: list[float] = []
+
+        def send(self, envelope: Envelope) -> Receipt:
+            self.thread = threading.current_thread()
+            self.times.append(sum(world.waits))
+            receipt = super().send(envelope)
+            if self is second:
+                went_on.set()
+            elif len(self.sent) == 2:
+                assert waiting.wait(10)
+                return Receipt(DeliveryState.DEFERRED, "421 too many messages", slow_down=True)
+            return receipt
+
+    first, second = Connection(), Connection()
+    world.transports, world.waits, world.most_per_minute = [first, second], Waits(), 60
+    assert world.deliver(audience).states == {DeliveryState.SENT: 7, DeliveryState.DEFERRED: 1}
+    assert second.times
+    assert min([*second.times, *first.times[2:]]) >= first.times[1] + 5.0
+
+
+def test_while_a_server_is_down_no_try_counts(world: World) -> None:
+    """Or an address would wait for hours when the server is well again."""
+    world.transports = [FakeTransport(down=0, temporary=True)]
+    for _ in range(5):
+        assert "refuses the login" in world.deliver().problem
+    assert {left.attempts for left in world.store.deliveries.waiting(NOW)} == {0}
+
+
+def test_the_first_connection_is_let_in_before_the_others_knock(world: World) -> None:
+    """A password that is wrong is refused once."""
+    world.transports = [FakeTransport(down=0) for _ in range(10)]
+    assert "refuses the login" in world.deliver().problem
+    assert [transport.refusals for transport in world.transports] == [-1, *[0] * 9]
 
 
 @pytest.mark.parametrize("state", [DeliveryState.PENDING, DeliveryState.AMBIGUOUS])
@@ -403,6 +462,36 @@ def test_what_expired_is_told(world: World) -> None:
         assert [each.addressed.subscriber.address for each in again.expired] == ["ada@example.org"]
     world.store.deliveries.told()
     assert world.deliver().expired == ()
+
+
+def test_what_waits_since_a_crash_is_not_too_late_for_the_others(world: World) -> None:
+    """One may have it, so the digest stands; after five days it is tried again, for all."""
+    world.store.deliveries.reserve(world.store.deliveries.waiting(NOW)[0], NOW)
+    world.clock.now += timedelta(days=5)
+    assert world.deliver().states == {DeliveryState.SENT: 3}
+
+
+def test_a_digest_that_was_refused_for_all_is_told_and_one_that_reached_somebody_is_not(world: World) -> None:
+    audience = crowd(world, 2)
+    no = Receipt(DeliveryState.FAILED, "RCPT: 554 5.7.1 no")
+    world.transport.replies = {f"{name}@example.org": [no] for name in (*NAMES, "reader000")}
+    report = world.deliver(audience)
+    assert (report.refused, report.reached) == ((("foundations", "RCPT: 554 5.7.1 no"),), {"crowd"})
+    assert world.deliver(audience).refused == ()
+
+
+def test_who_is_suppressed_was_not_to_get_it(world: World) -> None:
+    world.store.suppressions.add("hedy@example.org", "", "asked to leave", NOW)
+    no = Receipt(DeliveryState.FAILED, "RCPT: 554 5.7.1 no")
+    world.transport.replies = {f"{name}@example.org": [no] for name in ("ada", "grace")}
+    assert [name for name, _ in world.deliver().refused] == ["foundations"]
+
+
+def test_who_is_still_waited_for_may_get_it(world: World) -> None:
+    no = Receipt(DeliveryState.FAILED, "RCPT: 554 5.7.1 no")
+    world.transport.replies = {f"{name}@example.org": [no] for name in ("ada", "grace")}
+    world.transport.replies["hedy@example.org"] = [DeliveryState.DEFERRED]
+    assert world.deliver().refused == ()
 
 
 def test_a_suppressed_address_gets_nothing(world: World) -> None:

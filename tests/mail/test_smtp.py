@@ -110,6 +110,23 @@ def test_what_cannot_keep_commands_in_order_gets_them_one_by_one(server: SmtpSer
     assert server.connections == (2 if server.pipelining else 1)
 
 
+def test_any_reply_that_begins_with_2_is_consent(server: SmtpServer) -> None:
+    """RFC 5321, 4.3.2: the first digit counts."""
+    server.faults.append(Fault("RCPT", "252 2.1.5 cannot verify, will try", keeps=True))
+    with closing(transport(server)) as sender:
+        assert sender.send(envelope()).state is SENT
+    assert [m.content for m in server.messages] == [envelope().message]
+
+
+@pytest.mark.parametrize("text", ["5.4.5 Daily user sending limit exceeded", "5.7.0 hourly message quota reached"])
+@pytest.mark.parametrize("phase", ["MAIL", "RCPT", "dot"])
+def test_a_limit_of_ours_is_no_recipients_fault(server: SmtpServer, phase: Any, text: str) -> None:
+    server.faults.append(Fault(phase, f"550 {text}"))
+    with closing(transport(server)) as sender, pytest.raises(MailServerError, match="takes no more from us") as raised:
+        sender.send(envelope())
+    assert raised.value.busy
+
+
 @pytest.mark.parametrize("reply", ["", "500 5.5.1 what?", "421 4.3.2 closing", "450 4.3.2 later"])
 def test_a_reset_that_fails_costs_a_new_connection_and_no_message(server: SmtpServer, reply: str) -> None:
     server.faults += [Fault("RCPT", "550 5.1.1 no such user", times=1), Fault("RSET", reply, times=1)]

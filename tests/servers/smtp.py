@@ -45,7 +45,7 @@ class Fault:
     address: str | None = None
     times: int | None = None
     delay: float = 0  # seconds before it happens
-    keeps: bool = False  # at the dot: the message counts as taken all the same
+    keeps: bool = False  # at the dot, or RCPT: the message, or recipient, counts as taken all the same
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ class SmtpServer:
     connections: int = 0
     ended: dict[int, bool] = field(default_factory=dict)  # connections that are over: whether by QUIT
     passwords_in_the_clear: int = 0
+    most_per_connection: int = 0  # then MAIL gets a 452; 0: no limit
+    logins: int = 0  # how often somebody began to log in
     sessions: list[_Session] = field(default_factory=list, repr=False)
 
     def __enter__(self) -> Self:
@@ -155,6 +157,7 @@ class _Session(SMTP):
             data_size_limit=64 * 1024 * 1024,
         )
         self._number = 0
+        self._taken = 0
         self._login = ""
         self._quits = False
 
@@ -179,6 +182,8 @@ class _Session(SMTP):
         await asyncio.sleep(fault.delay)
         if phase == "dot" and fault.keeps:
             self._keep()
+        if phase == "RCPT" and fault.keeps:
+            self.envelope.rcpt_tos.extend(recipients)
         if fault.reply:
             await self.push(fault.reply)
             if fault.reply.startswith("421"):
@@ -211,6 +216,7 @@ class _Session(SMTP):
             await super().smtp_STARTTLS(arg)
 
     async def smtp_AUTH(self, arg: str) -> None:  # noqa: N802
+        self._owner.logins += 1
         if not self._encrypted:
             self._owner.passwords_in_the_clear += 1
         if not await self._fails("AUTH"):
@@ -221,6 +227,9 @@ class _Session(SMTP):
             return
         if self._owner.username and not self._login:
             await self.push("530 5.7.0 Authentication required")
+            return
+        if 0 < self._owner.most_per_connection <= self._taken:
+            await self.push("452 4.5.3 too many messages in this connection")
             return
         await super().smtp_MAIL(arg)
 
@@ -259,6 +268,7 @@ class _Session(SMTP):
             await super().push(status)
 
     def _keep(self) -> None:
+        self._taken += 1
         for recipient in self.envelope.rcpt_tos:
             self._owner.take(
                 Message(

@@ -4,10 +4,10 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.models import Became, DeliveryState
+from paperboy.models import Became, DeliveryState, Superseded
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
-from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, states
+from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move, states
 
 TOMORROW = TODAY + timedelta(days=1)
 SAW = {
@@ -90,7 +90,15 @@ def test_one_that_could_have_reached_somebody_is_superseded(store: Store, how: s
 def test_one_with_nobody_to_reach_had_its_chance(store: Store, came: dict[str, str]) -> None:
     """Else a list with a single dead address would have the same papers for ever."""
     morning(store, came)
+    for name in (name for name, how in came.items() if how == "suppressed"):
+        store.suppressions.add(f"{name}@example.org", "", "by hand", NOW)
     assert supersede(store) is None
+
+
+def test_one_whose_subscribers_all_left_while_it_waited_is_superseded(store: Store) -> None:
+    """Their addresses have changed, say: those who are there now get its papers."""
+    morning(store, {"ada": "suppressed", "grace": "suppressed"})
+    assert supersede(store) == TODAY
 
 
 def test_a_digest_is_not_superseded_on_its_own_day_nor_twice(store: Store) -> None:
@@ -135,3 +143,26 @@ def test_what_may_have_reached_somebody_is_superseded_once_it_is_clear_that_it_d
 
 def test_a_list_without_a_digest_has_nothing_to_supersede(store: Store) -> None:
     assert supersede(store) is None
+
+
+def test_addresses_of_which_none_exists_are_more_than_their_owners_doing(store: Store) -> None:
+    """A server that has lost its directory says so of everybody."""
+    digest = morning(store, {"ada": "bounced", "grace": "bounced"})
+    assert supersede(store) == TODAY
+    assert states(store, digest, "ada", "grace") == ["failed", "failed"]
+
+
+def test_the_operator_is_to_be_told_why_until_it_is_done(store: Store) -> None:
+    """The last word of a server; of a try that was not made, that it was not."""
+    yesterday = morning(store, {"ada": "refused", "vera": WAITS, "emmy": "suppressed"}, TODAY - timedelta(days=1))
+    move(store, delivery(store, "vera", yesterday), "deferred", NOW)
+    morning(store, {"ada": WAITS})
+    supersede(store)
+    assert store.days.untold() == (
+        Superseded("foundations", TODAY - timedelta(days=1), "450 later"),
+        Superseded("foundations", TODAY, "it was not tried"),
+    )
+    store.days.told()
+    assert store.days.untold() == ()
+    assert supersede(store) is None
+    assert store.days.untold() == ()

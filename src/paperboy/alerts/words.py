@@ -142,7 +142,7 @@ def nobody(unreached: Mapping[str, str], superseded: Sequence[Superseded]) -> Al
         {f"The papers are not lost: they come with the next digest of {names(back)}." if back else ""}
 
         paperboy check logs in as a morning does, and paperboy status shows what waits. Where it is the addresses that
-        are wrong, mend them in subscribers.yaml.""",
+        are wrong, mend them in subscribers.yaml, and paperboy resend {min(unreached)} sends today's.""",
         (f"{name}: {reply}" for name, reply in sorted(unreached.items())),
     )
 

@@ -20,7 +20,8 @@ class Audience:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._addresses = addresses(home.lists)
-        self._stamp = self._stamped()
+        # a copy may be older than the file: then that is read at the first look
+        self._stamp = self._stamped() if home.source in {None, home.path} else self
         self._complaint = ""
 
     def __call__(self) -> Mapping[str, frozenset[str]]:

@@ -26,7 +26,7 @@ def note(work: Work, home: Home, report: morning.Report, now: datetime) -> None:
 
 def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
     """One mail for each cause and day of the operator's zone, and one when it is well again. None through a mail server
-    that has just refused us.
+    that has just refused us for good.
 
     What could not be mailed is kept, and goes out with the next run that can, dated when it was found. Never raises:
     what a morning came to does not depend on who hears of it.
@@ -34,7 +34,7 @@ def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, 
 
     def both() -> None:
         _note(work, home, report, sent, now)
-        _post(work, home, now, by_mail=not sent.problem)
+        _post(work, home, now, by_mail=not sent.problem or sent.passing)
 
     _safely(both)
 
@@ -76,9 +76,8 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
     ledger, zone = work.store.alerts, home.settings.timezone
     patience = timedelta(hours=home.settings.give_up_after_hours)
     superseded = work.store.days.untold()
-    mail_is_down = sent.problem or any(standing.cause == alerts.Kind.MAIL for standing in ledger.standing())
     for cause in alerts.causes(report, sent, home.lists, now, patience, superseded):
-        if cause.key == alerts.Kind.NOBODY and mail_is_down:
+        if cause.key == alerts.Kind.NOBODY and sent.problem:
             continue  # that tells it already
         note_one(ledger, cause, zone, now)
     if superseded:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from paperboy import delivery, draft, morning
 from paperboy.models import Cost, Counts, DeliveryState, MailingList, Outcome, Usage
+from paperboy.privacy import without_addresses
 from paperboy.tex import to_text
 
 
@@ -92,7 +93,7 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
 
 def unfinished(number: int, sent: delivery.Report) -> str:
     """Why the exit code is 1 although all lists are served."""
-    why = f": {sent.problem}" if sent.problem else "; the log says why"
+    why = f": {without_addresses(sent.problem)}" if sent.problem else "; the log says why"
     return f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try{why}"
 
 

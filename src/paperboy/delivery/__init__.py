@@ -52,7 +52,7 @@ class Report:
     states: Mapping[DeliveryState, int]
     problem: str = ""
     passing: bool = False  # the problem may be gone soon, without anybody's doing
-    since: datetime | None = None  # what has waited longest was frozen then
+    since: datetime | None = None  # nothing of what waits has left since then
     expired: tuple[Delivery, ...] = ()  # tried for three days, and given up
     suppressed: tuple[tuple[str, str], ...] = ()  # addresses that do not exist, with the server's last reply
     refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
@@ -69,6 +69,7 @@ def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) ->
     round_ = Round(parts, audience, stopped, now, Pace(parts.most_per_minute))
     with parts.progress.stage("Sending") as progress:
         round_.run(lambda: progress(round_.done, number))
+    round_.end()
     if round_.problem:
         logger.error("%s", round_.problem)
     states: Counter[DeliveryState] = Counter()

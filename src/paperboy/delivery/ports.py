@@ -30,7 +30,7 @@ class Ledger(Protocol):
     """The deliveries. Every move says whether it was made."""
 
     def queue(self, now: datetime) -> tuple[int, datetime | None]:
-        """How many may be sent now, and when what has waited longest was frozen."""
+        """How many may be sent now, and since when nothing has left."""
         ...
 
     def waiting(self, now: datetime, *, behind: Delivery | None, most: int) -> tuple[Delivery, ...]:
@@ -65,8 +65,8 @@ class Ledger(Protocol):
         """What was given up, and the operator was not told."""
         ...
 
-    def reached(self, digest_id: int) -> bool:
-        """Whether the digest was delivered to anybody."""
+    def reached(self, digest_id: int) -> datetime | None:
+        """When the digest was first delivered to somebody."""
         ...
 
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:

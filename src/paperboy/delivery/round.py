@@ -14,7 +14,7 @@ from paperboy.delivery.ports import Audience, Parts, Transport
 from paperboy.errors import MailServerError, StoreWriteError
 from paperboy.models import Composed, Delivery, DeliveryState, Receipt
 from paperboy.pace import MOST_PAUSES, Pace, next_try
-from paperboy.privacy import masked, without
+from paperboy.privacy import masked, without, without_addresses
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +39,11 @@ class Round:
     states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
     problem: str = ""
     passing: bool = False  # the problem may be gone soon, without anybody's doing
+    busy: str = ""  # the last reply that asked us for patience
     done: int = 0
     failed: set[int] = field(default_factory=set)  # digests that the server refused for somebody
     reached_now: set[str] = field(default_factory=set)  # lists of which somebody got mail
-    reached_before: dict[int, bool] = field(default_factory=dict)  # by digest: whether it had, when the round began
+    reached_before: dict[int, datetime | None] = field(default_factory=dict)  # by digest: when, before this round
     greeted: Event = field(default_factory=Event)  # the server has let the first connection in
     lost_in_a_row: int = 0
     lost_at: float = 0.0  # on the timer, when that was last counted
@@ -60,6 +61,11 @@ class Round:
             self._attend(threads, look)
         if self.crash is not None:
             raise self.crash
+
+    def end(self) -> None:
+        """Where nothing went out and the server only asked for patience, that is a problem, too."""
+        if self.busy and not self.reached_now and not self.stopped():
+            self._give_up(f"the mail server takes nothing: {without_addresses(self.busy)}", passing=True)
 
     def over(self) -> bool:
         return bool(self.problem or self.crash or self.stopped())
@@ -89,7 +95,7 @@ class Round:
                 self.greeted.set()
         except MailServerError as error:
             with self.lock:
-                if error.temporary and len(transports) > 1:
+                if (error.temporary or self.reached_now) and len(transports) > 1:
                     transports.remove(transport)
                     logger.info("one connection less: %s", error)
                 elif error.busy or (error.temporary and self.reached_now):
@@ -154,9 +160,10 @@ class Round:
             self._count(name, DeliveryState.SUPPRESSED, moved=ledger.suppress(delivery, reason, now))
             logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
             return False
-        old = delivery.frozen_at is not None and now - delivery.frozen_at >= EXPIRES
+        reached = self.reached_before[delivery.digest_id]
+        old = delivery.frozen_at and reached and now - max(delivery.frozen_at, reached) >= EXPIRES
         # what a crash left on its way is tried once more; what reached nobody is for the next digest to supersede
-        if old and delivery.state is not DeliveryState.SENDING and self.reached_before[delivery.digest_id]:
+        if old and delivery.state is not DeliveryState.SENDING:
             moved = ledger.expire(delivery, f"given up after three days; {delivery.reply or 'it was never tried'}", now)
             self._count(name, DeliveryState.FAILED, moved=moved)
             return False
@@ -189,6 +196,8 @@ class Round:
 
     def _settle(self, delivery: Delivery, receipt: Receipt, via: str, began: float) -> None:
         state, wait = what_follows(delivery, receipt, self.parts.jitter())
+        if receipt.slow_down:  # nothing of this is the address's doing
+            self.busy = receipt.reply
         if receipt.state is DeliveryState.PENDING and self.stopped():  # broken off by us, and nothing was handed over
             state, wait = DeliveryState.PENDING, None
         now = self.parts.clock()
@@ -200,9 +209,9 @@ class Round:
                 now,
                 via=via,
                 try_at=now + wait if wait else None,
-                uncertain=receipt.state is DeliveryState.AMBIGUOUS,
+                uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
                 bounce=receipt.bounce and state is DeliveryState.FAILED,
-                undone=state is DeliveryState.PENDING,
+                undone=state is DeliveryState.PENDING or receipt.slow_down,
             )
         )
         self._count(delivery.list_name, state, moved=moved)
@@ -214,7 +223,7 @@ class Round:
         address = delivery.addressed.subscriber.address
         said = without(receipt.reply, address)
         logger.warning("%s to %s: %s (%s)", delivery.list_name, masked(address), state, said)
-        if state is DeliveryState.FAILED:
+        if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
             self.failed.add(delivery.digest_id)
         self._learn(receipt, said, began)
 
@@ -269,5 +278,5 @@ def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[D
     if receipt.state is DeliveryState.AMBIGUOUS and delivery.uncertain == 0:
         return DeliveryState.DEFERRED, next_try(0, jitter)
     if receipt.state in {DeliveryState.DEFERRED, DeliveryState.PENDING}:
-        return DeliveryState.DEFERRED, next_try(delivery.attempts, jitter)
+        return DeliveryState.DEFERRED, next_try(0 if receipt.slow_down else delivery.attempts, jitter)
     return receipt.state, None

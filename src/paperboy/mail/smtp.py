@@ -18,11 +18,11 @@ import idna
 from paperboy.errors import MailServerError
 from paperboy.mail.lines import on_the_line
 from paperboy.mail.smtp_connection import MailServer, Security, Switch, certificate_until
-from paperboy.mail.smtp_replies import RefusedError, bounces, complaint, said, slows_down, too_much
+from paperboy.mail.smtp_replies import RefusedError, bounces, complaint, limits_us, said, slows_down, too_much
 from paperboy.models import DeliveryState, Envelope, Receipt
 
 _LOGIN_WANTED = {530, 534, 535, 538}
-_GOOD: Mapping[str, Container[int]] = {"MAIL": {250}, "RCPT": {250, 251}, "DATA": {354}}
+_GOOD: Mapping[str, Container[int]] = {"MAIL": range(200, 300), "RCPT": range(200, 300), "DATA": {354}}
 
 # What `except OSError` means below: the connection is gone. smtplib's own exceptions are OSErrors, too.
 
@@ -84,6 +84,9 @@ class SmtpTransport:
             return self._hand_over(connection, lines)
         except RefusedError as refused:
             receipt = self._receipt(refused)
+            if limits_us(refused.code, refused.text):
+                enough = f"{self._server} takes no more from us for now: {refused}"
+                raise MailServerError(enough, busy=True) from refused
             if self._is_about_us(refused):
                 raise self._refuses_us(refused, sender) from refused
             return receipt
@@ -244,16 +247,17 @@ class SmtpTransport:
         return Receipt(DeliveryState.SENT, said(code, reply))
 
     def _receipt(self, refused: RefusedError) -> Receipt:
-        if refused.code == 421 or not 400 <= refused.code <= 599:
-            self._drop()
+        permanent = 500 <= refused.code <= 599
+        slow_down = slows_down(refused.code, refused.text) or (refused.command == "MAIL" and not permanent)
+        if slow_down or not 400 <= refused.code <= 599:
+            self._drop()  # it may be this connection that had enough
         elif self._connection is not None:
             self._reset(self._connection)
-        permanent = 500 <= refused.code <= 599
         return Receipt(
             DeliveryState.FAILED if permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
             bounce=refused.command == "RCPT" and bounces(refused.code, refused.text),
-            slow_down=slows_down(refused.code, refused.text) or (refused.command == "MAIL" and not permanent),
+            slow_down=slow_down,
         )
 
     def _reset(self, connection: smtplib.SMTP) -> None:

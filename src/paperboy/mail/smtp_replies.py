@@ -22,6 +22,9 @@ _ONE_MAILBOX = re.compile(
 )
 
 
+_LIMIT = re.compile(r"\b(?:daily|hourly|sending|outgoing)\W+(?:\w+\W+){0,3}?(?:limit|quota)\b", re.IGNORECASE)
+
+
 class RefusedError(Exception):
     """A reply that is not the one hoped for, in the course of one message."""
 
@@ -59,6 +62,14 @@ def slows_down(code: int, text: str) -> bool:
     """Whether the server has enough of us, or has to see to itself (4.3.x: its disk is full, say)."""
     found = _ENHANCED.match(text) if 400 <= code <= 499 else None
     return (found is not None and found[2] == "3") or too_much(code, text)
+
+
+def limits_us(code: int, text: str) -> bool:
+    """Whether a refusal for good is about how much we have sent, as at a provider's daily limit."""
+    if not 500 <= code <= 599:
+        return False
+    found = _ENHANCED.match(text)
+    return (found is not None and (found[2], found[3]) == ("4", "5")) or bool(_LIMIT.search(text))
 
 
 def too_much(code: int, text: str) -> bool:

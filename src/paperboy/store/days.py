@@ -178,8 +178,11 @@ class Days:
         """Whether a digest reached somebody, or may have; and whether something could come, or have come, of it."""
         row = self._database.rows(
             """select max(state in ('sent', 'ambiguous', 'sending') or uncertain) as reached,
-            sum(bounce) > 1 or max(state != 'suppressed' and not (state = 'failed' and bounce)) as open
-            from deliveries where digest_id = ?""",
+            sum(bounce) > 1 or max(not (state = 'failed' and bounce) and (state != 'suppressed' or not exists (
+                select 1 from suppressions where holds and suppressions.address = lower(deliveries.address)
+                and suppressions.list in ('', digests.list)
+            ))) as open
+            from deliveries join digests on digests.id = digest_id where digest_id = ?""",
             [digest_id],
         )[0]
         return bool(row["reached"]), bool(row["open"])

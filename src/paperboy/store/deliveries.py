@@ -54,10 +54,13 @@ class Deliveries:
         return tuple(_delivery(row) for row in rows)
 
     def queue(self, now: datetime) -> tuple[int, datetime | None]:
-        """How many may be sent now, and when what has waited longest was frozen."""
+        """How many may be sent now; and since when nothing has left of it: what has waited longest was frozen then, or
+        the last mail was sent.
+        """
         (row,) = self._database.rows(
-            f"""select count(*) as n, min(coalesce(again, digests.at)) as since
-            from deliveries join digests on digests.id = digest_id where {_NOW}""",
+            f"""select count(*) as n, max(
+                min(coalesce(again, digests.at)), coalesce((select max(at) from deliveries where state = 'sent'), '')
+            ) as since from deliveries join digests on digests.id = digest_id where {_NOW}""",
             self._now(now),
         )
         return row["n"], instant(row["since"]) if row["since"] else None
@@ -76,13 +79,12 @@ class Deliveries:
         """How many deliveries are pending, sending or deferred."""
         return int(self._database.rows(f"select count(*) as n from deliveries where {_WAITING}")[0]["n"])
 
-    def reached(self, digest_id: int) -> bool:
-        """Whether the digest was delivered to anybody, or may have been."""
-        return bool(
-            self._database.rows(
-                "select 1 from deliveries where digest_id = ? and state in ('sent', 'ambiguous') limit 1", [digest_id]
-            )
-        )
+    def reached(self, digest_id: int) -> datetime | None:
+        """When the digest was first delivered to somebody, or may have been."""
+        row = self._database.rows(
+            "select min(at) as at from deliveries where digest_id = ? and state in ('sent', 'ambiguous')", [digest_id]
+        )[0]
+        return instant(row["at"]) if row["at"] else None
 
     def only_in_outbox(self) -> tuple[str, ...]:
         """The lists whose newest digest went to the outbox and to nobody by mail, though its sender is one that mail
@@ -159,7 +161,7 @@ class Deliveries:
         rows = self._database.rows(
             """select list, reply, max(deliveries.at) from deliveries join digests on digests.id = digest_id
             where digest_id in (select value from json_each(?)) and state != 'suppressed'
-            group by digest_id having min(state = 'failed') order by list""",
+            group by digest_id having min(state in ('failed', 'ambiguous')) order by list""",
             [json.dumps(sorted(digest_ids))],
         )
         return tuple((row["list"], row["reply"]) for row in rows)
@@ -262,7 +264,7 @@ with suspects as (
     select address collate nocase as suspect from deliveries where bounce = 1 group by 1 having count(*) >= 3
 ), ended as (
     select lower(suspect) as address, bounce, reply,
-        row_number() over (partition by suspect order by digest_id desc) as n
+        dense_rank() over (partition by suspect order by digests.date desc) as n
     from suspects join deliveries as own on own.address = suspect collate nocase
     join digests on digests.id = digest_id
     where state in ('sent', 'failed', 'ambiguous') and superseded is null
@@ -275,7 +277,7 @@ with suspects as (
 select address, max(reply) filter (where n = 1) as reply from ended where n <= 3 and not exists (
     select 1 from suppressions as now where now.address = ended.address and now.list = '' and now.holds
 )
-group by address having sum(bounce) = 3 order by address
+group by address having max(n) = 3 and min(bounce) order by address
 """
 
 _WANTED = """

@@ -1,0 +1,82 @@
+"""A list whose mail is the matter: Ada and Grace are on it, each paper must come to each of them once, and there is an
+operator to be told. What came to whom is read from the mails themselves, and from the ledger.
+"""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import re
+from datetime import timedelta
+from email.message import EmailMessage
+
+from paperboy.models import Delivery
+from paperboy.store import Store
+from tests.cli.conftest import FRIDAY, World
+
+ADA, GRACE, OPERATOR = "ada@example.org", "grace@example.org", "op@example.org"
+LIST = """\
+lists:
+  - name: foundations
+    categories: [cs.LG]
+    topics: "Relevant: why networks generalise."
+    subscribers: [{}]
+"""
+MONDAY, TUESDAY, WEDNESDAY = (FRIDAY + timedelta(days=days) for days in (3, 4, 5))
+
+
+def at_home(world: World, *addresses: str, **settings: object) -> None:
+    """These are on the list, and the operator has an address."""
+    world.write("subscribers.yaml", LIST.format(", ".join(addresses)))
+    world.env(ALERT_TO=OPERATOR, **settings)
+
+
+def crowd(number: int) -> list[str]:
+    return [f"reader{n:02}@example.org" for n in range(number)]
+
+
+def copies(world: World, *addresses: str) -> list[Delivery]:
+    """What the ledger has of the newest digest for each of them."""
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        digest = store.deliveries.newest("foundations")
+        assert digest is not None
+        found = [store.deliveries.find(digest.id, address) for address in addresses]
+    return [copy for copy in found if copy is not None]
+
+
+def states(world: World, *addresses: str) -> list[str]:
+    return [copy.state.value for copy in copies(world, *addresses or (ADA, GRACE))]
+
+
+def attempts(world: World) -> list[int]:
+    return [copy.attempts for copy in copies(world, ADA, GRACE)]
+
+
+def mails(world: World, recipient: str) -> list[EmailMessage]:
+    return [
+        email.message_from_bytes(sent.content, _class=EmailMessage, policy=email.policy.default)
+        for sent in world.smtp.messages
+        if sent.recipient == recipient
+    ]
+
+
+def _plain(mail: EmailMessage) -> str:
+    part = mail.get_body(("plain",))
+    assert part is not None
+    return str(part.get_content())
+
+
+def told(world: World) -> str:
+    """The text of the operator's newest mail, without the line breaks that mail puts anywhere."""
+    return re.sub(r"\s+", " ", _plain(mails(world, OPERATOR)[-1]))
+
+
+def read(world: World, recipient: str) -> list[str]:
+    """The numbers of the papers that somebody got, mail by mail."""
+    found = [set(re.findall(r"abs/2611\.0*(\d+)", _plain(mail))) for mail in mails(world, recipient)]
+    return [number for numbers in found for number in sorted(numbers)]
+
+
+def alerts(world: World) -> list[str]:
+    """What the operator was told, mail by mail."""
+    return [str(mail["Subject"]).removeprefix("Paperboy: ") for mail in mails(world, OPERATOR)]

@@ -1,0 +1,316 @@
+"""Every way in which mail servers are known to fail, over whole mornings: what subscribers and the operator get."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+
+from paperboy.mail import smtp_connection
+from tests.cli.conftest import World
+from tests.cli.mail_world import (
+    ADA,
+    GRACE,
+    LIST,
+    MONDAY,
+    OPERATOR,
+    alerts,
+    at_home,
+    attempts,
+    crowd,
+    mails,
+    read,
+    states,
+    told,
+)
+from tests.servers.smtp import Fault, Phase, certificates
+
+SOON = timedelta(minutes=30)  # the wait of an address after its first try is over by then
+PATIENCE = timedelta(hours=6)
+DOWN, WELL = "WARNING Mail does not leave", "Well again: mail leaves"
+
+
+# --- one recipient
+
+
+@dataclass(frozen=True)
+class Own:
+    """What one subscriber's copy meets as long as the server is not well, and what becomes of it."""
+
+    fault: Fault | None
+    state: str  # when the first run is over
+    in_the_end: str = "sent"
+    copies: int = 1
+
+
+OWN = {
+    "ada": Own(None, "sent"),
+    "busy": Own(Fault("RCPT", "450 4.2.1 mailbox busy"), "deferred"),
+    "nobody": Own(Fault("RCPT", "550 5.1.1 no such user"), "failed", "failed", 0),
+    "what": Own(Fault("RCPT", "500 what?"), "failed", "failed", 0),
+    "closing": Own(Fault("RCPT", "421 4.3.2 closing"), "deferred"),
+    "gone": Own(Fault("RCPT"), "deferred"),
+    "grace": Own(None, "sent"),
+    "later": Own(Fault("DATA", "451 4.3.0 later"), "deferred"),
+    "not-this": Own(Fault("DATA", "554 5.6.0 not this"), "failed", "failed", 0),
+    "gone-at-data": Own(Fault("DATA"), "deferred"),
+    "later-still": Own(Fault("dot", "451 4.7.1 later"), "deferred"),
+    "spam": Own(Fault("dot", "554 5.7.1 spam"), "failed", "failed", 0),
+    "closing-late": Own(Fault("dot", "421 4.3.2 closing"), "deferred"),
+    "hedy": Own(None, "sent"),
+    "untaken": Own(Fault("dot"), "deferred"),
+    "too-big": Own(Fault("dot", "552 5.2.3 too big"), "failed", "failed", 0),
+    "taken": Own(Fault("dot", keeps=True), "deferred", copies=2),  # the one that may come twice, as the same message
+    "emmy": Own(None, "sent"),
+}
+
+
+@pytest.mark.parametrize("pipelining", [True, False])
+def test_a_morning_on_which_everybody_meets_something_else(pipelining: bool, world: World) -> None:
+    """Nobody else suffers for it, and the operator is not bothered: there is mail that leaves."""
+    people = {f"{name}@example.org": own for name, own in OWN.items()}
+    world.smtp.pipelining = pipelining
+    at_home(world, *people)
+    world.announce(1)
+    for address, own in people.items():
+        if own.fault:
+            world.smtp.faults.append(replace(own.fault, address=address))
+
+    assert world.run("once").code == 1
+    assert dict(zip(OWN, states(world, *people), strict=True)) == {name: own.state for name, own in OWN.items()}
+
+    recover(world)
+    world.clock.now += SOON
+    assert world.run("once").code == 0
+    assert dict(zip(OWN, states(world, *people), strict=True)) == {name: own.in_the_end for name, own in OWN.items()}
+    assert len({mail["Message-ID"] for mail in mails(world, "taken@example.org")}) == 1
+
+    world.clock.now = MONDAY
+    world.announce(2)
+    assert world.run("once").code == 0
+    assert {name: read(world, f"{name}@example.org") for name in OWN} == {
+        name: ["1"] * own.copies + ["2"] for name, own in OWN.items()
+    }
+    assert alerts(world) == []
+
+
+def test_what_is_lost_after_the_dot_twice_stays_ambiguous(world: World) -> None:
+    """Nobody can know whether she has it."""
+    at_home(world, ADA, GRACE)
+    world.announce(1)
+    world.smtp.faults.append(Fault("dot", address=ADA))
+    codes = []
+    for _ in range(3):
+        codes.append(world.run("once").code)
+        world.clock.now += SOON
+    assert codes == [1, 0, 0]
+    assert states(world) == ["ambiguous", "sent"]
+    assert world.smtp.dots == 3
+    assert "1 sent, 1 ambiguous" in world.run("status").out
+
+
+# --- all of us
+
+
+@dataclass(frozen=True)
+class Case:
+    """How the server behaves, and when the operator is told that mail does not leave."""
+
+    name: str
+    server: Callable[[World], object]
+    state: str  # of both copies, when the first run is over
+    told: str = "never"
+    settings: tuple[tuple[str, object], ...] = ()
+
+
+def answers(at: Phase, reply: str, state: str, told: str = "never", times: int | None = None) -> Case:
+    name = f"{reply[:3] or 'nothing'} at {at}" + (", once" if times else "")
+    return Case(name, lambda world: world.smtp.faults.append(Fault(at, reply, times=times)), state, told)
+
+
+def secured(world: World, context: ssl.SSLContext, login: str = "", password: str = "") -> None:
+    world.smtp.security, world.smtp.ssl_context = "starttls", context
+    world.smtp.username, world.smtp.password = login, password
+
+
+def as_it_is(world: World) -> None:
+    """It is the settings that do not fit."""
+
+
+STARTTLS = (("SMTP_SECURITY", "starttls"),)
+CASES = [
+    Case("well", as_it_is, "sent"),
+    # for a while
+    answers("connect", "421 4.7.0 too many connections", "sent", times=1),
+    answers("connect", "421 4.7.0 too many connections", "pending", "after six hours"),
+    answers("connect", "", "pending", "after six hours"),
+    answers("EHLO", "451 4.3.0 later", "pending", "after six hours"),
+    Case("away", as_it_is, "pending", "after six hours", (("SMTP_PORT", 9),)),
+    answers("MAIL", "421 4.7.0 too many", "deferred", "after six hours"),
+    answers("MAIL", "450 4.7.1 later", "deferred", "after six hours"),
+    answers("MAIL", "", "deferred"),
+    # until somebody mends it
+    answers("connect", "554 5.7.1 go away", "pending", "at once"),
+    answers("EHLO", "550 5.7.1 not you", "pending", "at once"),
+    answers("MAIL", "550 5.7.1 you may not send", "pending", "at once"),
+    answers("RCPT", "530 5.7.0 authentication required", "pending", "at once"),
+    Case("no STARTTLS", as_it_is, "pending", "at once", STARTTLS),
+    Case("no TLS", as_it_is, "pending", "at once", (("SMTP_SECURITY", "tls"),)),
+    Case("strange certificate", lambda world: secured(world, certificates()[0]), "pending", "at once", STARTTLS),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_morning_with_a_mail_server_that_says(case: Case, world: World) -> None:
+    at_home(world, ADA, GRACE, **dict(case.settings))
+    world.announce(1)
+    case.server(world)
+
+    ran = world.run("once")
+
+    tried = int(case.told == "never")  # what never came to it is no address's fault
+    assert (states(world), attempts(world)) == ([case.state] * 2, [tried] * 2)
+    waits = case.state != "sent"
+    assert ran.code == (1 if waits else 0), ran.err
+    assert ("2 deliveries wait for the next try" in ran.err) is waits
+    assert (DOWN in ran.err) is (case.told == "at once")
+    if case.told == "after six hours":
+        world.clock.now += PATIENCE
+        assert DOWN in world.run("once").err
+        assert (states(world), attempts(world)) == ([case.state] * 2, [tried] * 2)
+    assert alerts(world) == []  # through that server, nothing goes
+
+    recover(world)
+    world.clock.now += SOON
+    assert world.run("once").code == 0
+    news = [] if case.told == "never" else [WELL]
+    assert alerts(world) == news
+    if news:
+        for words in ("mail, since Fri 20 Nov", "Not all of it was told while it lasted", "Mail does not leave"):
+            assert words in told(world)
+
+    world.clock.now = MONDAY
+    world.announce(2)
+    assert world.run("once").code == 0
+    assert (read(world, ADA), read(world, GRACE)) == (["1", "2"], ["1", "2"])
+    assert alerts(world) == news
+
+
+def recover(world: World) -> None:
+    """The server is well again, and the operator has set right what was theirs."""
+    world.smtp.faults.clear()
+    world.smtp.security, world.smtp.ssl_context = "none", None
+    world.env(ALERT_TO=OPERATOR)
+
+
+# --- a login that is refused
+
+LOGIN: dict[str, object] = {
+    "SMTP_SECURITY": "starttls",
+    "SMTP_HOST": "localhost",
+    "SMTP_USERNAME": "paperboy",
+    "SMTP_PASSWORD": "Gue55ed",
+}
+
+
+@pytest.fixture
+def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
+    """A server's context, under an authority that this process trusts as it does those of its system."""
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    smtp_connection._usual_context.cache_clear()  # it is read once for each process
+    yield context
+    smtp_connection._usual_context.cache_clear()
+
+
+def test_a_password_that_is_refused_is_offered_once_in_a_round(world: World, trusted: ssl.SSLContext) -> None:
+    """Not once for each connection, nor for the alert: so many refusals may lock the account."""
+    at_home(world, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=10, **LOGIN)
+    world.announce(1)
+    secured(world, trusted, "paperboy", "s3cret")
+    for logins in (1, 2):
+        ran = world.run("once")
+        assert (ran.code, world.smtp.logins, world.smtp.connections) == (1, logins, logins)
+        assert "refuses the login of paperboy (535). Check SMTP_USERNAME and SMTP_PASSWORD." in ran.err
+        assert DOWN in ran.err
+        assert "Gue55ed" not in ran.out + ran.err
+        world.clock.now += timedelta(minutes=15)
+    assert world.smtp.messages == []
+    at_home(world, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=10, **LOGIN | {"SMTP_PASSWORD": "s3cret"})
+    assert world.run("once").code == 0
+    assert len(world.mails()) == len(set(world.mails())) == 61
+    assert alerts(world) == [WELL]
+    assert {message.login for message in world.smtp.messages} == {"paperboy"}
+
+
+def test_a_login_that_is_refused_for_now_is_called_again(world: World, trusted: ssl.SSLContext) -> None:
+    at_home(world, ADA, GRACE, **LOGIN)
+    world.announce(1)
+    secured(world, trusted, "paperboy", "Gue55ed")
+    world.smtp.faults.append(Fault("AUTH", "454 4.7.0 not now", times=2))  # one login: it is tried in two ways
+    assert world.run("once").code == 0
+    assert 3.75 <= sum(world.waits) <= 6.25
+    assert sorted(world.mails()) == [ADA, GRACE]
+
+
+# --- a server that is busy
+
+
+@pytest.mark.parametrize("phase", ["MAIL", "dot"])
+def test_a_server_that_cannot_take_more_gets_pauses_that_grow_and_then_its_peace(world: World, phase: Phase) -> None:
+    at_home(world, *crowd(60))
+    world.announce(1)
+    world.smtp.faults.append(Fault(phase, "452 4.3.1 Insufficient system storage"))
+    ran = world.run("once")
+    assert ran.code == 1
+    pauses = [int(seconds) for seconds in re.findall(r"gets a pause of (\d+) s", ran.err)]
+    assert len(pauses) == 4
+    assert all(3 <= pause / 2**n <= 7 for n, pause in enumerate(pauses))  # 5, 10, 20 and 40, a little more or less
+    assert sorted(states(world, *crowd(60))) == ["deferred"] * 5 + ["pending"] * 55
+    assert "the mail server was given 5 pauses, and is not well" in ran.err
+    recover(world)
+    world.clock.now += SOON
+    assert world.run("once").code == 0
+    assert sorted(world.mails()) == sorted(crowd(60))
+
+
+def test_a_limit_for_each_connection_costs_no_pause(world: World) -> None:
+    at_home(world, *crowd(10))
+    world.announce(1)
+    world.smtp.most_per_connection = 3
+    assert world.run("once").code == 0
+    assert sorted(world.mails()) == crowd(10)
+    assert (world.smtp.connections, sum(world.waits)) == (4, 0)
+
+
+# --- who may get it
+
+
+def test_who_left_while_a_topics_file_was_missing_gets_nothing(world: World) -> None:
+    """The file is mended in the midst of the round, and nothing else is edited then."""
+    topics = world.path / "prompts" / "topics" / "x.md"
+    at_home(world, ADA, *crowd(1), GRACE, OPERATOR)
+    world.write("prompts/topics/x.md", "why networks generalise")
+    lists = LIST.replace('"Relevant: why networks generalise."', "topics/x.md")
+    world.write("subscribers.yaml", lists.format(f"{ADA}, {crowd(1)[0]}, {GRACE}, {OPERATOR}"))
+    world.announce(1)
+
+    def meanwhile(_: object) -> None:
+        if len(world.smtp.messages) == 1:
+            topics.rename(topics.with_name("y.md"))
+            world.write("subscribers.yaml", lists.format(f"{ADA}, {crowd(1)[0]}, {OPERATOR}"))
+        if len(world.smtp.messages) == 2:
+            topics.with_name("y.md").rename(topics)
+
+    world.smtp.on_message = meanwhile
+    ran = world.run("once")
+    assert "until that is mended, mail goes to those who were on the lists before" in ran.err
+    assert world.mails() == [ADA, *crowd(1), OPERATOR]

@@ -1,0 +1,184 @@
+"""Mornings on which mail leaves, and yet somebody gets nothing: what becomes of their papers, and who hears of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from paperboy.store import Store
+from tests.cli.conftest import FRIDAY, LISTS, World
+from tests.cli.mail_world import (
+    ADA,
+    GRACE,
+    MONDAY,
+    OPERATOR,
+    TUESDAY,
+    WEDNESDAY,
+    alerts,
+    at_home,
+    mails,
+    read,
+    states,
+    told,
+)
+from tests.servers.smtp import Fault
+
+NOBODY, REACHED = "Nobody got the digest of foundations", "Well again: digests reach their lists"
+NO_SUCH, DENIED = "550 5.1.1 no such user", "554 5.7.1 relay access denied"
+
+
+def refuse(world: World, reply: str, *addresses: str) -> None:
+    world.smtp.faults[:] = [Fault("RCPT", reply, address=address) for address in addresses]
+
+
+# --- digests that reach nobody
+
+
+def test_a_server_that_puts_everybody_off_for_a_day(world: World) -> None:
+    """Postfix says 454 to a relay that it does not want. The next morning tells it, and has all papers."""
+    at_home(world, ADA, GRACE)
+    refuse(world, "454 4.7.1 relay access denied", ADA, GRACE)
+    world.announce(1)
+    for _ in range(4):
+        assert world.run("once").code == 1
+        world.clock.now += timedelta(hours=3)
+    assert alerts(world) == []
+
+    world.clock.now = MONDAY
+    world.announce(2)
+    assert "the digest of 2026-11-20 reached nobody; its papers come with today's" in world.run("once").err
+    assert alerts(world) == [NOBODY]
+    assert "The reason: RCPT: 454 4.7.1 relay access denied." in told(world)
+    assert "The papers are not lost: they come with the next digest of foundations." in told(world)
+
+    world.smtp.faults.clear()
+    world.clock.now = TUESDAY
+    world.announce(3)
+    assert world.run("once").code == 0
+    assert (read(world, ADA), read(world, GRACE)) == (["1", "2", "3"], ["1", "2", "3"])
+    assert len(mails(world, ADA)) == 1
+    assert world.run("once").code == 0
+    assert alerts(world) == [NOBODY, REACHED]
+
+
+def test_one_list_that_is_refused_whole_while_another_is_served(world: World) -> None:
+    world.write("subscribers.yaml", LISTS)
+    world.env(ALERT_TO=OPERATOR)
+    refuse(world, DENIED, ADA, GRACE)
+    world.announce(1)
+    world.announce(4, categories=("astro-ph.GA",))
+    ran = world.run("once")
+    assert ran.code == 0  # nothing waits, and it is told
+    assert "Deliveries: 1 sent, 2 failed" in ran.out
+    assert read(world, "vera@example.org") == ["4"]
+    assert alerts(world) == [NOBODY]
+    assert f"foundations: RCPT: {DENIED}" in told(world)
+
+    world.smtp.faults.clear()
+    world.clock.now = MONDAY
+    world.announce(2)
+    world.run("once")
+    assert (read(world, ADA), read(world, "vera@example.org")) == (["1", "2"], ["4"])
+    assert alerts(world) == [NOBODY, REACHED]
+
+
+def test_addresses_of_which_none_exists_are_more_than_their_owners_doing(world: World) -> None:
+    """It is told each morning until it is mended, and the papers wait for that."""
+    at_home(world, ADA, GRACE)
+    for day in (FRIDAY, MONDAY):
+        world.clock.now = day
+        world.announce(1 if day == FRIDAY else 2)
+        refuse(world, NO_SUCH, ADA, GRACE)
+        assert world.run("once").code == 0
+        assert states(world) == ["failed", "failed"]
+    assert alerts(world) == [NOBODY, NOBODY]
+    at_home(world, "ada@new.example", "grace@new.example")
+    world.clock.now = TUESDAY
+    assert world.run("once").code == 0
+    assert read(world, "ada@new.example") == read(world, "grace@new.example") == ["1", "2"]
+    assert alerts(world) == [NOBODY, NOBODY, REACHED]
+
+
+def test_a_single_subscriber_who_does_not_exist_is_told_and_has_had_the_chance(world: World) -> None:
+    """Else the list would have the same papers for ever. `resend` brings the newest digest to the right address."""
+    at_home(world, ADA)
+    for day in (FRIDAY, MONDAY):
+        world.clock.now = day
+        world.announce(1 if day == FRIDAY else 2)
+        refuse(world, NO_SUCH, ADA)
+        assert world.run("once").code == 0
+    assert alerts(world) == [NOBODY, NOBODY]
+    assert "not lost" not in told(world)
+    at_home(world, GRACE)
+    assert world.run("resend", "foundations").code == 0
+    assert read(world, GRACE) == ["2"]
+    assert alerts(world) == [NOBODY, NOBODY, REACHED]
+
+
+def test_an_alert_that_waits_stays_the_same_message(world: World) -> None:
+    """A second run finds the same; whatever the server kept of the first tries is known by its Message-ID."""
+    at_home(world, ADA, GRACE)
+    world.announce(1)
+    refuse(world, DENIED, ADA, GRACE)
+    world.smtp.faults.append(Fault("dot", address=OPERATOR, keeps=True, times=2))
+    world.run("once")
+    for _ in range(3):
+        world.clock.now += timedelta(minutes=15)
+        world.run("resend", "foundations")
+    assert alerts(world) == [NOBODY] * 3
+    assert len({sent.content for sent in world.smtp.messages if sent.recipient == OPERATOR}) == 1
+    assert mails(world, OPERATOR)[0]["Date"].datetime == FRIDAY
+
+
+def test_what_a_crash_left_on_its_way_does_not_take_it_from_the_others(world: World) -> None:
+    """Ada may have Friday's digest, so it stands; and for Grace it is not too late after days without a server."""
+    at_home(world, ADA, GRACE)
+    world.announce(1)
+    world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
+    world.run("once")
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        assert store.deliveries.reserve(store.deliveries.waiting(FRIDAY)[0], FRIDAY)
+    for number, day in ((2, MONDAY), (3, TUESDAY)):
+        world.clock.now = day
+        world.announce(number)
+        assert world.run("once").code == 1
+    world.smtp.faults.clear()
+    world.clock.now = WEDNESDAY
+    assert world.run("once").code == 0
+    assert (read(world, ADA), read(world, GRACE)) == (["1", "2", "3"], ["1", "2", "3"])
+    assert len(mails(world, GRACE)) == 2  # Friday's, as it was frozen, and today's
+
+
+# --- what the log shows of them
+
+REPLIES = {
+    "the address": "550 5.1.1 <lovelace@example.org>: no such user",
+    "another one": "550 5.1.1 LOVELACE@EXAMPLE.ORG: see <a.lovelace@mx.example.net>",
+    "what is before the @": "550 5.1.1 lovelace: Recipient not in table",
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+def test_an_address_that_is_suppressed_is_told_to_the_operator_alone(reply: str, world: World) -> None:
+    """After three bounces; and the log has no whole address, whatever the server says, nor the operator's own."""
+    at_home(world, "lovelace@example.org", GRACE)
+    refuse(world, reply, "lovelace@example.org")
+    world.smtp.faults.append(Fault("RCPT", "550 5.1.1 <op@example.org>: unknown", address=OPERATOR, times=1))
+    err = ""
+    for number, day in enumerate((FRIDAY, MONDAY, TUESDAY, WEDNESDAY), start=1):
+        world.clock.now = day
+        world.announce(number)
+        ran = world.run("once")
+        assert ran.code == 0
+        err += ran.err
+    assert "l…@example.org is suppressed: it did not exist in three digests running" in err
+    assert (
+        "foundations to l…@example.org: suppressed (it did not exist in three digests running: RCPT: 550 5.1.1" in err
+    )
+    assert "the operator could not be told: failed (RCPT: 550 5.1.1 <o…@example.org>: unknown)" in err
+    for private in ("lovelace", "op@", "grace"):
+        assert private not in err.casefold()
+    assert alerts(world) == ["1 address suppressed: not there in three digests running"]
+    assert f"lovelace@example.org: RCPT: {reply}" in told(world)
+    assert "paperboy unsuppress lovelace@example.org" in told(world)

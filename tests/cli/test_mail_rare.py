@@ -1,0 +1,222 @@
+"""Whole mornings that once lost a subscriber, mailed one twice or told nobody."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+
+import pytest
+
+from paperboy.cli.home import FILES
+from paperboy.store import Store
+from tests.cli.conftest import FRIDAY, World
+from tests.cli.conftest import world as world  # noqa: PLC0414
+from tests.cli.mail_world import (
+    ADA,
+    GRACE,
+    LIST,
+    MONDAY,
+    OPERATOR,
+    TUESDAY,
+    alerts,
+    at_home,
+    crowd,
+    mails,
+    read,
+    states,
+    told,
+)
+from tests.servers.smtp import Fault, Phase
+
+NOBODY = "Nobody got the digest of foundations"
+QUARTER = timedelta(minutes=15)
+
+
+def refuse(world: World, reply: str, *addresses: str) -> None:
+    world.smtp.faults[:] = [Fault("RCPT", reply, address=address) for address in addresses]
+
+
+def test_who_lets_us_in_at_last_and_then_refuses_everybody_is_told_each_day(world: World) -> None:
+    """The alert of the refused login stands, since nothing has left yet; it is not about what is wrong now."""
+    at_home(world, ADA, GRACE)
+    world.announce(1)
+    world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
+    world.run("once")
+    for number, day in ((0, FRIDAY + QUARTER), (2, MONDAY), (3, TUESDAY)):
+        world.clock.now = day
+        world.announce(*filter(None, [number]))
+        refuse(world, "554 5.7.1 relay access denied", ADA, GRACE)
+        world.run("once")
+    assert alerts(world).count(NOBODY) == 3
+
+
+@pytest.mark.parametrize("number", [2, 8])
+def test_a_digest_that_nobody_may_have_is_told(number: int, world: World) -> None:
+    """Every connection is lost after the dot, and nothing is taken: all stay ambiguous."""
+    at_home(world, *crowd(number))
+    world.announce(1)
+    world.smtp.faults += [Fault("dot", address=address) for address in crowd(number)]
+    for _ in range(12):
+        world.run("once")
+        world.clock.now += QUARTER
+    assert set(states(world, *crowd(number))) == {"ambiguous"}
+    assert len(alerts(world)) == 1
+
+
+def test_who_is_greylisted_when_the_server_is_back_after_four_days_gets_more_than_one_try(world: World) -> None:
+    """Nobody had it until now, so it was not three days that Grace was tried: it was once."""
+    at_home(world, ADA, GRACE, SMTP_PORT=9)
+    world.write(
+        "subscribers.yaml", LIST.format(f"{ADA}, {GRACE}").replace("    topics", "    weekdays: [fri]\n    topics")
+    )
+    world.announce(1)
+    world.run("once", "--scheduled")
+    world.clock.now = TUESDAY
+    at = world.clock.now
+    world.env(ALERT_TO=OPERATOR)
+    world.smtp.faults.append(Fault("RCPT", "450 4.2.0 greylisted", address=GRACE, times=1))
+    world.run("once", "--scheduled")
+    world.clock.now = at + QUARTER
+    world.run("once", "--scheduled")
+    assert sorted(world.mails()) == [ADA, GRACE]
+
+
+def test_no_whole_address_on_stderr_when_the_server_names_it_while_it_refuses_us(world: World) -> None:
+    at_home(world, ADA, GRACE)
+    world.announce(1)
+    world.smtp.faults.append(Fault("RCPT", "530 5.7.0 <ada@example.org>: authentication required"))
+    assert "ada@" not in world.run("once").err
+
+
+@pytest.mark.parametrize("phase", ["RCPT", "dot"])
+def test_a_limit_for_each_connection_that_is_not_told_at_mail(phase: Phase, world: World) -> None:
+    """A new connection after the pause is all it takes."""
+    at_home(world, *crowd(10))
+    world.announce(1)
+
+    class Limit(list[Fault]):
+        """The fault is there for a connection that has given three."""
+
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            newest = world.smtp.connections
+            full = sum(sent.connection == newest for sent in world.smtp.messages) >= 3
+            return iter([Fault(phase, "452 4.5.3 too many messages in this session")] if full else [])
+
+    world.smtp.faults = Limit()
+    for _ in range(2):
+        world.run("once")
+        world.clock.now += timedelta(minutes=10)
+    assert sorted(world.mails()) == crowd(10)
+
+
+def test_what_a_crash_left_is_not_forgotten_by_a_server_that_says_later(world: World) -> None:
+    """Ada may have it: then its papers must not come again with the next digest."""
+    at_home(world, ADA)
+    world.announce(1)
+    world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
+    world.run("once")
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        assert store.deliveries.reserve(store.deliveries.waiting(FRIDAY)[0], FRIDAY)  # and the server took it
+    world.smtp.faults[:] = [Fault("RCPT", "450 4.2.0 greylisted")]
+    world.clock.now += QUARTER
+    world.run("once")
+    world.smtp.faults.clear()
+    world.clock.now = MONDAY
+    world.announce(2)
+    world.run("once")
+    assert read(world, ADA) == ["1", "2"]
+    assert len(mails(world, ADA)) == 2  # Friday's, again or for the first time; and Monday's without it
+
+
+def test_a_server_that_is_busy_at_mail_for_hours_is_told_and_no_address_pays_for_it(world: World) -> None:
+    at_home(world, ADA, GRACE)
+    world.announce(1)
+    world.smtp.faults.append(Fault("MAIL", "421 4.7.0 too many"))
+    for _ in range(28):
+        ran = world.run("once")
+        world.clock.now += QUARTER
+    assert "Mail does not leave" in ran.err
+    world.smtp.faults.clear()
+    world.run("once")
+    assert sorted({*world.mails()} - {OPERATOR}) == [ADA, GRACE]
+
+
+def test_papers_come_back_when_all_addresses_change_before_anybody_had_them(world: World) -> None:
+    at_home(world, ADA, GRACE)
+    world.announce(1)
+    refuse(world, "454 4.7.1 relay access denied", ADA, GRACE)
+    world.run("once")
+    at_home(world, "ada@new.example", "grace@new.example")
+    world.clock.now += QUARTER
+    world.run("once")
+    world.clock.now = MONDAY
+    world.announce(2)
+    world.run("once")
+    assert read(world, "ada@new.example") == ["1", "2"]
+
+
+def test_the_alert_says_how_a_mended_address_gets_todays_digest(world: World) -> None:
+    at_home(world, "ada@exmaple.org")
+    world.announce(1)
+    refuse(world, "550 5.1.1 no such user", "ada@exmaple.org")
+    world.run("once")
+    assert "paperboy resend foundations" in told(world)
+
+
+def test_one_bad_hour_of_a_directory_is_one_bounce_on_three_lists(world: World) -> None:
+    entry = "  - name: l{0}\n    categories: [cs.LG]\n    topics: x{0}\n    subscribers: [{1}, {2}]\n"
+    world.write("subscribers.yaml", "lists:\n" + "".join(entry.format(n, ADA, GRACE) for n in range(3)))
+    world.env(ALERT_TO=OPERATOR)
+    world.announce(1)
+    refuse(world, "550 5.1.1 no such user", ADA)
+    world.run("once")
+    world.smtp.faults.clear()
+    world.clock.now = MONDAY
+    world.announce(2)
+    world.run("once")
+    assert world.mails().count(ADA) == 3
+
+
+def test_who_left_the_file_a_moment_before_the_morning_gets_nothing(world: World) -> None:
+    """The daemon's copy of the files does not know it yet."""
+    at_home(world, ADA, GRACE)
+    good = world.path / "data" / "good"
+    good.mkdir(parents=True)
+    for name in (".env", "subscribers.yaml"):
+        shutil.copy(world.path / name, good / name)
+    at_home(world, GRACE)
+    world.announce(1)
+    world.environ[FILES] = str(good)
+    world.run("once", "--scheduled")
+    assert world.mails() == [GRACE]
+
+
+@pytest.mark.parametrize("phase", ["RCPT", "DATA", "dot"])
+def test_a_daily_limit_in_the_midst_of_a_list_is_told_or_waited_for(phase: Phase, world: World) -> None:
+    at_home(world, *crowd(6))
+    world.announce(1)
+
+    class Limit(list[Fault]):
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            full = sum(sent.recipient != OPERATOR for sent in world.smtp.messages) >= 3
+            faults = [Fault(phase, "550 5.4.5 Daily user sending limit exceeded", address=who) for who in crowd(6)]
+            return iter(faults if full else [])
+
+    world.smtp.faults = Limit()
+    ran = world.run("once")
+    left = [state for state in states(world, *crowd(6)) if state in {"pending", "deferred"}]
+    assert alerts(world) or (len(left) == 3 and ran.code == 1)
+
+
+def test_a_second_connection_that_is_refused_for_good_is_only_one_less(world: World) -> None:
+    """Its number is what the server minds: the first one was let in."""
+    at_home(world, *crowd(9), SMTP_CONNECTIONS=3)
+    world.announce(1)
+
+    class Second(list[Fault]):
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            return iter([Fault("connect", "554 5.7.0 too many connections")] if world.smtp.connections > 1 else [])
+
+    world.smtp.faults = Second()
+    ran = world.run("once")
+    assert (ran.code, sorted(world.mails())) == (0, crowd(9)), ran.err
