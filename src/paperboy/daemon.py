@@ -1,6 +1,6 @@
 """The daemon: a small loop that asks what there is to do, and does each job in a child process.
 
-    every twenty seconds, and whenever a signal asks for it:
+    every twenty seconds, whenever a signal asks for it, and when a child ends:
         for each child: has it ended? say so to its job; has it made no progress for too long? end it
         while there is something to do that can be done now: start it
         tell systemd that all is well, unless a child is stuck, and what the day came to
@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Event
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Protocol
 
@@ -111,38 +111,52 @@ class Daemon:
     timer: Callable[[], float] = time.monotonic
     tick_seconds: int = TICK_SECONDS
     _running: dict[str, _Running] = field(default_factory=dict)
-    _stopping: bool = False
+    _stopping: str = ""  # the signal that asked for it
     _reload: bool = False
     _said: str = ""
-    _wake: Event = field(default_factory=Event)
+    # Signals come at any moment, also within its own methods: unlike an Event, it is made for that.
+    _calls: SimpleQueue[None] = field(default_factory=SimpleQueue)
 
     def run(self) -> None:
         """Returns when `stop` was called, and the children have ended."""
         scheduler = schedule.Scheduler()
         scheduler.every(self.tick_seconds).seconds.do(self._tick)
-        self._tick()
+        self.wake()
         while not self._stopping:
             if (scheduler.idle_seconds or 0.0) > self.tick_seconds:  # local time went back, as in autumn
                 scheduler.clear()
                 scheduler.every(self.tick_seconds).seconds.do(self._tick)
             scheduler.run_pending()
-            if self._wake.wait(max(0.0, min(scheduler.idle_seconds or 0.0, self.tick_seconds))):
-                self._wake.clear()
-                if not self._stopping:
-                    self._tick()
+            called = self._called_within(max(0.0, min(scheduler.idle_seconds or 0.0, self.tick_seconds)))
+            if called and not self._stopping:
+                self._tick()
+        logger.info("%s: stopping", self._stopping)
         self.manager.stopping()
         self._end_children()
 
     def stop(self, signum: int = signal.SIGTERM, _frame: FrameType | None = None) -> None:
         """Ends the loop; fit to be a signal handler."""
-        logger.info("%s: stopping", signal.Signals(signum).name)
-        self._stopping = True
-        self._wake.set()
+        self._stopping = signal.Signals(signum).name
+        self._calls.put(None)
 
     def reload(self, _signum: int = signal.SIGHUP, _frame: FrameType | None = None) -> None:
         """Has the files read again at once; fit to be a signal handler."""
         self._reload = True
-        self._wake.set()
+        self._calls.put(None)
+
+    def wake(self, _signum: int = signal.SIGCHLD, _frame: FrameType | None = None) -> None:
+        """Has a look at everything at once; fit to be a signal handler."""
+        self._calls.put(None)
+
+    def _called_within(self, seconds: float) -> bool:
+        """Waits for a call, and takes all that have come: one look serves them."""
+        try:
+            self._calls.get(timeout=seconds)
+        except Empty:
+            return False
+        while not self._calls.empty():
+            self._calls.get()
+        return True
 
     def _tick(self) -> None:
         """An exception here would make `schedule` run the job again at every look, so none gets out."""

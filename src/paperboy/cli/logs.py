@@ -45,14 +45,14 @@ class _Terminal(logging.Handler):
         self._console.print(self.format(record), markup=False, highlight=False, soft_wrap=True)
 
 
-def set_up(level: str, environ: Mapping[str, str], console: Console) -> None:
-    """Sends Paperboy's log to stderr. At INFO a terminal shows warnings only: its bars tell the rest. Only DEBUG shows
-    whole addresses.
+def set_up(level: str, environ: Mapping[str, str], console: Console | None) -> None:
+    """Sends Paperboy's log to stderr; on a terminal through its console. At INFO a terminal shows warnings only: its
+    bars tell the rest. Only DEBUG shows whole addresses.
     """
     threshold = logging.getLevelNamesMapping()[level]
     formatter: type[logging.Formatter] = logging.Formatter if threshold == logging.DEBUG else _Private
     handler: logging.Handler
-    if console.is_terminal:
+    if console is not None and console.is_terminal:
         handler = _Terminal(console)
         handler.setFormatter(formatter())
         threshold = max(threshold, logging.WARNING) if threshold != logging.DEBUG else threshold

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
 
 from paperboy import alerts, delivery, morning
 from paperboy.cli.home import Home
-from paperboy.cli.parts import Work
 from paperboy.errors import MailServerError, PaperboyError
 from paperboy.models import Alert, DeliveryState, Subscriber
 from paperboy.store.alerts import Alerts, Standing
+
+if TYPE_CHECKING:
+    from paperboy.cli.parts import Work  # imports arXiv's client, which the daemon does without
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PROGRESS = "PAPERBOY_PROGRESS_FD"  # in the environment of the daemon's children
 _BEAT_SECONDS = 1.0
@@ -54,6 +55,8 @@ class Bars:
         if not self._console.is_terminal:
             yield lambda _done, _total: None
             return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
         with Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),

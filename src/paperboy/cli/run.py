@@ -9,9 +9,9 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from paperboy.cli import lock, logs, words
 from paperboy.cli.files import Files
@@ -25,6 +25,9 @@ from paperboy.settings import Settings
 from paperboy.store import Store
 from paperboy.systemd import ENVIRONMENT, Notifier
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 logger = logging.getLogger(__name__)
 
 
@@ -37,7 +40,7 @@ def command(around: Surroundings) -> int:
     files is tried within a minute, and at once on SIGHUP, and used from the next digest; while a broken one stands, the
     last good version stays in force.
     """
-    console = Console(stderr=True)
+    console = _console()
     logs.set_up(Settings().log_level, around.environ, console)
     home = _in_force(around)
     settings = home.settings
@@ -45,24 +48,35 @@ def command(around: Surroundings) -> int:
     database = settings.paperboy_database
     with lock.held(database, around.environ, "run") as descriptor, Store.open(database) as store:
         files = Files(around.home)
-        watch = Watch(around, home, store, files, partial(_spawn, around, descriptor))
-        problems = watch.try_at_once(around.clock())
+        watch = Watch(around, home, store, files, partial(spawn, around, descriptor))
+        notifier = Notifier.of(around.environ, os.getpid())
+        seconds = int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS))
+        daemon = Daemon(watch, notifier, around.clock, around.timer, tick_seconds=max(1, seconds))
+        signal.signal(signal.SIGHUP, daemon.reload)
+        problems = watch.try_at_once(around.clock())  # a SIGTERM that comes meanwhile just ends it
         if problems and not files.good.is_dir():
             raise ConfigError(problems)
         if not settings.uses_outbox and (names := store.deliveries.only_in_outbox()):
             logger.info("%s", words.went_to_outbox(names))
-        notifier = Notifier.of(around.environ, os.getpid())
-        seconds = int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS))
-        daemon = Daemon(watch, notifier, around.clock, around.timer, tick_seconds=max(1, seconds))
         signal.signal(signal.SIGTERM, daemon.stop)
         signal.signal(signal.SIGINT, daemon.stop)
-        signal.signal(signal.SIGHUP, daemon.reload)
-        logger.info("Paperboy watches %d lists in %s", len(watch.home.lists), home.path)
-        if console.is_terminal:
-            click.echo(f"Watching {len(watch.home.lists)} lists in {home.path}. Ctrl-C ends.", err=True)
+        signal.signal(signal.SIGCHLD, daemon.wake)
+        number = words.counted(len(watch.home.lists), "list", "lists")
+        logger.info("Paperboy watches %s in %s", number, home.path)
+        if console is not None:
+            click.echo(f"Watching {number} in {home.path}. Ctrl-C ends.", err=True)
         notifier.ready()
         daemon.run()
     return 0
+
+
+def _console() -> Console | None:
+    """For a terminal; None where nobody looks."""
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+
+    return Console(stderr=True)
 
 
 def _in_force(around: Surroundings) -> Home:
@@ -111,7 +125,7 @@ class _Process:
         return self._process.wait(timeout)
 
 
-def _spawn(around: Surroundings, descriptor: int, arguments: Sequence[str], more: Mapping[str, str]) -> _Process:
+def spawn(around: Surroundings, descriptor: int, arguments: Sequence[str], more: Mapping[str, str]) -> _Process:
     """A child holds the home by the daemon's own lock, also if the daemon dies. It is not who systemd watches."""
     reader, writer = os.pipe()
     environ = {name: value for name, value in {**os.environ, **around.environ}.items() if name not in ENVIRONMENT}

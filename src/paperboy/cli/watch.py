@@ -10,7 +10,7 @@ from functools import partial
 
 from paperboy import alerts, due
 from paperboy.agenda import Agenda
-from paperboy.cli import operator
+from paperboy.cli import operator, words
 from paperboy.cli.answer import answer_of
 from paperboy.cli.files import Files, Stamps
 from paperboy.cli.home import FILES, Home
@@ -148,7 +148,8 @@ class Watch:
         before = self._home
         self._home = self._last_good()
         if before.lists != self._home.lists or before.settings != self._home.settings:
-            logger.info("the files of %s are in force: %d lists", self._home.path, len(self._home.lists))
+            number = words.counted(len(self._home.lists), "list", "lists")
+            logger.info("the files of %s are in force: %s", self._home.path, number)
 
     def _last_good(self) -> Home:
         return Home.load(self._around.home, {**self._around.environ, FILES: str(self._files.good)})

@@ -1,0 +1,109 @@
+"""Edits at the moments when they are hardest to get right: as a morning begins, and before the daemon is up."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+
+from paperboy.cli.files import Files
+from paperboy.cli.home import Home
+from paperboy.cli.main import Surroundings
+from paperboy.cli.watch import MORNING, TRYING, Watch
+from paperboy.daemon import Child
+from paperboy.store import Store
+from tests.cli.conftest import World
+from tests.cli.test_watch import JOINED, LISTS, opened
+
+TICK = timedelta(seconds=20)
+
+
+@pytest.fixture
+def store(world: World) -> Iterator[Store]:
+    world.write("subscribers.yaml", LISTS)
+    with Store.open(world.path / "data" / "paperboy.db") as made:
+        yield made
+
+
+def watching(world: World, store: Store) -> Watch:
+    return opened(world, [], store, Home.load(world.path, world.environ))
+
+
+def test_an_edit_that_is_first_seen_as_a_morning_begins_may_not_be_over(world: World, store: Store) -> None:
+    """The daemon asks again at the same instant, and at any other when a child ends: that is no second look."""
+    world.announce(1)
+    watch = watching(world, store)
+    watch.try_at_once(world.clock())
+    world.write("subscribers.yaml", JOINED)
+    job = watch.next(world.clock(), [])
+    assert job is not None
+    assert job.name == MORNING
+    assert watch.next(world.clock(), [MORNING]) is None
+    assert watch.next(world.clock() + TICK / 4, [MORNING]) is None
+    job = watch.next(world.clock() + TICK, [MORNING])
+    assert job is not None
+    assert job.name == TRYING
+
+
+def test_nothing_comes_into_force_while_the_copy_is_made_anew(world: World, store: Store) -> None:
+    watch = watching(world, store)
+    watch.try_at_once(world.clock())
+    world.write("subscribers.yaml", JOINED)
+    watch.reload()
+    trial = watch.next(world.clock(), [MORNING])
+    assert trial is not None
+    trial.ended(trial.start().wait(), world.clock())
+    watch.next(world.clock(), [TRYING])
+    assert len(watch.home.lists) == 1
+    watch.next(world.clock(), [])
+    assert len(watch.home.lists) == 2
+
+
+def test_after_a_restart_all_is_as_it_last_was_good_whatever_file_is_broken(world: World, store: Store) -> None:
+    """Else the daemon would wait for the mail of a list that no morning knows."""
+    watching(world, store).try_at_once(world.clock())
+    world.write("subscribers.yaml", JOINED)  # sound
+    world.write("emails/digest.txt.j2", "{{ nothing")
+    watch = watching(world, store)
+    assert [problem.place for problem in watch.try_at_once(world.clock())] == ["emails/digest.txt.j2:1"]
+    assert [entry.name for entry in watch.home.lists] == ["foundations"]
+
+
+@dataclass
+class Stuck:
+    """A child that does nothing until it is killed."""
+
+    code: int | None = None
+    pid: int = 1
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def progressed(self) -> bool:
+        return False
+
+    def terminate(self) -> None:
+        pass
+
+    def kill(self) -> None:
+        self.code = -9
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.code is None:
+            assert timeout is not None, "nobody would ever know"
+            raise subprocess.TimeoutExpired("paperboy adopt", timeout)
+        return self.code
+
+
+def test_a_trial_before_the_start_that_has_no_end_is_ended_and_told(world: World, store: Store) -> None:
+    def spawn(_arguments: Sequence[str], _more: Mapping[str, str]) -> Child:
+        return Stuck()
+
+    around = Surroundings(world.path, world.environ, world.clock)
+    watch = Watch(around, Home.load(world.path, world.environ), store, Files(world.path), spawn)
+    assert [problem.message for problem in watch.try_at_once(world.clock())] == [
+        "its files could not be tried (exit code -9)"
+    ]
