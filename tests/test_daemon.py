@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from paperboy.daemon import STOPS_WITHIN, Child, Daemon, Job
+from paperboy.daemon import STOPS_WITHIN, STUCK, Child, Daemon, Job
 from paperboy.errors import StoreWriteError
 from tests.fakes import Clock
 
@@ -171,7 +171,7 @@ def test_a_job_that_is_stuck_is_ended_and_no_watchdog_is_fed_until_it_is(world: 
     world.look()
     assert world.manager.told.count("watchdog") == fed
     world.look(when_all_have_ended=True)
-    assert world.ended == [("the morning", -15)]
+    assert world.ended == [("the morning", STUCK)]
     assert world.manager.told.count("watchdog") == fed + 1
 
 
@@ -185,7 +185,7 @@ def test_a_job_that_will_not_end_is_killed(world: World) -> None:
     world.seconds += STOPS_WITHIN
     world.look()
     world.look(when_all_have_ended=True)
-    assert world.ended == [("the morning", -9)]
+    assert (world.started[0].poll(), world.ended) == (-9, [("the morning", STUCK)])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy.due import begins, due, local_date, next_morning, window
+from paperboy.due import begins, due, local_date, next_morning, patience_ends, window
 from paperboy.models import MailingList, Outcome, Subscriber
 from tests.builders import mailing_list
 
@@ -71,6 +71,17 @@ def test_a_fetch_looks_back_over_an_outage_and_four_days_more(hours_since_fetch:
     now = datetime(2026, 11, 20, 7, tzinfo=UTC)
     last = now - timedelta(hours=hours_since_fetch) if hours_since_fetch else None
     assert window(now, timedelta(days=7), last) == timedelta(days=days)
+
+
+@pytest.mark.parametrize(
+    ("at", "ends"),
+    [(time(7), "2026-11-20T12:00"), (time(18), "2026-11-20T22:40"), (time(22, 30), "2026-11-20T22:40")],
+)
+def test_patience_never_lasts_over_midnight(at: time, ends: str) -> None:
+    """An evening's list has its word before its day is over, after a last try."""
+    entry = mailing_list(timezone=BERLIN, send_at=at)
+    until = patience_ends(entry, date(2026, 11, 20), timedelta(hours=6))
+    assert until == datetime.fromisoformat(ends).replace(tzinfo=UTC)
 
 
 # ---- a year of it

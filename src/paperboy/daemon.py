@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 TICK_SECONDS = 20
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
+STUCK = -signal.SIGTERM  # what a job hears of a child that had to be ended, whatever its own last word
 
 
 class Child(Protocol):
@@ -196,7 +197,7 @@ class Daemon:
         code = running.child.poll()
         if code is not None:
             del self._running[running.job.name]
-            running.job.ended(code, now)
+            running.job.ended(STUCK if running.told_to_stop else code, now)
             return
         silent = self.timer() - running.seen
         if running.child.progressed():

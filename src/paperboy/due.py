@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from paperboy.models import MailingList, Outcome
 
 LONGEST_WINDOW = timedelta(days=30)
+_LAST_TRY = timedelta(minutes=20)  # before midnight; there is a try in each quarter of an hour
 _OVERLAP = timedelta(days=4)  # moderation holds papers "one to four days"
 
 
@@ -36,6 +37,12 @@ def due(
         and now >= begins(entry, local_date(entry, now))
         and outcome(entry.name, local_date(entry, now)) is None
     )
+
+
+def patience_ends(mailing_list: MailingList, day: date, patience: timedelta) -> datetime:
+    """Until when a list waits for what is late on one of its local dates, in UTC: never over midnight."""
+    midnight = datetime.combine(day + timedelta(days=1), time(), mailing_list.timezone).astimezone(UTC)
+    return min(begins(mailing_list, day) + patience, midnight - _LAST_TRY)
 
 
 def next_start(mailing_list: MailingList, now: datetime) -> datetime:

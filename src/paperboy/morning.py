@@ -28,7 +28,7 @@ from typing import Protocol, TypeVar
 from paperboy import announcements, draft, fetching
 from paperboy.curate import ways_in
 from paperboy.decisions import explained
-from paperboy.due import LONGEST_WINDOW, begins, local_date
+from paperboy.due import LONGEST_WINDOW, begins, local_date, patience_ends
 from paperboy.errors import PaperboyError, StoreWriteError
 from paperboy.models import (
     Addressed,
@@ -236,7 +236,7 @@ def _open(
 
 def _waits(mailing_list: MailingList, day: date, now: datetime, patience: timedelta | None) -> bool:
     """Whether a list that has nothing to say yet is tried again today."""
-    return patience is None or now < begins(mailing_list, day) + patience
+    return patience is None or now < patience_ends(mailing_list, day, patience)
 
 
 def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, patience: timedelta | None) -> ListReport:

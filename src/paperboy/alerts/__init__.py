@@ -73,7 +73,7 @@ def causes(
     `patience` has passed; a list that could not be scored is, at its first try: the scorer has tried again by then.
     """
     tried = [entry for entry in report.lists if not entry.earlier]
-    overdue = {entry.name for entry in lists if now >= due.begins(entry, due.local_date(entry, now)) + patience}
+    overdue = {entry.name for entry in lists if now >= due.patience_ends(entry, due.local_date(entry, now), patience)}
     by_kind: dict[Kind, list[morning.ListReport]] = {}
     for entry in tried:
         if kind := _kind(entry, overdue, report.missing):

@@ -163,7 +163,7 @@ def files(problems: Sequence[Problem]) -> Alert:
 def process(problem: str) -> Alert:
     """A morning that came to a bad end."""
     return _alert(
-        "A morning came to a bad end" + (f": {problem}" if len(problem) < 50 else ""),
+        "A morning came to a bad end" + (f": {problem}" if len(problem) < 60 else ""),
         f"""{_reason(problem)}
 
         What it had done stands. It is tried again every quarter of an hour, and nothing is sent twice. The log has

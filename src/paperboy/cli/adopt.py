@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,18 +21,26 @@ from paperboy.models import Problem
 def command(around: Surroundings, database: Path) -> int:
     """Copies the files and tries the copy, for a daemon on DATABASE. What is wrong is left there for the daemon."""
     files = Files(around.home)
-    files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    files.blame((Problem("the home", "its files were not tried to the end"),))  # also where this process is killed
+    files.prepare()
+    files.blame([Problem("the home", "its files were not tried to the end")])  # also where this process is killed
     try:
         files.copy()
-        problems = tuple(_problems(around, files, database))
-    except shutil.Error as error:  # of a folder, whose faults it collects
-        place, _, why = error.args[0][0]
-        problems = (Problem(str(place), f"cannot be copied ({why}); mend or remove it"),)
+        problems = [_at_home(problem, files, around.home) for problem in _problems(around, files, database)]
+        if not problems:
+            files.found_sound()
     except OSError as error:
-        problems = (Problem(str(error.filename or files.folder), f"{error.strerror}; let this user read it"),)
+        place = _at_home(Problem(str(error.filename or files.folder), ""), files, around.home).place
+        problems = [Problem(place, f"cannot be copied: {error.strerror}")]
     files.blame(problems)
     return 78 if problems else 0
+
+
+def _at_home(problem: Problem, files: Files, home: Path) -> Problem:
+    """As the operator knows the file, not as the copy."""
+    place, message = (
+        text.replace(f"{files.new}/", "").replace(f"{home}/", "") for text in (problem.place, problem.message)
+    )
+    return Problem(place, message)
 
 
 def _problems(around: Surroundings, files: Files, database: Path) -> Iterator[Problem]:

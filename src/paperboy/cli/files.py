@@ -5,14 +5,18 @@ and takes the place of the last good one only if it is sound. So a morning never
 changes nothing, whatever is restarted meanwhile.
 
     new     the copy that is tried
-    good    the last that was sound
-    faults  what was wrong with the last one that was not, as JSON
+    next    the last that was sound, until nobody reads the one before
+    good    the one in force
+    faults  what was wrong with the last one that was tried, as JSON
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -41,43 +45,69 @@ class Files:
         return self.folder / "new"
 
     def stamps(self) -> Stamps:
-        """When each of the files was last written, and its size."""
-        places = [self._home / name for name in _FILES]
-        for name in _FOLDERS:
-            places += sorted((self._home / name).rglob("*"))
-        found = [(str(file), file.stat()) for file in places if file.is_file()]
-        return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in found)
+        """When each of the files was last written, and its size; of one that cannot be read, why."""
+        return tuple(_stamp(self._home / name) for name in [*_FILES, *self._in_folders()])
+
+    def _in_folders(self) -> Iterator[str]:
+        """The files of the folders, also behind links; not what editors leave there for a while."""
+        for folder in _FOLDERS:
+            seen: set[str] = set()
+            for place, inner, files in os.walk(self._home / folder, followlinks=True):
+                inner[:] = sorted(each for each in inner if not each.startswith("."))
+                if (real := os.path.realpath(place)) in seen:
+                    inner.clear()
+                    continue
+                seen.add(real)
+                for name in sorted(files):
+                    if not name.startswith(".") and not name.endswith("~"):
+                        yield os.path.relpath(Path(place) / name, self._home)
+
+    def prepare(self) -> None:
+        """Makes the folder, and ends what a kill has left half done. Raises OSError."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        if not self.good.exists() and (self.folder / "old").is_dir():
+            (self.folder / "old").rename(self.good)
 
     def copy(self) -> None:
-        """Makes the copy that is to be tried, of whatever there is. Raises OSError."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Makes the copy that is to be tried, of whatever there is. Raises OSError, with the name of the file."""
         shutil.rmtree(self.new, ignore_errors=True)
         self.new.mkdir(mode=0o700)
-        for name in _FILES:
-            if (self._home / name).is_file():
-                shutil.copyfile(self._home / name, self.new / name)
-        for name in _FOLDERS:
-            if (self._home / name).is_dir():
-                shutil.copytree(self._home / name, self.new / name, ignore_dangling_symlinks=True)
+        for name in [*_FILES, *self._in_folders()]:
+            place = self._home / name
+            if not os.path.lexists(place):
+                continue
+            if not place.is_file():
+                reason = "a link to a file that does not exist" if place.is_symlink() else "no file"
+                raise OSError(errno.ENOENT, reason, str(place))
+            (self.new / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.copyfile(place, self.new / name)
+        if (self.good / ".env").exists() and not (self.new / ".env").exists():
+            raise OSError(errno.ENOENT, "gone; put it back, or an empty file in its place", str(self._home / ".env"))
+
+    def found_sound(self) -> None:
+        """The copy may come into force. Raises OSError."""
+        shutil.rmtree(self.folder / "next", ignore_errors=True)
+        self.new.rename(self.folder / "next")
 
     def adopt(self) -> bool:
-        """Puts a copy that was found sound in the place of the last good one. False: there is none. Nobody may be
-        reading the old one.
+        """Puts what was found sound in the place of the last good one. False: there is nothing. Nobody may be reading
+        the old one. Raises OSError.
         """
-        if self.faults() or not self.new.is_dir():
+        following, old = self.folder / "next", self.folder / "old"
+        if not following.is_dir():
             return False
-        old = self.folder / "old"
         shutil.rmtree(old, ignore_errors=True)
         if self.good.exists():
             self.good.rename(old)
-        self.new.rename(self.good)
+        following.rename(self.good)
         shutil.rmtree(old, ignore_errors=True)
         return True
 
-    def blame(self, problems: tuple[Problem, ...]) -> None:
-        """Keeps what is wrong with the copy; nothing, and it is sound."""
+    def blame(self, problems: Sequence[Problem]) -> None:
+        """Keeps what is wrong with the copy, each thing once; nothing, and it is sound. Raises OSError."""
         draft = self.folder / "faults.new"
-        draft.write_text(json.dumps([asdict(problem) for problem in problems]), "utf-8")
+        draft.write_text(json.dumps([asdict(problem) for problem in dict.fromkeys(problems)]), "utf-8")
         draft.replace(self.folder / "faults")
 
     def faults(self) -> tuple[Problem, ...]:
@@ -87,3 +117,11 @@ class Files:
         except (OSError, ValueError):
             return ()
         return tuple(Problem(each["place"], each["message"]) for each in kept)
+
+
+def _stamp(file: Path) -> tuple[str, int, int]:
+    try:
+        stat = file.stat()
+    except OSError as error:
+        return str(file), -1, error.errno or 0
+    return str(file), stat.st_mtime_ns, stat.st_size

@@ -46,7 +46,10 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
             patience = timedelta(hours=home.settings.give_up_after_hours)
             return _morning(work, home, chosen, patience, around)
         except PaperboyError as error:
-            operator.failed(work, home, error, around.clock())
+            operator.failed(work, home, str(error), around.clock())
+            raise
+        except Exception as error:
+            operator.failed(work, home, f"this is a bug in Paperboy: {error!r}; see the log", around.clock())
             raise
 
 

@@ -42,9 +42,9 @@ def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, 
     _safely(both)
 
 
-def failed(work: Work, home: Home, error: PaperboyError, now: datetime) -> None:
+def failed(work: Work, home: Home, problem: str, now: datetime) -> None:
     """A morning that could not go on: it is kept, and told by the next that can. Never raises."""
-    cause = alerts.broken_morning(str(error))
+    cause = alerts.broken_morning(problem)
     _safely(lambda: note_one(work.store.alerts, cause, home.settings.timezone, now))
 
 

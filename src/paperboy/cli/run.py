@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ def command(around: Surroundings) -> int:
     """
     console = _console()
     logs.set_up(Settings().log_level, around.environ, console)
+    with suppress(OSError):  # it is told by the first trial
+        Files(around.home).prepare()
     home = _in_force(around)
     settings = home.settings
     logs.set_up(settings.log_level, around.environ, console)
@@ -135,6 +138,9 @@ def spawn(around: Surroundings, descriptor: int, arguments: Sequence[str], more:
             pass_fds=[descriptor, writer],
             env={**environ, **more, lock.INHERITED: str(descriptor), PROGRESS: str(writer)},
         )
+    except BaseException:
+        os.close(reader)
+        raise
     finally:
         os.close(writer)
     return _Process(process, reader)

@@ -15,7 +15,7 @@ from paperboy.cli.answer import answer_of
 from paperboy.cli.files import Files, Stamps
 from paperboy.cli.home import FILES, Home
 from paperboy.cli.main import Surroundings
-from paperboy.daemon import Child, Job
+from paperboy.daemon import STUCK, Child, Job
 from paperboy.models import Problem
 from paperboy.store import Store
 
@@ -44,7 +44,7 @@ class Watch:
         self._tried: Stamps | None = None
         self._tried_at: datetime | None = None
         self._asked = False
-        self._sound = False  # there is a version that was tried, and is not in force yet
+        self._told = True  # the operator, of what is broken
         self._problems: tuple[Problem, ...] = ()  # with the version that was tried last
         self._tidied: date | None = None
         self._at_work = False  # a morning is
@@ -69,10 +69,9 @@ class Watch:
         waiting = self.waiting(now)
         if self._agenda.ready(waiting, now):
             patience = max(_PATIENCE, timedelta(seconds=3 * self._home.settings.llm_timeout_seconds))
-            return Job(MORNING, self._morning, partial(self._morning_ended, waiting), patience)
+            return Job(MORNING, self._morning, partial(self._morning_ended, waiting, now), patience)
         if self._has_time_to_tidy(waiting, now):
-            self._tidied = self._today(now)
-            return Job(TIDYING, partial(self._child, "tidy"), self._tidying_ended, _PATIENCE)
+            return Job(TIDYING, partial(self._tidying, now), self._tidying_ended, _PATIENCE)
         return None
 
     def waiting(self, now: datetime) -> frozenset[str]:
@@ -107,8 +106,13 @@ class Watch:
         return self._asked or (settled and stamps != self._tried) or bool(self._problems and again)
 
     def _trial(self, now: datetime) -> Job:
-        self._asked, self._tried, self._tried_at = False, self._files.stamps(), now
-        start = partial(self._child, "adopt", str(self._home.settings.paperboy_database))
+        stamps = self._files.stamps()
+
+        def start() -> Child:
+            child = self._child("adopt", str(self._home.settings.paperboy_database))
+            self._asked, self._tried, self._tried_at = False, stamps, now
+            return child
+
         return Job(TRYING, start, self._trial_ended, _QUICK)
 
     def try_at_once(self, now: datetime) -> tuple[Problem, ...]:
@@ -131,20 +135,25 @@ class Watch:
         if code not in {0, 78} and not problems:
             problems = (Problem("the home", f"its files could not be tried (exit code {code})"),)
         zone = self._home.settings.timezone
-        before, self._problems, self._sound = self._problems, problems, not problems
-        if problems and problems != before:
+        before, self._problems = self._problems, problems
+        if problems and (problems != before or not self._told):
             complaint = "\n".join(map(str, problems))
             logger.error("%s\nthe version before stays in force until that is mended", complaint)
+            self._told = False  # until it is written down: the database may be busy
             operator.note_one(self._store.alerts, alerts.broken_files(problems), zone, now)
         elif not problems:
             if before:
                 logger.info("the home's files are in order again")
             operator.end_one(self._store.alerts, alerts.Kind.FILES, zone, now)
+        self._told = True
 
     def _put_in_force(self) -> None:
-        if not self._sound or not self._files.adopt():
+        try:
+            if not self._files.adopt():
+                return
+        except OSError as error:  # the mornings go on with what is in force
+            logger.error("%s: %s; a sound edit cannot be put in force", error.filename, error.strerror)
             return
-        self._sound = False
         before = self._home
         self._home = self._last_good()
         if before.lists != self._home.lists or before.settings != self._home.settings:
@@ -164,26 +173,42 @@ class Watch:
     def _child(self, *arguments: str) -> Child:
         return self._spawn(arguments, {FILES: str(self._files.good)})
 
-    def _morning_ended(self, tried: frozenset[str], code: int, now: datetime) -> None:
+    def _tidying(self, now: datetime) -> Child:
+        child = self._child("tidy")
+        self._tidied = self._today(now)
+        return child
+
+    def _morning_ended(self, tried: frozenset[str], began: datetime, code: int, now: datetime) -> None:
         self._at_work = False
         left = self.waiting(now)
         self._agenda.tried(tried, left, now)
         again = self._agenda.next_try(left)
         then = f"; the next try is at {again:%H:%M} UTC" if again else ""
-        level = logging.INFO if code in {0, 1} else logging.ERROR
+        how = self._bad_end(code, left, began)
+        level = logging.ERROR if how else logging.INFO
         logger.log(level, "the morning's process ended with exit code %d%s", code, then)
-        if code not in {0, 1}:
-            how = f"signal {-code} ended it" if code < 0 else f"its exit code was {code}"
+        if how:
             operator.note_one(self._store.alerts, alerts.broken_morning(how), self._home.settings.timezone, now)
+
+    def _bad_end(self, code: int, left: frozenset[str], began: datetime) -> str:
+        """What is to be told of a morning that could not tell it by itself; nothing of one that could."""
+        if code == STUCK:
+            return "it made no progress for half an hour, and was ended"
+        if code not in {0, 1}:
+            return f"signal {-code} ended it" if code < 0 else f"its exit code was {code}"
+        troubles = self._store.days.troubles()
+        tried = {name for name, (_, at) in troubles.items() if at >= began.replace(microsecond=0)}
+        silent = sorted(left & {entry.name for entry in self._home.lists} - tried) if code else []
+        return f"nothing became of {silent[0]}, and it did not say why" if silent else ""
 
     def _tidying_ended(self, code: int, _now: datetime) -> None:
         if code:
             logger.error("tidying up ended with exit code %d; it is tried again tomorrow", code)
 
-    def _has_time_to_tidy(self, waiting: Collection[str], now: datetime) -> bool:
+    def _has_time_to_tidy(self, waiting: frozenset[str], now: datetime) -> bool:
         lists = [entry for entry in self._home.lists if entry.subscribers]
         soon = any(due.next_start(entry, now) - now < _AWAY_FROM_MORNINGS for entry in lists)
-        return not waiting and not soon and self._tidied != self._today(now)
+        return not waiting - {MAIL, ALERTS} and not soon and self._tidied != self._today(now)
 
     def _today(self, now: datetime) -> date:
         return now.astimezone(self._home.settings.timezone).date()
