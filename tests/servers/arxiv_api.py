@@ -53,6 +53,7 @@ class ArxivServer:
     papers: list[Paper] = field(default_factory=list)
     port: int = 0
     faults: list[Fault] = field(default_factory=list)
+    lasting_fault: Fault | None = None  # met by every request when `faults` is empty
     requests: list[Request] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -80,7 +81,7 @@ class ArxivServer:
         with self._lock:
             self._serving += 1
             self.requests.append(Request(time.monotonic(), query, user_agent, self._serving))
-            fault = self.faults.pop(0) if self.faults else None
+            fault = self.faults.pop(0) if self.faults else self.lasting_fault
         right = _respond(self.papers, query) if parts.path == "/api/query" else Answer(b"not found", 404)
         answer = fault(right) if fault else right
         self._closing.wait(answer.delay)

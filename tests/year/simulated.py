@@ -1,0 +1,344 @@
+"""A year of Paperboy, simulated: a leap year with all of arXiv's holidays, three lists in three zones, real servers and
+a real database. What befalls it is in `tests/year/`; here is what it has to prove, from what the servers saw.
+
+Not in the ordinary run of the tests yet: `python -m pytest -s tests/year/simulated.py`, 30 days unless
+PAPERBOY_YEAR_DAYS says more. PAPERBOY_YEAR_SEED draws another year, PAPERBOY_YEARS so many of them. To look into one:
+PAPERBOY_YEAR_KINDS names the only incidents to befall it; its log and its home stay in pytest's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+
+import pytest
+import trustme
+
+from tests.servers.llm import invented_score
+from tests.year.happenings import BROKEN, PIECES
+from tests.year.home import LISTS, OPERATOR
+from tests.year.ledger import Day
+from tests.year.records import KILLED, Mail, Run
+from tests.year.script import INCIDENTS, Script, write
+from tests.year.told import FILES, ONCE, OVER, PROCESS_WELL, news_in
+from tests.year.truth import DAY, HOUR, MINUTE, NAMES, PATIENCE, RETRY, Truth, operators_day
+from tests.year.world import World
+
+SEED = int(os.environ.get("PAPERBOY_YEAR_SEED", "1"))
+DAYS = int(os.environ.get("PAPERBOY_YEAR_DAYS", "30"))
+BEGIN = datetime(2028, 1, 3, tzinfo=UTC)
+YEARS = int(os.environ.get("PAPERBOY_YEARS", "1"))
+KINDS = os.environ.get("PAPERBOY_YEAR_KINDS", " ".join(INCIDENTS)).split()
+ADOPTED = 3 * MINUTE  # an edit is, by then
+LONGEST_WAIT = 5 * HOUR  # of an address that is busy
+
+
+@dataclass
+class Year:
+    """One that is over."""
+
+    world: World
+    truth: Truth
+    script: Script
+    seconds: float
+
+    def days(self, name: str) -> list[Day]:
+        """What a list's days came to, in order."""
+        return [day for day in self.truth.ledger.days if day.name == name]
+
+    def run_of(self, day: Day) -> Run:
+        """The child that wrote a day down."""
+        return next(
+            run
+            for run in self.world.runs
+            if run.command == "once" and run.began.replace(microsecond=0) <= day.at <= run.ended
+        )
+
+    def look(self, day: Day) -> datetime:
+        """When arXiv last told what it had, before a day was written down."""
+        ended = self.run_of(day).ended
+        return max(fetch.at for fetch in self.world.fetches if fetch.well and fetch.at <= ended)
+
+    def latest(self, day: Day) -> datetime:
+        """By when a day's work had to begin."""
+        hour, blocks = self.truth.hour(day.name, day.date), self.truth.blocks
+        there = self.truth.free(hour, self.world.away)
+        free = self.truth.free(there, blocks.arxiv, blocks.llm, self.world.away)
+        free = min(free, max(there, hour + PATIENCE))  # when that is over, what is there is sent
+        latest = free + (RETRY if free > hour else MINUTE)
+        latest += ADOPTED if hour in {since for since, _ in self.world.versions} else timedelta()
+        under_way = [run.ended for run in self.world.runs if run.began <= latest <= run.ended]
+        return max([latest, *(ended + MINUTE for ended in under_way)])
+
+    @cached_property
+    def told(self) -> list[Mail]:
+        """What the operator got."""
+        return [mail for mail in self.world.mails if mail.to == OPERATOR]
+
+    @cached_property
+    def message_ids(self) -> dict[tuple[str, date, str], str]:
+        return {(copy.list_name, copy.day, copy.address): copy.message_id for copy in self.world.copies}
+
+    @cached_property
+    def digest_of(self) -> dict[tuple[str, str], tuple[str, date]]:
+        """By Message-ID and recipient."""
+        return {(copy.message_id, copy.address): (copy.list_name, copy.day) for copy in self.world.copies}
+
+    def owed(self, day: Day) -> Iterator[str]:
+        """Who has to have a day's digest."""
+        if day.superseded:
+            return
+        ended = self.run_of(day).ended
+        sent = self.truth.free(ended, self.truth.blocks.smtp, self.world.away) + RETRY
+        joined = self.truth.members(day.name, max(BEGIN, day.at - ADOPTED))
+        for address in joined & self.truth.members(day.name, sent):
+            ends = self.truth.free(sent, [(a, b) for each, a, b in self.truth.blocks.mailboxes if each == address])
+            waits = LONGEST_WAIT if ends > sent else timedelta()
+            if ends + waits < min(day.at + 3 * DAY, self.world.now) and address in self.truth.members(
+                day.name, ends + waits
+            ):
+                yield address
+
+
+@pytest.fixture(scope="module", params=range(SEED, SEED + YEARS))
+def year(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Year]:
+    path = tmp_path_factory.mktemp("year")
+    authority = path / "authority.pem"  # the LLM's client reads all that the system trusts, for each morning anew
+    trustme.CA().cert_pem.write_to_path(str(authority))
+    random.seed(request.param)  # the jitter of waits
+    with pytest.MonkeyPatch.context() as patch, World(path, request.param, BEGIN) as world:
+        patch.setenv("SSL_CERT_FILE", str(authority))
+        script, begun = write(world, DAYS, KINDS), time.perf_counter()
+        world.live(BEGIN + DAYS * DAY)
+        truth = Truth(world, script.blocks, script.batches)
+        yield Year(world, truth, script, time.perf_counter() - begun)
+
+
+# ---- papers
+
+
+def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) -> None:
+    """Held ones, late ones and those of gaps, too; over outages, kills, restarts; and second versions are no news."""
+    for name in NAMES:
+        days = year.days(name)
+        last = max(year.look(day) for day in days if day.outcome in {"digest", "note", "quiet"})
+        start = year.truth.start(name, days[0].at)
+        too_old = {
+            each.paper.arxiv_id for each in year.truth.wanted(name, year.look(days[0])) if each.paper.published < start
+        }
+        owed = {each.paper.arxiv_id for each in year.truth.wanted(name, last)} - too_old
+        seen = {paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name}
+        assert {paper for paper, became in seen.items() if became == "before start"} == too_old
+        assert seen.keys() - too_old == owed
+        considered = (day.considered - day.carried_over for day in days if not day.superseded)
+        assert sum(considered) == len(owed)
+
+
+def test_no_paper_is_paid_for_twice_but_what_was_in_flight_at_a_kill(year: Year) -> None:
+    times: Counter[tuple[str, str]] = Counter()
+    for asked in year.world.asked:
+        times.update((asked.list_name, paper) for paper in asked.papers if asked.answered)
+    for run in year.world.runs:
+        if run.code == KILLED:
+            answered = [each for each in year.world.asked if run.began <= each.at <= run.ended and each.answered]
+            times.subtract((each.list_name, paper) for each in answered[-1:] for paper in each.papers)
+    assert not {pair: number for pair, number in times.items() if number > 1}
+
+
+def test_a_batch_that_comes_in_pieces_is_not_cut(year: Year) -> None:
+    """If the second is there before the next look."""
+    reading = LISTS[0]
+    for _, incident in year.script.incidents:
+        hour = reading.starts(reading.local(incident.ends))
+        if incident.what == PIECES and incident.ends < hour + 5 * MINUTE:
+            there = {
+                paper.arxiv_id for paper in year.truth.arrived(incident.begins, incident.ends) if reading.wants(paper)
+            }
+            assert {year.truth.ledger.seen[reading.name, paper].date for paper in there} <= {reading.local(hour)}
+
+
+# ---- days
+
+
+def test_each_list_has_one_digest_or_one_explained_absence_per_local_day(year: Year) -> None:
+    wrong = []
+    for name in NAMES:
+        days = year.days(name)
+        last = year.truth.version(name, BEGIN).local(year.world.now)
+        assert [day.date for day in days] == [days[0].date + number * DAY for number in range(len(days))]
+        assert days[-1].date >= last - DAY
+        wrong += [f"{day}: {why}" for day in days if (why := unexplained(year, day))]
+    assert not wrong, "\n".join(wrong)
+
+
+def unexplained(year: Year, day: Day) -> str:
+    """What is wrong with what a day came to; empty: nothing is."""
+    reading = year.truth.version(day.name, day.at)
+    copies = sum(copy.list_name == day.name and copy.day == day.date for copy in year.world.copies)
+    pending = year.truth.pending(day.name, day.date, year.look(day))
+    expected = {"digest": 1, "note": reading.send_empty}.get(day.outcome, 0)
+    if bool(copies) is not bool(expected):
+        return f"it was addressed to {copies}"
+    if (day.outcome == "skipped") is reading.sends_on(day.date):
+        return "skipped, or not, against its weekdays"
+    match day.outcome:
+        case "digest" | "note" if day.considered != len(pending):
+            return f"of {len(pending)} papers"
+        case "quiet" if pending - year.script.unspeakable:
+            return f"though there were {pending}"
+        case "gave up":
+            return unexcused(year, day)
+    return ""
+
+
+def unexcused(year: Year, day: Day) -> str:
+    """Why a list should not have been given up on that day."""
+    hour, midnight = year.truth.hour(day.name, day.date), year.truth.midnight(day.name, day.date)
+    blocks, off = year.truth.blocks, year.world.away
+    ends = min(hour + PATIENCE, midnight)
+    if year.truth.free(hour, blocks.arxiv, blocks.llm, off) + RETRY < ends:
+        return "though all was well in time"
+    if year.truth.free(hour, off) + RETRY >= midnight:
+        return "" if day.reason == "no morning of this list came to its end" else "though the machine was off"
+    return "" if "arXiv" in day.reason or "127.0.0.1" in day.reason else "without a reason"
+
+
+def test_digests_start_at_their_hour_or_as_soon_after_an_outage_as_patience_allows(year: Year) -> None:
+    wrong = []
+    for day in year.truth.ledger.days:
+        hour, latest = year.truth.hour(day.name, day.date), year.latest(day)
+        if day.outcome in {"digest", "note", "quiet"} and not hour <= day.at <= latest:
+            wrong.append(f"{day}: not from {hour:%a %d %b %H:%M} to {latest:%a %d %b %H:%M}")
+    assert not wrong, "\n".join(wrong)
+
+
+# ---- mail
+
+
+def test_everybody_on_a_list_gets_each_digest_once(year: Year) -> None:
+    """Whoever joined before it was made and did not leave before it was sent; and what a kill cut may come again, under
+    the same Message-ID.
+    """
+    mails: dict[str, list[Mail]] = defaultdict(list)
+    for mail in year.world.mails:
+        mails[mail.message_id].append(mail)
+    missed = [
+        f"{address}: {day}"
+        for day in year.truth.frozen(BEGIN, year.world.now)
+        for address in year.owed(day)
+        if not mails[year.message_ids.get((day.name, day.date, address), "")]
+    ]
+    assert not missed, "\n".join(missed)
+    killed = [run for run in year.world.runs if run.code == KILLED]
+    for number, copies in mails.items():
+        assert len(copies) <= 1 + sum(copies[0].at <= run.ended <= copies[-1].at for run in killed), number
+        assert len({mail.message.content for mail in copies}) == 1
+
+
+def test_nobody_gets_what_is_not_for_them(year: Year) -> None:
+    for mail in year.world.mails:
+        if mail.to == OPERATOR:
+            continue
+        name, day = year.digest_of[mail.message_id, mail.to]
+        assert mail.to in year.truth.members(name, mail.at), f"{mail.to} had left {name}"
+        assert mail.at >= year.truth.hour(name, day)
+
+
+def test_a_paper_that_passes_is_in_one_digest_of_each_list_and_no_other_paper_is(year: Year) -> None:
+    for name in NAMES:
+        reading = year.truth.version(name, BEGIN)
+        shown: dict[str, set[date]] = defaultdict(set)
+        for mail in year.world.mails:
+            of, day = year.digest_of.get((mail.message_id, mail.to), ("", None))
+            if of == name and day is not None:
+                for paper in mail.papers:
+                    shown[paper].add(day)
+        seen = {paper: each.became for (of, paper), each in year.truth.ledger.seen.items() if of == name}
+        assert shown.keys() == {paper for paper, became in seen.items() if became == "selected"}
+        assert all(len(days) == 1 for days in shown.values())
+        scores = {paper: invented_score(paper) for paper, became in seen.items() if became in {"selected", "below"}}
+        passed = {paper for paper, score in scores.items() if score.relevance >= 7 and (score.novelty or 0) >= 6}
+        assert {paper for paper in passed if reading.name == name} == shown.keys()
+
+
+# ---- the operator
+
+
+def test_alerts_equal_the_number_of_causes(year: Year) -> None:
+    wrong = []
+    ends = [*(slot for slot, _ in year.script.incidents[1:]), year.world.now]
+    assert all(mail.at >= year.script.incidents[0][0] for mail in year.told)
+    for (slot, incident), until in zip(year.script.incidents, ends, strict=False):
+        if incident.told is not None:
+            heard = Counter(news for mail in year.told if slot <= mail.at < until for news in news_in(mail.subject))
+            if heard != (expected := +incident.told(year.truth)):
+                wrong.append(f"{incident}: {dict(heard)}, and not {dict(expected)}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_cause_is_told_once_a_day_and_once_when_it_is_over(year: Year) -> None:
+    """Also in storms. Over, it may come again."""
+    last: dict[str, date] = {}
+    for mail in year.told:
+        for news in news_in(mail.subject):
+            if news in OVER:
+                killed = (run.ended for run in year.world.runs if run.code == KILLED)
+                assert news != PROCESS_WELL or min(killed) <= mail.at
+                for cause in OVER[news]:
+                    last.pop(cause, None)
+            else:
+                day = operators_day(mail.at)
+                assert last.get(news) != day, f"{mail.subject} again on {day}"
+                last[news] = day
+    assert last.keys() <= ONCE, "nobody was told that it is over"
+
+
+def test_a_broken_edit_is_told_at_once(year: Year) -> None:
+    for _, incident in year.script.incidents:
+        if incident.what == BROKEN:
+            told = min(mail.at for mail in year.told if mail.at >= incident.begins and FILES in mail.subject)
+            assert told <= incident.begins + ADOPTED
+
+
+def test_nothing_is_ever_a_hot_loop(year: Year) -> None:
+    """However much fails: each list, and what waits beside them, is tried four times in an hour, or five."""
+    begun = [run.began for run in year.world.runs if run.command == "once" and run.code != KILLED]
+    for first, later in zip(begun, begun[30:], strict=False):
+        assert later - first > HOUR
+
+
+def test_status_and_why_tell_what_came_of_it(year: Year, capsys: pytest.CaptureFixture[str]) -> None:
+    assert year.world.command("status", "--json") == 0
+    told = {each["name"]: each for each in json.loads(capsys.readouterr().out)["lists"]}
+    for name in NAMES:
+        last = year.days(name)[-1]
+        assert (told[name]["date"], told[name]["outcome"]) == (last.date.isoformat(), last.outcome)
+    recent = [pair for pair, seen in year.truth.ledger.seen.items() if year.world.now.date() - seen.date < 60 * DAY]
+    for name, paper in year.world.dice.sample(recent, 20):
+        assert year.world.command("why", paper, "--list", name) == 0
+        assert year.truth.ledger.seen[name, paper].became in capsys.readouterr().out
+
+
+def test_nothing_was_a_bug(year: Year) -> None:
+    log = year.world.log.read_text("utf-8")
+    assert "Traceback" not in log
+    assert "bug in Paperboy" not in log
+    tell(year)
+
+
+def tell(year: Year) -> None:
+    outcomes = Counter(day.outcome for day in year.truth.ledger.days)
+    kills = sum(run.code == KILLED for run in year.world.runs)
+    print(
+        f"seed {year.world.seed}: {DAYS} days; {', '.join(f'{n} {what}' for what, n in outcomes.most_common())}; "
+        f"{len(year.world.mails) - len(year.told)} mails to readers, {len(year.told)} to the operator; "
+        f"{len(year.world.starts)} starts, {kills} kills, {len(year.world.runs)} children, {year.world.looks} looks; "
+        f"{year.seconds:.0f} s, {year.truth.ledger.size / 1e6:.1f} MB"
+    )

@@ -1,0 +1,59 @@
+"""What the operator is to be told of the year, and what their mails tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from tests.year.truth import PATIENCE, Truth, operators_day
+
+Told = Counter[str]  # how often of what
+
+SCORING, PART_SCORED, LLM_WELL = "Scored 0 of", "Scored only", "the LLM scores"
+LATE, LATE_WELL = "arXiv gave no papers in time", "arXiv gives its papers"
+FILES, FILES_WELL = "Broken:", "the home's files are in order"
+MAIL, MAIL_WELL = "Mail does not leave", "mail leaves"
+PROCESS, PROCESS_WELL = "A morning came to a bad end", "a morning came to its end"
+LET_GO, EXPIRED, SUPPRESSED = "could not be scored and will not come back", "could not be delivered", "suppressed"
+
+OVER = {
+    LLM_WELL: (SCORING, PART_SCORED),
+    LATE_WELL: (LATE,),
+    FILES_WELL: (FILES,),
+    MAIL_WELL: (MAIL,),
+    PROCESS_WELL: (PROCESS,),
+}
+"""What each good news ends."""
+
+ONCE = frozenset({LET_GO, EXPIRED, SUPPRESSED})  # has no end
+_BAD_NEWS = (*(cause for causes in OVER.values() for cause in causes), *ONCE)
+
+
+def news_in(subject: str) -> list[str]:
+    """What a mail to the operator tells of."""
+    headline = subject.removeprefix("Paperboy: ")
+    if headline.startswith("Well again: "):
+        return headline.removeprefix("Well again: ").split("; ")
+    return [next((cause for cause in _BAD_NEWS if cause in headline), headline)]
+
+
+def of_llm(truth: Truth, begins: datetime, ends: datetime) -> Told:
+    """A day is worth a mail on which a list had its hour while the LLM was down, and papers to score."""
+    days = {operators_day(hour) for name, day, hour in truth.mornings(begins, ends) if truth.pending(name, day, hour)}
+    return Counter({SCORING: len(days), LLM_WELL: bool(days)})
+
+
+def of_arxiv(truth: Truth, begins: datetime, ends: datetime) -> Told:
+    """A day is worth a mail on which a list's patience with arXiv ended; or its day, if that came before."""
+    days = {
+        operators_day(hour)
+        for name, day, hour in truth.mornings(begins, ends)
+        if min(hour + PATIENCE, truth.midnight(name, day)) < ends
+    }
+    return Counter({LATE: len(days), LATE_WELL: bool(days)})
+
+
+def of_mail(truth: Truth, begins: datetime, ends: datetime, *, passing: bool) -> Told:
+    """Told when it is over, for before that no mail could tell. What may pass is told only when patience has ended."""
+    waited = [ends - each.at for each in truth.frozen(begins, ends)]
+    return Counter({MAIL_WELL: any(not passing or wait >= PATIENCE for wait in waited)})
