@@ -197,6 +197,25 @@ def test_arxiv_beyond_patience_is_told() -> None:
     assert cause.alert.details == ("foundations: gave up", "galaxies: gave up")
 
 
+def test_what_is_sent_without_arxivs_newest_papers_is_told_when_patience_has_ended() -> None:
+    """Somebody who runs a morning by hand before that has the reason on the screen."""
+    late = "arXiv's batch is not there yet"
+    without = replace(DIGEST, problem=late)
+
+    def told(*reports: ListReport, now: datetime) -> tuple[Cause, ...]:
+        lists = [mailing_list(name=each.list_name) for each in reports]
+        return causes(Report(reports, missing=late), NOTHING_SENT, lists, now, PATIENCE)
+
+    assert told(without, now=AT_SEVEN) == ()
+    (cause,) = told(without, now=AT_SEVEN + PATIENCE)
+    assert (cause.key, cause.about) == (Kind.LATE, {"foundations"})
+    assert cause.alert.headline == "arXiv gave no papers in time: foundations got what was there"
+    assert f"The reason: {late}." in cause.alert.paragraphs
+    (cause,) = told(without, named("galaxies", GAVE_UP), now=AT_SEVEN + PATIENCE)
+    assert cause.alert.headline == "arXiv gave no papers in time: no digest for galaxies"
+    assert "foundations got what was there from before." in text(cause)
+
+
 def test_a_list_that_is_still_due_long_after_its_hour_is_told() -> None:
     """A template that breaks on today's papers never becomes `gave up`; nor does a morning that a cron job runs."""
     cause = only(ListReport("foundations", None, problem="emails/digest.mjml.j2: too long"), now=AT_SEVEN + PATIENCE)

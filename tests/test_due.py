@@ -65,12 +65,28 @@ def test_the_next_morning_is_the_next_of_the_lists_weekdays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours_since_fetch", "days"), [(None, 7), (24, 7), (72, 7), (5 * 24, 9), (20 * 24, 24), (300 * 24, 30)]
+    ("lookback", "hours_since_fetch", "days"),
+    [
+        (7, None, 7),
+        (7, 24, 7),
+        (7, 36, 7.5),
+        (7, 5 * 24, 11),
+        (7, 20 * 24, 26),
+        (7, 300 * 24, 30),
+        (2, None, 2),
+        (2, 24, 5),
+        (2, 5 * 24, 9),
+    ],
 )
-def test_a_fetch_looks_back_over_an_outage_and_four_days_more(hours_since_fetch: int | None, days: int) -> None:
+def test_a_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
+    lookback: int, hours_since_fetch: int | None, days: float
+) -> None:
+    """A paper that surfaced at the beginning of the outage was submitted up to a look-back before; and at least the
+    four days for which moderation can hold one.
+    """
     now = datetime(2026, 11, 20, 7, tzinfo=UTC)
     last = now - timedelta(hours=hours_since_fetch) if hours_since_fetch else None
-    assert window(now, timedelta(days=7), last) == timedelta(days=days)
+    assert window(now, timedelta(days=lookback), last) == timedelta(days=days)
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ def test_an_outage_widens_the_window(world: World) -> None:
     world.clock.now += timedelta(days=12)
     world.run(foundations())
     _, since, until = world.feed.asked[-1]
-    assert until - since == timedelta(days=16)
+    assert until - since == timedelta(days=18)
 
 
 def test_no_paper_passed_is_a_note_and_not_silence(world: World) -> None:
@@ -679,7 +679,10 @@ class TestScheduled:
     def test_when_patience_ends_what_is_there_is_sent(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1, published=EARLIER)], good(new(1))
         world.clock.now += timedelta(hours=7)
-        assert world.run(foundations(), patience=self.patience).lists[0].outcome is Outcome.DIGEST
+        report = world.run(foundations(), patience=self.patience)
+        assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.DIGEST, report.missing)
+        (day,) = world.store.days.newest(["foundations"])
+        assert day.reason == report.missing != ""
 
     def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(self, world: World) -> None:
         world.feed.broken = "arXiv does not answer"

@@ -9,7 +9,8 @@ from paperboy.models import MailingList, Outcome
 
 LONGEST_WINDOW = timedelta(days=30)
 _LAST_TRY = timedelta(minutes=20)  # before midnight; there is a try in each quarter of an hour
-_OVERLAP = timedelta(days=4)  # moderation holds papers "one to four days"
+_HELD = timedelta(days=4)  # by moderation, at most
+_DAY = timedelta(days=1)
 
 
 def local_date(mailing_list: MailingList, now: datetime) -> date:
@@ -61,6 +62,8 @@ def next_morning(mailing_list: MailingList, now: datetime) -> datetime:
 
 
 def window(now: datetime, lookback: timedelta, last_fetch: datetime | None) -> timedelta:
-    """How far back a fetch looks: over any outage and the days that moderation can hold a paper, 30 days at most."""
-    outage = now - last_fetch + _OVERLAP if last_fetch else timedelta()
+    """How far back a fetch looks, 30 days at most: after an outage as far as it would have looked day by day, for what
+    surfaced meanwhile was submitted before; and over the days for which moderation can hold a paper.
+    """
+    outage = now - last_fetch + max(_HELD, lookback - _DAY) if last_fetch else timedelta()
     return min(max(lookback, outage), LONGEST_WINDOW)

@@ -259,7 +259,7 @@ def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, pa
     elif made.outcome is Outcome.QUIET and now < _next_batch(parts, now) <= begins(mailing_list, day):
         return ListReport(name, Outcome.QUIET)  # asked by hand, and today's batch is to come: the day stays open
     else:
-        frozen = _day(parts, made, now)
+        frozen = _day(parts, made, missing, now)
     _freeze(parts, frozen, now)
     return _report(made, frozen.outcome, frozen.reason)
 
@@ -294,8 +294,8 @@ def _begin(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
         parts.days.begin(mailing_list.name, ways_in(mailing_list), ids, local_date(mailing_list, now), now)
 
 
-def _day(parts: Parts, made: draft.Draft, now: datetime) -> Day:
-    """The draft with its mail composed and addressed."""
+def _day(parts: Parts, made: draft.Draft, missing: str, now: datetime) -> Day:
+    """The draft with its mail composed and addressed. It goes out also without what is `missing`."""
     digest, mailing_list, outcome = made.digest, made.digest.mailing_list, made.outcome
     assert outcome is not None  # noqa: S101  # the caller has told the two apart
     composed: Composed | None = None
@@ -307,7 +307,7 @@ def _day(parts: Parts, made: draft.Draft, now: datetime) -> Day:
         list_name=mailing_list.name,
         date=digest.date,
         outcome=outcome,
-        reason=made.problem,
+        reason=made.problem or missing,
         model=digest.model.name,
         counts=digest.counts,
         became=made.curation.became(),

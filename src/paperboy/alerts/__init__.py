@@ -117,9 +117,16 @@ def _kind(entry: morning.ListReport, overdue: Collection[str], missing: str) -> 
         return Kind.SCORING
     if entry.shortfall is Shortfall.SERVER:
         return Kind.PART_SCORED
-    if entry.outcome is Outcome.GAVE_UP or (entry.outcome is Outcome.QUIET and missing and entry.problem):
+    if entry.outcome is Outcome.GAVE_UP or (missing and _went_without(entry, overdue)):
         return Kind.LATE
     return Kind.STUCK if entry.outcome is None and entry.list_name in overdue else None
+
+
+def _went_without(entry: morning.ListReport, overdue: Collection[str]) -> bool:
+    """Whether the day was closed though arXiv had not given all: as quiet, or when patience ended with what was there."""
+    if entry.outcome is Outcome.QUIET:
+        return bool(entry.problem)
+    return entry.outcome in {Outcome.DIGEST, Outcome.NOTE} and entry.list_name in overdue
 
 
 # --- what is well

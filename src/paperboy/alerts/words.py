@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from paperboy import morning
 from paperboy.curate import MOST_MORNINGS
-from paperboy.models import Alert, Delivery, Problem, Superseded
+from paperboy.models import Alert, Delivery, Outcome, Problem, Superseded
 from paperboy.tex import to_text
 
 
@@ -62,10 +62,14 @@ def budget(entries: Sequence[morning.ListReport]) -> Alert:
 
 
 def late(entries: Sequence[morning.ListReport]) -> Alert:
-    """Patience ended, and arXiv had given nothing."""
+    """Patience ended, and arXiv had given nothing, or nothing new."""
+    without = [entry for entry in entries if entry.outcome not in {Outcome.DIGEST, Outcome.NOTE}]
+    served = [entry for entry in entries if entry not in without]
+    fate = f"no digest for {_names_of(without)}" if without else f"{_names_of(served)} got what was there"
     return _alert(
-        f"arXiv gave no papers in time: no digest for {_names_of(entries)}",
-        f"""The morning waited for arXiv as long as GIVE_UP_AFTER_HOURS allows, and then gave up for today.
+        f"arXiv gave no papers in time: {fate}",
+        f"""The morning waited for arXiv as long as GIVE_UP_AFTER_HOURS allows, at most until the day is over, and then
+        gave up for today. {f"{_names_of(served)} got what was there from before." if served and without else ""}
 
         {_reasons(entries)}
 
