@@ -123,7 +123,7 @@ def _kind(entry: morning.ListReport, overdue: Collection[str], missing: str) -> 
 
 
 def _went_without(entry: morning.ListReport, overdue: Collection[str]) -> bool:
-    """Whether the day was closed though arXiv had not given all: as quiet, or when patience ended with what was there."""
+    """Whether the day was closed though arXiv had not given all: as quiet, or with what was there after patience."""
     if entry.outcome is Outcome.QUIET:
         return bool(entry.problem)
     return entry.outcome in {Outcome.DIGEST, Outcome.NOTE} and entry.list_name in overdue
