@@ -100,8 +100,9 @@ class World:
         self.started.append(Process(program))
         return self.started[-1]
 
-    def reload(self) -> None:
+    def reload(self) -> str:
         self.reloads += 1
+        return "trying"
 
     def status(self, _now: datetime) -> str:
         return self.said
@@ -236,7 +237,21 @@ def test_a_reload_is_done_at_once(world: World) -> None:
     until(lambda: world.reloads)
     world.daemon.stop()
     thread.join(20)
-    assert world.manager.told[2:5] == ["reloading at 0", "ready", "watchdog"]
+    assert world.manager.told[2:5] == ["reloading at 0", "watchdog", "ready"]
+
+
+def test_a_reload_lasts_as_long_as_the_job_that_does_it(world: World) -> None:
+    """So `systemctl reload` comes back when the files have been tried."""
+    world.jobs["trying"] = SLEEPS
+    world.daemon.reload()
+    world.look()
+    world.look()
+    assert world.manager.told[:2] == ["reloading at 0", "watchdog"]
+    assert "ready" not in world.manager.told
+    world.started[0].kill()
+    world.look(when_all_have_ended=True)
+    world.look()
+    assert world.manager.told.count("ready") == 1
 
 
 def test_the_loop_goes_on_when_local_time_goes_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,8 +71,8 @@ class Duties(Protocol):
         """The next thing to do beside the jobs that run."""
         ...
 
-    def reload(self) -> None:
-        """Somebody asks for the files to be read again."""
+    def reload(self) -> str:
+        """Somebody asks for the files to be read again; gives the name of the job that does it."""
         ...
 
     def status(self, now: datetime) -> str:
@@ -114,6 +114,7 @@ class Daemon:
     _running: dict[str, _Running] = field(default_factory=dict)
     _stopping: str = ""  # the signal that asked for it
     _reload: bool = False
+    _reloading: str = ""  # the job that does it
     _said: str = ""
     # Signals come at any moment, also within its own methods: unlike an Event, it is made for that.
     _calls: SimpleQueue[None] = field(default_factory=SimpleQueue)
@@ -175,8 +176,7 @@ class Daemon:
         if self._reload:
             self._reload = False
             self.manager.reloading(self.timer())
-            self.duties.reload()
-            self.manager.ready()
+            self._reloading = self.duties.reload()
         for running in list(self._running.values()):
             self._look_after(running, now)
         if not any(running.told_to_stop for running in self._running.values()):
@@ -186,6 +186,9 @@ class Daemon:
             self._running[job.name] = _Running(job, child, self.timer())
             logger.debug("%s: process %d begins", job.name, child.pid)
             self._look_after(self._running[job.name], now)
+        if self._reloading and self._reloading not in self._running:
+            self._reloading = ""
+            self.manager.ready()
         self._say(self.duties.status(now))
 
     def _say(self, text: str) -> None:

@@ -48,7 +48,7 @@ class Notifier:
         return None if self.watchdog_seconds is None else self.watchdog_seconds / 3
 
     def ready(self) -> None:
-        """The daemon is up; or, after `reloading`, it has read its files."""
+        """The daemon is up; or, after `reloading`, it has tried its files."""
         self._send("READY=1")
 
     def status(self, text: str) -> None:

@@ -2,14 +2,23 @@
 
 import io
 import logging
+import os
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from paperboy.cli import logs
+from paperboy.cli.main import invoke
 from paperboy.cli.progress import Bars
 
 logger = logging.getLogger("paperboy.test")
+
+
+def journal() -> dict[str, str]:
+    """What systemd says of a stderr that is the journal: which file it is."""
+    stderr = os.fstat(2)
+    return {"JOURNAL_STREAM": f"{stderr.st_dev}:{stderr.st_ino}"}
 
 
 def terminal() -> Console:
@@ -22,10 +31,24 @@ def written(console: Console) -> str:
 
 
 def test_journald_gets_a_priority_on_every_line(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.set_up("INFO", {"JOURNAL_STREAM": "8:1"}, Console(file=io.StringIO()))
+    logs.set_up("INFO", journal(), Console(file=io.StringIO()))
     logger.info("all is well")
     logger.warning("one\ntwo")
     assert capsys.readouterr().err == "<6>all is well\n<4>one\n<4>two\n"
+
+
+def test_journald_gets_a_priority_on_the_last_words_of_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["--home", str(tmp_path / "none"), "once"], journal()) == 78
+    assert capsys.readouterr().err.startswith(f"<3>{tmp_path}/none: there is no such folder")
+
+
+def test_who_only_inherits_the_variable_writes_no_priorities(capsys: pytest.CaptureFixture[str]) -> None:
+    """As whatever is started from a service, with its stderr elsewhere."""
+    logs.set_up("INFO", {"JOURNAL_STREAM": "8:1"}, Console(file=io.StringIO()))
+    logger.info("all is well")
+    assert capsys.readouterr().err.endswith(" INFO all is well\n")
 
 
 def test_elsewhere_a_line_has_its_time_and_level(capsys: pytest.CaptureFixture[str]) -> None:

@@ -221,6 +221,18 @@ def test_a_list_that_joins_gets_its_morning_after_a_reload(service: Service) -> 
     assert service.alerts() == []
 
 
+def test_a_new_log_level_is_the_daemons_own_at_once(service: Service) -> None:
+    service.begin()
+    service.until(lambda: "got today's mail" in service.status)
+    assert "DEBUG" not in service.said
+    before = (service.world.path / ".env").read_text("utf-8")
+    service.world.write(".env", f"{before}LOG_LEVEL=DEBUG\n")
+    service.process.send_signal(signal.SIGHUP)
+    service.until(lambda: "are in force" in service.said)
+    service.process.send_signal(signal.SIGHUP)
+    service.until(lambda: re.search(r"DEBUG trying the files: process \d+ begins", service.said))
+
+
 def test_a_broken_edit_is_told_once_and_the_version_before_stays_in_force(service: Service) -> None:
     service.answers.clear()
     service.begin()

@@ -39,6 +39,7 @@ from tests.servers.llm import LlmServer
 from tests.servers.smtp import SmtpServer
 from tests.year.arxiv import Announced, Batch, papers
 from tests.year.home import EMAILS, LISTS, OPERATOR, OPERATORS_ZONE, Reading, file_of
+from tests.year.processes import Child, Systemd
 from tests.year.records import KILLED, Asked, Copy, Doom, Fetch, Killed, Mail, Run
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -316,47 +317,3 @@ class World:
 
     def _mark(self, what: str) -> None:
         print(f"\n{self.now:%a %Y-%m-%d %H:%M:%S} UTC: {what}", file=self._log)
-
-
-@dataclass
-class Child:
-    """A process that has ended when it is looked at for the second time."""
-
-    code: int
-    pid: int = 1
-    looked_at: bool = False
-
-    def poll(self) -> int | None:
-        looked_at, self.looked_at = self.looked_at, True
-        return self.code if looked_at else None
-
-    def progressed(self) -> bool:
-        return True
-
-    def terminate(self) -> None:
-        raise AssertionError("a child that gets on is not told to stop")
-
-    def kill(self) -> None:
-        raise AssertionError("a child that gets on is not killed")
-
-    def wait(self, timeout: float | None = None) -> int:
-        return self.code
-
-
-class Systemd:
-    """Hears what the day came to."""
-
-    def ready(self) -> None:
-        pass
-
-    def reloading(self, monotonic: float) -> None:
-        pass
-
-    def status(self, text: str) -> None:
-        assert "bug in Paperboy" not in text
-
-    def watchdog(self) -> None:
-        pass
-
-    def stopping(self) -> None:
-        pass

@@ -16,11 +16,12 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from paperboy.cli.home import LISTS_FILE
+from paperboy.cli.home import FILES, LISTS_FILE, Home
+from paperboy.errors import ConfigError
 from paperboy.models import Problem
 
 _FILES = (".env", LISTS_FILE)
@@ -43,6 +44,21 @@ class Files:
     @property
     def new(self) -> Path:
         return self.folder / "new"
+
+    def last_good(self, environ: Mapping[str, str]) -> Home:
+        """The home by the version in force. Raises ConfigError."""
+        return Home.load(self._home, {**environ, FILES: str(self.good)})
+
+    def home(self, environ: Mapping[str, str]) -> tuple[Home, ConfigError | None]:
+        """The home as its files are now; where they are broken, as they were when they last were good, and what is
+        wrong now. Raises ConfigError where they never were.
+        """
+        try:
+            return Home.load(self._home, environ), None
+        except ConfigError as error:
+            if not self.good.is_dir():
+                raise
+            return self.last_good(environ), error
 
     def stamps(self) -> Stamps:
         """When each of the files was last written, and its size; of one that cannot be read, why."""

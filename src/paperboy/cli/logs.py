@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ class _Journal(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         priority = _PRIORITIES.get(record.levelno, 6)
-        return "\n".join(f"<{priority}>{line}" for line in self._inner.format(record).splitlines())
+        return _with_priority(priority, self._inner.format(record))
 
 
 class _Terminal(logging.Handler):
@@ -58,7 +59,7 @@ def set_up(level: str, environ: Mapping[str, str], console: Console | None) -> N
         threshold = max(threshold, logging.WARNING) if threshold != logging.DEBUG else threshold
     else:
         handler = logging.StreamHandler(sys.stderr)
-        if "JOURNAL_STREAM" in environ:
+        if _is_journal(environ):
             handler.setFormatter(_Journal(formatter()))
         else:
             handler.setFormatter(formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -66,3 +67,21 @@ def set_up(level: str, environ: Mapping[str, str], console: Console | None) -> N
     root.handlers = [handler]
     root.setLevel(threshold)
     root.propagate = False
+
+
+def complaint(text: str, environ: Mapping[str, str]) -> str:
+    """A command's last words, for stderr."""
+    return _with_priority(_PRIORITIES[logging.ERROR], text) if _is_journal(environ) else text
+
+
+def _with_priority(priority: int, text: str) -> str:
+    return "\n".join(f"<{priority}>{line}" for line in text.splitlines())
+
+
+def _is_journal(environ: Mapping[str, str]) -> bool:
+    """Whether stderr is the journal. What is started from a service inherits the variable, wherever its stderr leads."""
+    try:
+        stderr = os.fstat(2)
+    except OSError:
+        return False
+    return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from paperboy import __version__
+from paperboy.cli import logs
 from paperboy.errors import PaperboyError
 
 _COMMANDS = {
@@ -104,7 +105,7 @@ def invoke(
         error.show()
         return error.exit_code
     except PaperboyError as error:
-        click.echo(str(error), err=True)
+        click.echo(logs.complaint(str(error), environ), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from paperboy import due
 from paperboy.agenda import AFTER_A_FAILURE
 from paperboy.alerts import WELL_AGAIN
+from paperboy.cli import lock
 from paperboy.cli.answer import LATELY, NO_FACTS, Facts, answer, facts
 from paperboy.cli.home import Home
 from paperboy.cli.undelivered import Lack, lacks
@@ -31,20 +29,12 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
-    """The Paperboy that holds a home."""
-
-    process: int
-    command: str  # "run", "once", …
-
-
-@dataclass(frozen=True, slots=True)
 class Picture:
     """A home at an instant."""
 
     home: Home
     now: datetime
-    holder: Holder | None
+    holder: lock.Holder | None
     facts: Facts = NO_FACTS
     days: Mapping[str, Sequence[DaySummary]] | None = None  # by list, the newest first; None: there is no database
     months: tuple[Month, ...] = ()  # this one first
@@ -97,28 +87,10 @@ def look(home: Home, now: datetime, mornings: int) -> Picture:
         return Picture(
             home,
             now,
-            holder(database),
+            lock.holder(database),
             facts(store, home.lists, now),
             {name: [day for day in newest if day.list_name == name] for name in names},
             store.scores.months(local),
             tuple(each for each in store.alerts.standing() if not each.cause.startswith(WELL_AGAIN)),
             lacks(store.deliveries.undelivered(now - LATELY), home.lists, now),
         )
-
-
-def holder(database: Path) -> Holder | None:
-    """Who holds the home that the database belongs to, if anybody does: told by the lock, held for no longer than it
-    takes to see that.
-    """
-    try:
-        descriptor = os.open(database.with_name(database.name + ".lock"), os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        number, _, command = os.pread(descriptor, 60, 0).decode(errors="replace").strip().partition(" ")
-        return Holder(int(number) if number.isdecimal() else 0, command or "once")
-    finally:
-        os.close(descriptor)
-    return None

@@ -16,7 +16,7 @@ import click
 
 from paperboy.cli import lock, logs, words
 from paperboy.cli.files import Files
-from paperboy.cli.home import FILES, Home
+from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import PROGRESS
 from paperboy.cli.watch import Watch
@@ -42,16 +42,22 @@ def command(around: Surroundings) -> int:
     last good version stays in force.
     """
     console = _console()
+
+    def log_by(home: Home) -> None:
+        logs.set_up(home.settings.log_level, around.environ, console)
+
     logs.set_up(Settings().log_level, around.environ, console)
+    files = Files(around.home)
     with suppress(OSError):  # it is told by the first trial
-        Files(around.home).prepare()
-    home = _in_force(around)
+        files.prepare()
+    home, broken = files.home(around.environ)
+    log_by(home)
+    if broken:
+        logger.error("%s\nthe version before stays in force until that is mended", broken)
     settings = home.settings
-    logs.set_up(settings.log_level, around.environ, console)
     database = settings.paperboy_database
     with lock.held(database, around.environ, "run") as descriptor, Store.open(database) as store:
-        files = Files(around.home)
-        watch = Watch(around, home, store, files, partial(spawn, around, descriptor))
+        watch = Watch(around, home, store, files, partial(spawn, around, descriptor), log_by)
         notifier = Notifier.of(around.environ, os.getpid())
         seconds = int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS))
         daemon = Daemon(watch, notifier, around.clock, around.timer, tick_seconds=max(1, seconds))
@@ -80,19 +86,6 @@ def _console() -> Console | None:
     from rich.console import Console
 
     return Console(stderr=True)
-
-
-def _in_force(around: Surroundings) -> Home:
-    """The home as its files are now; where they are broken, as they were when they last were good."""
-    try:
-        return Home.load(around.home, around.environ)
-    except ConfigError as error:
-        good = Files(around.home).good
-        if not good.is_dir():
-            raise
-        home = Home.load(around.home, {**around.environ, FILES: str(good)})
-        logger.error("%s\nthe version before stays in force until that is mended", error)
-        return home
 
 
 class _Process:

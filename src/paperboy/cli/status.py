@@ -10,11 +10,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from paperboy.cli import picture, status_json, status_tables, undelivered
+from paperboy.cli import lock, picture, status_json, status_tables, undelivered
 from paperboy.cli.files import Files
-from paperboy.cli.home import FILES, Home
+from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
-from paperboy.errors import ConfigError
 from paperboy.models import Suppression
 from paperboy.store import Store
 
@@ -51,17 +50,12 @@ def command(around: Surroundings, *, as_json: bool, only_undelivered: bool, supp
 
 def _home(around: Surroundings) -> Home:
     """The home as it is in force: while its files are broken, the daemon goes by the last good version of them."""
-    try:
-        return Home.load(around.home, around.environ)
-    except ConfigError as error:
-        good = Files(around.home).good
-        if not good.is_dir():
-            raise
-        home = Home.load(around.home, {**around.environ, FILES: str(good)})
-        if picture.holder(home.settings.paperboy_database) is None:
-            raise
-        click.echo(f"{error}\nThe version before stays in force until that is mended.\n", err=True)
-        return home
+    home, broken = Files(around.home).home(around.environ)
+    if broken:
+        if lock.holder(home.settings.paperboy_database) is None:
+            raise broken
+        click.echo(f"{broken}\nThe version before stays in force until that is mended.\n", err=True)
+    return home
 
 
 def _print(seen: picture.Picture) -> None:

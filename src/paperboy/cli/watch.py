@@ -33,11 +33,21 @@ _SETTLED = timedelta(seconds=10)  # without another change, and an edit is over
 
 
 class Watch:
-    """`home` is what is in force: read from the last good version of the files."""
+    """`home` is what is in force: read from the last good version of the files. `adopted` hears of each
+    that follows.
+    """
 
-    def __init__(self, around: Surroundings, home: Home, store: Store, files: Files, spawn: Spawn) -> None:
+    def __init__(
+        self,
+        around: Surroundings,
+        home: Home,
+        store: Store,
+        files: Files,
+        spawn: Spawn,
+        adopted: Callable[[Home], None] = lambda _home: None,
+    ) -> None:
         self._around, self._store, self._files, self._spawn = around, store, files, spawn
-        self._home = home
+        self._home, self._adopted = home, adopted
         self._agenda = Agenda()
         self._seen: Stamps | None = None
         self._seen_since = datetime.min.replace(tzinfo=UTC)
@@ -54,9 +64,10 @@ class Watch:
         """What is in force."""
         return self._home
 
-    def reload(self) -> None:
+    def reload(self) -> str:
         """The files are tried at the next look, whether they have changed or not."""
         self._asked = True
+        return TRYING
 
     def next(self, now: datetime, running: Collection[str]) -> Job | None:
         """An edit is tried beside all else; it comes into force, and a morning begins, when nobody is at work."""
@@ -128,6 +139,7 @@ class Watch:
         self._put_in_force()
         if self._problems and self._files.good.is_dir():
             self._home = self._last_good()  # also where it is no list that is broken
+            self._adopted(self._home)
         return self._problems
 
     def _trial_ended(self, code: int, now: datetime) -> None:
@@ -156,12 +168,13 @@ class Watch:
             return
         before = self._home
         self._home = self._last_good()
+        self._adopted(self._home)
         if before.lists != self._home.lists or before.settings != self._home.settings:
             number = words.counted(len(self._home.lists), "list", "lists")
             logger.info("the files of %s are in force: %s", self._home.path, number)
 
     def _last_good(self) -> Home:
-        return Home.load(self._around.home, {**self._around.environ, FILES: str(self._files.good)})
+        return self._files.last_good(self._around.environ)
 
     # --- the other jobs
 

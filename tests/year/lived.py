@@ -1,0 +1,85 @@
+"""A simulated year that is over: what its servers saw beside what Paperboy wrote down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cached_property
+
+from tests.year.home import OPERATOR
+from tests.year.ledger import Day
+from tests.year.records import Mail, Run
+from tests.year.script import Script
+from tests.year.truth import DAY, HOUR, MINUTE, PATIENCE, RETRY, Truth
+from tests.year.world import World
+
+ADOPTED = 3 * MINUTE  # an edit is, by then
+_LONGEST_WAIT = 5 * HOUR  # of an address that is busy
+
+
+@dataclass
+class Year:
+    """With all that it came to."""
+
+    world: World
+    truth: Truth
+    script: Script
+    seconds: float
+
+    def days(self, name: str) -> list[Day]:
+        """What a list's days came to, in order."""
+        return [day for day in self.truth.ledger.days if day.name == name]
+
+    def run_of(self, day: Day) -> Run:
+        """The child that wrote a day down."""
+        return next(
+            run
+            for run in self.world.runs
+            if run.command == "once" and run.began.replace(microsecond=0) <= day.at <= run.ended
+        )
+
+    def look(self, day: Day) -> datetime:
+        """When arXiv last told what it had, before a day was written down."""
+        ended = self.run_of(day).ended
+        return max(fetch.at for fetch in self.world.fetches if fetch.well and fetch.at <= ended)
+
+    def latest(self, day: Day) -> datetime:
+        """By when a day's work had to begin."""
+        hour, blocks = self.truth.hour(day.name, day.date), self.truth.blocks
+        there = self.truth.free(hour, self.world.away)
+        free = self.truth.free(there, blocks.arxiv, blocks.llm, self.world.away)
+        free = min(free, max(there, hour + PATIENCE))  # when that is over, what is there is sent
+        latest = free + (RETRY if free > hour else MINUTE)
+        latest += ADOPTED if hour in {since for since, _ in self.world.versions} else timedelta()
+        under_way = [run.ended for run in self.world.runs if run.began <= latest <= run.ended]
+        return max([latest, *(ended + MINUTE for ended in under_way)])
+
+    @cached_property
+    def told(self) -> list[Mail]:
+        """What the operator got."""
+        return [mail for mail in self.world.mails if mail.to == OPERATOR]
+
+    @cached_property
+    def message_ids(self) -> dict[tuple[str, date, str], str]:
+        return {(copy.list_name, copy.day, copy.address): copy.message_id for copy in self.world.copies}
+
+    @cached_property
+    def digest_of(self) -> dict[tuple[str, str], tuple[str, date]]:
+        """By Message-ID and recipient."""
+        return {(copy.message_id, copy.address): (copy.list_name, copy.day) for copy in self.world.copies}
+
+    def owed(self, day: Day) -> Iterator[str]:
+        """Who has to have a day's digest."""
+        if day.superseded:
+            return
+        ended = self.run_of(day).ended
+        sent = self.truth.free(ended, self.truth.blocks.smtp, self.world.away) + RETRY
+        joined = self.truth.members(day.name, max(self.world.began, day.at - ADOPTED))
+        for address in joined & self.truth.members(day.name, sent):
+            ends = self.truth.free(sent, [(a, b) for each, a, b in self.truth.blocks.mailboxes if each == address])
+            waits = _LONGEST_WAIT if ends > sent else timedelta()
+            if ends + waits < min(day.at + 3 * DAY, self.world.now) and address in self.truth.members(
+                day.name, ends + waits
+            ):
+                yield address
