@@ -7,7 +7,18 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from paperboy.alerts import MAIL_SERVER, Cause, Ended, Kind, causes, well, well_again, words
+from paperboy.alerts import (
+    BESIDE_LISTS,
+    MAIL_SERVER,
+    Cause,
+    Ended,
+    Kind,
+    broken_morning,
+    causes,
+    well,
+    well_again,
+    words,
+)
 from paperboy.delivery import Report as Sent
 from paperboy.models import Addressed, Counts, Delivery, DeliveryState, Outcome, Shortfall, Subscriber, Superseded
 from paperboy.morning import ListReport, Report
@@ -303,11 +314,19 @@ def test_what_a_lists_morning_proves(entry: ListReport, proven: set[Kind]) -> No
 
 def proved(entry: ListReport) -> set[str]:
     """Beside that the morning's process came to its end, which it proves by asking."""
-    return {kind for kind, whom in well(Report((entry,)), NOTHING_SENT).items() if whom} - {Kind.PROCESS}
+    return {kind for kind, whom in well(Report((entry,), news=True), NOTHING_SENT).items() if whom} - {Kind.PROCESS}
 
 
 def test_that_a_process_asks_proves_that_it_came_to_its_end() -> None:
     assert well(Report(()), NOTHING_SENT)[Kind.PROCESS]
+
+
+def test_a_bad_end_is_over_for_a_list_when_a_run_that_tried_it_came_to_its_end() -> None:
+    """Not when one for the mail of others did."""
+    assert broken_morning("signal 9 ended it", {"foundations"}).about == {"foundations"}
+    assert broken_morning("signal 9 ended it").about <= BESIDE_LISTS
+    assert "foundations" not in well(Report(()), NOTHING_SENT)[Kind.PROCESS]
+    assert "foundations" in well(Report((WAITING,)), NOTHING_SENT)[Kind.PROCESS]
 
 
 def test_no_list_proves_what_it_was_troubled_by() -> None:
@@ -364,6 +383,13 @@ def test_names(lists: str, said: str) -> None:
 def test_what_was_sent_while_arxiv_was_late_does_not_prove_that_arxiv_is_well() -> None:
     assert well(Report((DIGEST,)), NOTHING_SENT)[Kind.LATE] == {"foundations"}
     assert well(Report((DIGEST,), missing="arXiv's batch is not there yet"), NOTHING_SENT)[Kind.LATE] == frozenset()
+
+
+def test_a_quiet_day_without_a_new_batch_does_not_prove_that_arxiv_is_well() -> None:
+    """As the weekend after a gap; but papers that came do."""
+    assert well(Report((QUIET,), news=True), NOTHING_SENT)[Kind.LATE] == {"foundations"}
+    assert well(Report((QUIET,)), NOTHING_SENT)[Kind.LATE] == frozenset()
+    assert well(Report((DIGEST, named("galaxies", QUIET))), NOTHING_SENT)[Kind.LATE] == {"foundations"}
 
 
 def test_a_mail_server_that_is_busy_is_a_cause_when_patience_is_over() -> None:

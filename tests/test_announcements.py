@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperboy.announcements import Batch, State, batch_of, holidays, newest_batch, next_batch, start_of_newest, state
+from paperboy.announcements import (
+    Batch,
+    State,
+    batch_of,
+    holidays,
+    is_waited_for,
+    newest_batch,
+    next_batch,
+    start_of_newest,
+    state,
+)
 
 EASTERN = ZoneInfo("America/New_York")
 
@@ -189,6 +199,15 @@ def test_holidays_are_quiet(now: str, expected: State) -> None:
 def test_late_means_that_a_batch_due_has_no_paper(now: str, newest_published: str | None, expected: State) -> None:
     newest = newest_published and eastern(newest_published)
     assert state(eastern(now), newest or None) is expected
+
+
+def test_a_batch_that_is_a_day_late_is_a_gap() -> None:
+    """Thursday's, on the weekend."""
+    assert is_waited_for(eastern("2026-11-20T07:00"))
+    assert is_waited_for(eastern("2026-11-21T00:10"))
+    assert not is_waited_for(eastern("2026-11-21T00:20"))
+    assert not is_waited_for(eastern("2026-11-22T07:00"))
+    assert is_waited_for(eastern("2026-11-23T07:00"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ FLOORS = {
     0: {"models", "errors", "categories"},
     1: {"agenda", "curate", "decisions", "announcements", "due", "notation", "pace", "privacy", "tex", "yaml_document"},
     2: {"settings", "dns", "mailing_lists", "list_edits", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"draft", "fetching", "morning", "delivery", "alerts"},
+    3: {"absences", "draft", "fetching", "morning", "delivery", "alerts"},
     4: {"daemon", "systemd"},
     5: {"cli"},
     6: {"__main__"},
@@ -20,6 +20,7 @@ FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 ADJOINING = {
     ("fetching", "draft"),
     ("morning", "fetching"),
+    ("morning", "absences"),
     *(("morning", "draft"), ("delivery", "draft")),  # they share its parts and its Progress
     *(("alerts", "morning"), ("alerts", "delivery")),  # it reads their reports
 }

@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from paperboy import delivery
-from paperboy.delivery import masked, what_follows
+from paperboy.delivery import Membership, masked, what_follows
 from paperboy.models import (
     Addressed,
     Composed,
@@ -48,6 +48,7 @@ class World:
     def deliver(
         self,
         audience: dict[str, frozenset[str]] = ALL,
+        leaving: Collection[str] = (),
         stop: Callable[[], bool] = lambda: False,
         timer: Callable[[], float] | None = None,
         grace_seconds: float = 20.0,
@@ -71,7 +72,13 @@ class World:
             jitter=lambda: 0.5,
             most_per_minute=self.most_per_minute,
         )
-        return delivery.deliver(parts, lambda: audience, stopped=stop)
+
+        def standing(list_name: str, address: str, _now: datetime) -> Membership:
+            if address in leaving:
+                return Membership.LEAVING
+            return Membership.ON if address in audience.get(list_name, ()) else Membership.GONE
+
+        return delivery.deliver(parts, standing, stopped=stop)
 
     def recipients(self) -> list[str]:
         return [envelope.recipient.partition("@")[0] for envelope in self.transport.sent]
@@ -113,6 +120,52 @@ def test_who_left_the_list_gets_nothing_more(world: World) -> None:
 
 def test_a_list_that_left_the_file_sends_nothing_more(world: World) -> None:
     assert world.deliver({}).states == {DeliveryState.SUPPRESSED: 3}
+
+
+@pytest.mark.parametrize("state", [DeliveryState.PENDING, DeliveryState.DEFERRED, DeliveryState.SENDING])
+def test_who_may_be_leaving_is_passed_over_and_waits_as_before(
+    state: DeliveryState, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger = world.store.deliveries
+    if state is not DeliveryState.PENDING:
+        ledger.reserve(ledger.waiting(NOW)[0], NOW)
+    if state is DeliveryState.DEFERRED:
+        ledger.settle(ledger.waiting(NOW)[0], state, "450 later", NOW, try_at=NOW)
+    before = ledger.waiting(NOW)[0]
+    report = world.deliver(leaving=["ada@example.org"])
+    assert (report.states, report.passed_over, report.problem) == ({DeliveryState.SENT: 2}, 1, "")
+    assert ledger.waiting(NOW) == (before,)
+    assert before.state is state
+    assert "foundations: 1 passed over: not on the list now, which may be half an edit" in caplog.text
+    assert world.deliver().states == {DeliveryState.SENT: 1}
+
+
+def test_where_all_may_be_leaving_the_round_ends_and_no_server_is_called(world: World) -> None:
+    world.transport.down = 0
+    report = world.deliver(leaving=ALL["foundations"])
+    assert (report.states, report.passed_over, report.problem) == ({}, 3, "")
+    assert ledger_states(world) == [DeliveryState.PENDING] * 3
+    world.transport.down = None
+    assert world.deliver({}).states == {DeliveryState.SUPPRESSED: 3}
+
+
+def test_who_leaves_while_the_turn_is_waited_for_is_passed_over(world: World) -> None:
+    world.most_per_minute = 60
+    leaving: list[str] = []
+    original = world.transport.send
+
+    class Leaves(FakeTransport):
+        def send(self, envelope: Envelope) -> Receipt:
+            leaving.append("grace@example.org")
+            return original(envelope)
+
+    world.transports = [Leaves()]
+    report = world.deliver(leaving=leaving)
+    assert (report.states, report.passed_over) == ({DeliveryState.SENT: 2}, 1)
+
+
+def ledger_states(world: World) -> list[DeliveryState]:
+    return [left.state for left in world.store.deliveries.waiting(world.clock())]
 
 
 def test_one_refused_address_stops_nobody_else(world: World) -> None:
@@ -448,7 +501,7 @@ def test_after_three_days_nobody_is_tried_any_more(world: World) -> None:
         world.clock.now += timedelta(hours=1)
     assert len(tried) > 20
     assert max(tried) < 72
-    (day,) = world.store.days.newest(["foundations"])
+    (day,) = world.store.days.newest(["foundations"], world.clock())
     assert day.deliveries == {DeliveryState.SENT: 2, DeliveryState.FAILED: 1}
 
 

@@ -136,6 +136,26 @@ SHAPES = {
         ["    subscribers: [ada@b.org,", "                  bo@b.org]"],
         ["    subscribers: [ada@b.org,", "                  bo@b.org,", "                  Zoë <zoe@b.org>]"],
     ),
+    "JSON": (
+        ['    "subscribers": ["ada@b.org"]'],
+        ['    "subscribers": ["ada@b.org", "Zoë <zoe@b.org>"]'],
+    ),
+    "JSON over several lines": (
+        ['    subscribers: [', '      "ada@b.org",', '      "bo@b.org"', "    ]"],
+        ['    subscribers: [', '      "ada@b.org",', '      "bo@b.org",', '      "Zoë <zoe@b.org>"', "    ]"],
+    ),
+    "quotes between brackets": (
+        ["    subscribers: ['ada@b.org', 'bo@b.org']"],
+        ["    subscribers: ['ada@b.org', 'bo@b.org', 'Zoë <zoe@b.org>']"],
+    ),
+    "quotes in lines": (
+        ["    subscribers:", '      - "ada@b.org"'],
+        ["    subscribers:", '      - "ada@b.org"', "      - Zoë <zoe@b.org>"],
+    ),
+    "tabs": (
+        ["    subscribers:\t# us", "      -\tada@b.org\t# boss"],
+        ["    subscribers:\t# us", "      -\tada@b.org\t# boss", "      - Zoë <zoe@b.org>"],
+    ),
     "lines with several": (
         ["    subscribers: [ada@b.org,", "      bo@b.org, cy@b.org  # x", "    ]"],
         ["    subscribers: [ada@b.org,", "      bo@b.org, cy@b.org, Zoë <zoe@b.org>  # x", "    ]"],
@@ -217,6 +237,18 @@ def test_somebody_comes_and_goes_and_leaves_no_trace(shape: str, line_end: str, 
         (
             "lists: [{name: a, subscribers: , categories: [cs.LG], topics: x}]",
             "lists: [{name: a, subscribers: [Zoë <zoe@b.org>] , categories: [cs.LG], topics: x}]",
+        ),
+        (
+            '{"lists": [{"name": "a", "categories": ["cs.LG"], "topics": "x"}]}',
+            '{"lists": [{"name": "a", "categories": ["cs.LG"], "topics": "x", "subscribers": ["Zoë <zoe@b.org>"]}]}',
+        ),
+        (
+            '{"lists": [{"name": "a", "categories": ["cs.LG"], "topics": "x", "subscribers": []}]}',
+            '{"lists": [{"name": "a", "categories": ["cs.LG"], "topics": "x", "subscribers": ["Zoë <zoe@b.org>"]}]}',
+        ),
+        (
+            '{"lists": [{"name": "a", "subscribers": null, "categories": ["cs.LG"], "topics": "x"}]}',
+            '{"lists": [{"name": "a", "subscribers": ["Zoë <zoe@b.org>"], "categories": ["cs.LG"], "topics": "x"}]}',
         ),
         (a_list("    subscribers: ~  # yet"), a_list("    subscribers: [Zoë <zoe@b.org>]  # yet")),
         (a_list("    'subscribers': null"), a_list("    'subscribers': [Zoë <zoe@b.org>]")),
@@ -334,6 +366,21 @@ def test_what_nobody_can_be_taken_from(text: str, expected: Fault) -> None:
 
 
 # --- quotes
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "written"),
+    [
+        ('"', "ada@b.org", '"ada@b.org"'),
+        ('"', '"Lovelace, Ada" <ada@b.org>', r'"\"Lovelace, Ada\" <ada@b.org>"'),
+        ('"', r'"a \"b\"" <ada@b.org>', r'"\"a \\\"b\\\"\" <ada@b.org>"'),
+        ("'", "O'Hara <o@b.org>", "'O''Hara <o@b.org>'"),
+        ('"', "A\ufffe <a@b.org>", r'"A\U0000FFFE <a@b.org>"'),
+    ],
+)
+def test_quotes_as_the_one_before_has_them(quote: str, text: str, written: str) -> None:
+    assert in_yaml(text, quote) == written
+    assert yaml_document.parse(f"[{written}]").values == [text]
 
 
 @pytest.mark.parametrize(

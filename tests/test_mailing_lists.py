@@ -358,6 +358,10 @@ def test_the_smallest_file_that_messages_propose_works(home):
     ("text", "expected"),
     [
         ("lists:\n\t- name: a\n", "2:1: a tab; YAML is indented with spaces"),
+        ("lists:\n  \t- name: a\n", "2:3: a tab; YAML is indented with spaces"),
+        ("lists:\n  -\tname: a\n", "2:4: a tab; YAML is indented with spaces"),
+        ("lists:\n  -\t- a\n", "2:4: a tab; YAML is indented with spaces"),
+        ("lists:\n  - name: a\n\ttopics: x\n", "3:1: a tab; YAML is indented with spaces"),
         ("lists:\n  - name: @a\n", "2:11: text that begins with @ needs quotes around it"),
         (
             "lists:\n  - name: a: b\n",
@@ -383,6 +387,25 @@ def test_the_smallest_file_that_messages_propose_works(home):
 )
 def test_what_is_no_yaml_is_told_in_plain_words(home, text, expected):
     assert expected in problems(home, text)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_tabs_that_do_not_indent_are_no_matter(home, line_end):
+    lines = [
+        "\t# us\t",
+        "subscribers:\t# the group",
+        "  - ada@example.org\t# boss: yes",
+        "  -\tgrace@example.org\t",
+        "\t\t# gone",
+        "  - \t'Hedy L <hedy@example.org>' \t # x",
+        "\t",
+        "title:\tPhysics\t\t",
+        "min_relevance:\t8\t# of 10",
+        "weekdays:\t[mon,\ttue\t]\t# - x",
+    ]
+    (only,) = read(home, a_list(*lines).replace("\n", line_end))
+    assert [who.address for who in only.subscribers] == ["ada@example.org", "grace@example.org", "hedy@example.org"]
+    assert (only.title, only.min_relevance, only.weekdays) == ("Physics", 8, frozenset({0, 1}))
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{<<: [", "]}")])

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy import draft, morning
+from paperboy import absences, draft, morning
 from paperboy.errors import BudgetUsedUpError, RenderError, ScoringError, StoreWriteError
 from paperboy.models import Day, DeliveryState, MailingList, Outcome, Paper, Score, Shortfall, Subscriber
 from paperboy.store import Store
@@ -227,11 +227,11 @@ def test_a_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) 
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
     assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
-    assert world.store.days.outcome("foundations", monday) is None
+    assert world.store.days.outcome("foundations", monday, world.clock.now) is None
     world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
     world.clock.now = datetime(2026, 11, 23, 7, tzinfo=UTC)
     world.run(foundations())
-    assert world.store.days.outcome("foundations", monday) is Outcome.NOTE
+    assert world.store.days.outcome("foundations", monday, world.clock.now) is Outcome.NOTE
 
 
 def test_a_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) -> None:
@@ -239,7 +239,7 @@ def test_a_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) 
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 21, 1, tzinfo=UTC)
     world.run(foundations())
-    assert world.store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET
+    assert world.store.days.outcome("foundations", date(2026, 11, 21), world.clock.now) is Outcome.QUIET
 
 
 def test_a_bug_in_the_feed_is_told_and_ends_nothing(world: World) -> None:
@@ -305,7 +305,7 @@ def test_a_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
     report = world.run(foundations())
     assert report.due == ("foundations",)
     assert "was due at 05:15 UTC and is not there yet" in report.lists[0].problem
-    assert world.store.days.outcome("foundations", date(2026, 11, 23)) is None
+    assert world.store.days.outcome("foundations", date(2026, 11, 23), world.clock.now) is None
 
 
 def test_why_a_list_is_due_is_kept_until_it_is_served(world: World) -> None:
@@ -372,18 +372,18 @@ def test_one_lists_failure_stops_no_other(world: World) -> None:
     assert report.lists[1].outcome is Outcome.NOTE
 
 
-def test_a_full_disk_ends_the_morning(world: World) -> None:
+def test_a_full_disk_ends_the_morning(world: World) -> None:  # noqa: C901  # a small class of many methods
     """No other list could be frozen either, and the command says what to do."""
 
     class FullDays:
         def __init__(self, store: Store) -> None:
             self._days = store.days
 
-        def outcome(self, list_name: str, day: date) -> Outcome | None:
-            return self._days.outcome(list_name, day)
+        def outcome(self, list_name: str, day: date, now: datetime) -> Outcome | None:
+            return self._days.outcome(list_name, day, now)
 
-        def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
-            return self._days.started(list_name, absence)
+        def started(self, list_name: str, absence: timedelta, now: datetime) -> frozenset[str]:
+            return self._days.started(list_name, absence, now)
 
         def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
             self._days.begin(list_name, ways, too_old, day, at)
@@ -394,8 +394,11 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:
         def tries(self, list_name: str) -> dict[str, int]:
             return self._days.tries(list_name)
 
-        def trouble(self, list_name: str, reason: str, at: datetime) -> None:
-            self._days.trouble(list_name, reason, at)
+        def trouble(self, list_name: str, reason: str, at: datetime, since: datetime) -> None:
+            self._days.trouble(list_name, reason, at, since)
+
+        def tried_since(self) -> dict[str, datetime]:
+            return self._days.tried_since()
 
         def untrouble(self, list_name: str) -> None:
             self._days.untrouble(list_name)
@@ -605,9 +608,22 @@ class TestScheduled:
         assert report.lists[0].counts.considered == 3
         assert (world.waits, len(world.feed.asked)) == ([300.0] * 3, 4)
 
-    def test_a_batch_that_has_been_there_for_long_is_looked_for_once(self, world: World) -> None:
+    def test_a_batch_that_is_known_is_looked_for_once(self, world: World) -> None:
         world.feed.papers = [new(1)]
-        world.clock.now += timedelta(hours=2)
+        world.run(foundations(), patience=self.patience)
+        world.waits.clear()
+        world.run(foundations(name="other"), patience=self.patience)
+        assert world.waits == []
+
+    def test_a_batch_of_which_a_first_piece_comes_hours_late_is_not_cut_in_two_either(self, world: World) -> None:
+        world.feed.papers = [new(1)]
+        world.clock.now += timedelta(hours=5)
+        world.run(foundations(), patience=self.patience)
+        assert (world.waits, len(world.feed.asked)) == ([300.0], 2)
+
+    def test_on_a_weekend_nothing_is_waited_for(self, world: World) -> None:
+        world.feed.papers = [new(1)]
+        world.clock.now += timedelta(days=1)
         world.run(foundations(), patience=self.patience)
         assert (world.waits, len(world.feed.asked)) == ([], 1)
 
@@ -635,7 +651,7 @@ class TestScheduled:
         world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
         parts = replace(world.parts(), holidays=frozenset({date(2026, 11, 19)}))
         morning.run(parts, [foundations()], {"foundations"}, self.patience)
-        assert world.store.days.outcome("foundations", date(2026, 11, 20)) is not None
+        assert world.store.days.outcome("foundations", date(2026, 11, 20), world.clock.now) is not None
 
     def test_no_day_is_left_without_a_word(self, world: World) -> None:
         """An evening's list whose day ended while the LLM was dead; two days on which nobody was at work."""
@@ -650,24 +666,26 @@ class TestScheduled:
         world.clock.now = datetime(2026, 11, 23, 22, tzinfo=UTC)
         world.run(evening, patience=self.patience)
         friday, saturday, sunday = (
-            day for day in reversed(world.store.days.newest(["foundations"], 9)) if 20 <= day.date.day <= 22
+            day
+            for day in reversed(world.store.days.newest(["foundations"], world.clock.now, 9))
+            if 20 <= day.date.day <= 22
         )
         assert (friday.outcome, friday.reason) == (Outcome.GAVE_UP, "scored 0 of 1: the LLM at nowhere does not answer")
-        assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, "no morning of this list came to its end")
+        assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, absences.NOTHING_WAS_DONE)
         assert sunday.outcome is Outcome.SKIPPED
 
     def test_a_list_that_was_away_for_long_has_no_days_to_explain(self, world: World) -> None:
         world.run(foundations(), patience=self.patience)
         world.clock.now += timedelta(days=90)
         world.run(foundations(), patience=self.patience)
-        assert len(world.store.days.newest(["foundations"], 9)) <= 2
+        assert len(world.store.days.newest(["foundations"], world.clock.now, 9)) <= 2
 
     def test_what_waited_comes_with_the_next_of_its_days(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1)], good(new(1))
         mondays = foundations(weekdays=frozenset({0}))
         world.run(mondays, patience=self.patience)
-        world.clock.now += timedelta(days=3, hours=7)
-        world.run(mondays, patience=self.patience)
+        world.clock.now += timedelta(days=3)
+        self.beyond_patience(world, mondays)
         assert world.digests() == [["2611.00001"]]
 
     def test_a_late_arxiv_is_waited_for_even_if_older_papers_are_there(self, world: World) -> None:
@@ -678,18 +696,16 @@ class TestScheduled:
 
     def test_when_patience_ends_what_is_there_is_sent(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1, published=EARLIER)], good(new(1))
-        world.clock.now += timedelta(hours=7)
-        report = world.run(foundations(), patience=self.patience)
+        report = self.beyond_patience(world, foundations())
         assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.DIGEST, report.missing)
-        (day,) = world.store.days.newest(["foundations"])
+        (day,) = world.store.days.newest(["foundations"], world.clock.now)
         assert day.reason == report.missing != ""
 
     def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(self, world: World) -> None:
         world.feed.broken = "arXiv does not answer"
-        world.clock.now += timedelta(hours=7)
-        report = world.run(foundations(), patience=self.patience)
+        report = self.beyond_patience(world, foundations())
         assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.GAVE_UP, "arXiv does not answer")
-        (day,) = world.store.days.newest(["foundations"])
+        (day,) = world.store.days.newest(["foundations"], world.clock.now)
         assert day.reason == "arXiv does not answer"
 
     def test_when_patience_ends_and_arxiv_has_nothing_the_day_is_quiet_and_says_why(self, world: World) -> None:
@@ -704,10 +720,69 @@ class TestScheduled:
         assert report.lists[0].outcome is Outcome.QUIET
         assert report.lists[0].problem == report.missing != ""
 
+    def test_a_gap_before_a_weekend_is_waited_for_on_one_day(self, world: World) -> None:
+        world.feed.papers = [new(1, published=EARLIER)]
+        assert self.beyond_patience(world, foundations()).missing
+        for _ in ("Saturday", "Sunday"):
+            world.clock.now = FRIDAY + timedelta(days=1)
+            report = world.run(foundations(name="other"), patience=self.patience)
+            assert not report.due
+            assert not report.missing
+
     def test_a_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
         world.feed.papers, world.scorer.dies_after = [new(1)], 0
-        world.clock.now += timedelta(hours=7)
-        report = world.run(foundations(), patience=self.patience)
+        report = self.beyond_patience(world, foundations())
         assert report.lists[0].outcome is Outcome.GAVE_UP
         assert report.lists[0].counts.carried_over == 1
         assert len(world.store.papers.unseen(foundations())) == 1
+
+    def test_patience_lasts_from_the_first_try(self, world: World) -> None:
+        """A laptop wakes up long after the hour, and its network only later."""
+        world.feed.papers, world.feed.broken = [new(1)], "no network"
+        world.clock.now += timedelta(hours=8)
+        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
+        world.clock.now += timedelta(minutes=15)
+        world.feed.broken = None
+        assert world.run(foundations(), patience=self.patience).lists[0].outcome is not None
+
+    def test_patience_begins_anew_each_day(self, world: World) -> None:
+        world.feed.broken = "no network"
+        world.run(foundations(), patience=self.patience)
+        world.clock.now += timedelta(days=1, hours=8)
+        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
+
+    def test_a_clock_that_was_ahead_costs_no_day(self, world: World) -> None:
+        """Of what it left behind only digests count: those are out."""
+        world.run(foundations(), patience=self.patience)
+        world.clock.now += timedelta(days=40)
+        world.feed.broken = "no network"
+        world.run(foundations(), patience=self.patience)
+        world.clock.now -= timedelta(days=40)
+        world.feed.broken = None
+        for day, number in ((3, 2), (4, 3), (5, 4)):  # Monday, Tuesday, Wednesday
+            world.clock.now = FRIDAY + timedelta(days=day)
+            world.feed.papers.append(new(number, published=THURSDAYS + timedelta(days=day - 2 * (day == 3))))
+            assert world.run(foundations(), patience=self.patience).lists[0].outcome is Outcome.NOTE
+        newest = world.store.days.newest(["foundations"], world.clock.now)
+        assert [day.date for day in newest] == [date(2026, 11, 25)]
+
+    def test_what_the_daemon_skipped_or_gave_up_is_made_when_a_person_asks(self, world: World) -> None:
+        world.feed.papers, world.scorer.known = [new(1)], good(new(1))
+        world.run(foundations(weekdays=frozenset({0})), patience=self.patience)
+        assert world.run(foundations(weekdays=frozenset({0}))).lists[0].outcome is Outcome.DIGEST
+        world.feed.broken = "arXiv does not answer"
+        self.beyond_patience(world, foundations(name="other"))
+        world.feed.broken = None
+        assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST
+
+    def test_a_day_that_was_skipped_and_is_a_weekday_now_is_made_up_for(self, world: World) -> None:
+        world.feed.papers, world.scorer.known = [new(1)], good(new(1))
+        world.run(foundations(weekdays=frozenset({0})), patience=self.patience)
+        report = world.run(foundations(weekdays=frozenset({0, 4})), patience=self.patience)
+        assert report.lists[0].outcome is Outcome.DIGEST
+
+    def beyond_patience(self, world: World, entry: MailingList) -> morning.Report:
+        """The last try of several."""
+        assert world.run(entry, patience=self.patience).due == (entry.name,)
+        world.clock.now += self.patience + timedelta(hours=1)
+        return world.run(entry, patience=self.patience)

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.errors import ConfigError
-from paperboy.systemd import Notifier, Service, unit
+from paperboy.systemd import HIDDEN, Notifier, Service, unit
 
 MICROSECONDS = 1_000_000
 
@@ -213,6 +213,21 @@ def test_what_lies_under_a_hidden_folder_is_put_back() -> None:
     assert values(text, "BindPaths") == ["/home/ada/papers", "/run/user/1000/outbox"]
     assert values(text, "BindReadOnlyPaths") == ["/root/.pyenv/3.12"]
     assert values(text, "ReadOnlyPaths") == ["/home/ada/papers/.venv"]
+
+
+def test_a_home_is_put_back_where_home_is_a_link() -> None:
+    """As on Silverblue, whose /home is /var/home."""
+    there = Path("/var/home/ada/papers")
+    assert values(made_for(home=there), "BindPaths") == []
+    text = made_for(home=there, hidden=[*HIDDEN, Path("/var/home")], needed=[Path("/var/home/ada/py")])
+    assert values(text, "BindPaths") == [str(there)]
+    assert values(text, "BindReadOnlyPaths") == ["/var/home/ada/py"]
+
+
+def test_secrets_go_into_a_drop_in_that_lasts() -> None:
+    """What is written into the unit itself is gone when it is printed anew."""
+    said = made_for().partition("# Secrets may")[2].partition("#LoadCredential")[0].replace("\n# ", " ")
+    assert "under [Service] in `systemctl edit paperboy`" in said
 
 
 ODD = "we ird%n %% $HOME ${X} a:b;#'é"

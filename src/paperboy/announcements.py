@@ -84,6 +84,13 @@ def state(now: datetime, newest_published: datetime | None, deferred: Collection
     return State.FRESH if now - batch.visible < NEWS_FOR else State.QUIET
 
 
+def is_waited_for(now: datetime, deferred: Collection[date] = ()) -> bool:
+    """Whether the newest batch, if it is late, may still come: one that is a day late is taken for a gap, of which a
+    weekend may be left.
+    """
+    return now - newest_batch(now, deferred).visible < NEWS_FOR
+
+
 def start_of_newest(published: Iterable[datetime], now: datetime, deferred: Collection[date] = ()) -> datetime:
     """Where a new list starts: `submitted_from` of the newest batch that is announced at `now` and has a paper among
     those submitted at `published`. Without any, that of the newest batch which should be visible.

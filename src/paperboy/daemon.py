@@ -25,6 +25,7 @@ from typing import Protocol
 import schedule
 
 from paperboy.errors import PaperboyError
+from paperboy.privacy import without_addresses
 
 logger = logging.getLogger(__name__)
 
@@ -166,7 +167,7 @@ class Daemon:
             self.tick(self.clock())
         except PaperboyError as error:
             logger.error("%s", error)
-            self._say(str(error))
+            self._say(without_addresses(str(error)))
         except Exception:
             logger.exception("the daemon goes on; this is a bug in Paperboy")
             self._say("a bug in Paperboy; the log has it")

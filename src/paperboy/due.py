@@ -21,8 +21,7 @@ def local_date(mailing_list: MailingList, now: datetime) -> date:
 def begins(mailing_list: MailingList, day: date) -> datetime:
     """When the list's work starts on one of its local dates, in UTC.
 
-    An hour that the clock leaps over in spring starts when the leap is done; one that comes twice in autumn, the first
-    time.
+    An hour that the clock leaps over in spring starts as much later; one that comes twice in autumn, the first time.
     """
     return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
 
@@ -30,20 +29,34 @@ def begins(mailing_list: MailingList, day: date) -> datetime:
 def due(
     lists: Sequence[MailingList], outcome: Callable[[str, date], Outcome | None], now: datetime
 ) -> tuple[MailingList, ...]:
-    """The lists whose hour has come and whose local date has no outcome. One without subscribers is never due."""
+    """The lists whose hour has come and whose local date is open. One without subscribers is never due."""
     return tuple(
         entry
         for entry in lists
         if entry.subscribers
         and now >= begins(entry, local_date(entry, now))
-        and outcome(entry.name, local_date(entry, now)) is None
+        and is_open(entry, local_date(entry, now), outcome(entry.name, local_date(entry, now)))
     )
 
 
-def patience_ends(mailing_list: MailingList, day: date, patience: timedelta) -> datetime:
-    """Until when a list waits for what is late on one of its local dates, in UTC: never over midnight."""
-    midnight = datetime.combine(day + timedelta(days=1), time(), mailing_list.timezone).astimezone(UTC)
-    return min(begins(mailing_list, day) + patience, midnight - _LAST_TRY)
+def is_open(mailing_list: MailingList, day: date, outcome: Outcome | None, *, by_hand: bool = False) -> bool:
+    """Whether that day of the list can still come to something: it has no outcome, or was skipped and is one of the
+    list's weekdays by now. A person may ask for what was skipped, and for what was given up.
+    """
+    if outcome is Outcome.SKIPPED:
+        return by_hand or day.weekday() in mailing_list.weekdays
+    return outcome is None or (by_hand and outcome is Outcome.GAVE_UP)
+
+
+def patience_ends(mailing_list: MailingList, day: date, patience: timedelta, since: datetime | None = None) -> datetime:
+    """Until when a list waits for what is late on one of its local dates, in UTC: so long after its hour, or after its
+    first try, `since`, if that came later; never over midnight.
+    """
+    midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
+    first = begins(mailing_list, day)
+    if since is not None and local_date(mailing_list, since) == day:
+        first = max(first, since)
+    return min(first + patience, midnight - _LAST_TRY)
 
 
 def next_start(mailing_list: MailingList, now: datetime) -> datetime:

@@ -22,7 +22,6 @@ from paperboy.models import MailingList, Paper
 
 logger = logging.getLogger(__name__)
 
-_FRESH = timedelta(hours=2)  # after it should be visible, a batch may still be coming
 _NEXT_LOOK = 300.0  # seconds
 _MOST_LOOKS = 6
 
@@ -48,9 +47,9 @@ class Papers(draft.Papers, Protocol):
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int: ...
 
-    def last_fetch(self, categories: Collection[str]) -> datetime | None: ...
+    def last_fetch(self, categories: Collection[str], now: datetime) -> datetime | None: ...
 
-    def fetched_since(self, categories: Collection[str], since: datetime) -> bool: ...
+    def fetched_between(self, categories: Collection[str], since: datetime, now: datetime) -> bool: ...
 
     def newest(self, categories: Collection[str]) -> datetime | None: ...
 
@@ -65,43 +64,47 @@ class Parts(draft.Parts):
     lookback: timedelta = timedelta(days=7)
 
 
-def look(parts: Parts, lists: Sequence[MailingList], now: datetime, *, twice: bool = False) -> str:
-    """Fetches, and says in a sentence what arXiv has not given; empty: it has given all that is due.
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at arXiv came to."""
 
-    `twice`: a batch that has only just come may come in pieces, so it is looked for until two looks agree.
-    """
+    missing: str = ""  # what it has not given, for people; empty: it has given all that is due
+    news: bool = False  # its newest batch is there, and today's news
+
+
+def look(parts: Parts, lists: Sequence[MailingList], now: datetime, *, twice: bool = False) -> Look:
+    """Fetches. `twice`: a batch may come in pieces, so one that is new is looked for until two looks agree."""
     try:
         came, state = fetch(parts, lists, now)
         for _ in range(_MOST_LOOKS if twice else 0):
             if not came:
                 break
-            logger.info("the batch has only just come; another look in %d minutes", _NEXT_LOOK // 60)
+            logger.info("the batch is new here, and may be coming still; another look in %d minutes", _NEXT_LOOK // 60)
             parts.wait(_NEXT_LOOK)
             came, state = fetch(parts, lists, max(now, parts.clock()))
     except FeedError as error:
         logger.error("%s", error)
-        return str(error)
+        return Look(str(error))
     except StoreWriteError:
         raise  # without a disk there is no morning
     except Exception as error:
         logger.exception("this is a bug in Paperboy; what is stored already goes on")
-        return f"fetching met a bug in Paperboy: {error!r}; see the log"
-    if state is not announcements.State.LATE:
-        return ""
+        return Look(f"fetching met a bug in Paperboy: {error!r}; see the log")
+    if state is not announcements.State.LATE or not announcements.is_waited_for(now, parts.holidays):
+        return Look(news=state is announcements.State.FRESH)
     late = late_sentence(now, parts.holidays)
     logger.warning("%s", late)
-    return late
+    return Look(late)
 
 
 def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> tuple[bool, announcements.State]:
     """Brings the new papers of all lists' categories into the store. Raises FeedError; then the store is as it was.
 
-    Says first whether papers came that were not there a short while ago, when they might have been: the batch became
-    visible lately, or an earlier look did not see them.
+    Says first whether papers came, on the day of a batch, that were not there at the look before: more may come.
     """
     begun = parts.clock()
     categories = sorted({category for entry in lists for category in entry.categories})
-    batch, last_look = announcements.newest_batch(now, parts.holidays), parts.papers.last_fetch(categories)
+    batch, last_look = announcements.newest_batch(now, parts.holidays), parts.papers.last_fetch(categories, now)
     since = now - window(now, parts.lookback, last_look)
     with parts.progress.stage("Fetching papers") as progress:
         papers = parts.feed.fetch(categories, since, now, progress)
@@ -112,8 +115,7 @@ def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> tuple[bo
     seconds = (parts.clock() - begun).total_seconds()
     where = ", ".join(categories)
     logger.info("arXiv: %d papers in %s, %d of them new; %s; in %.1f s", len(papers), where, new, state, seconds)
-    lately = now - batch.visible < _FRESH or (last_look is not None and last_look >= batch.visible)
-    return new > 0 and lately, state
+    return new > 0 and state is announcements.State.FRESH, state
 
 
 def late_sentence(now: datetime, holidays: Collection[date] = ()) -> str:

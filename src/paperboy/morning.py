@@ -19,16 +19,16 @@ Protocols below. Sending is `delivery.py`'s.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
-from paperboy import announcements, draft, fetching
+from paperboy import absences, announcements, draft, fetching
 from paperboy.curate import ways_in
 from paperboy.decisions import explained
-from paperboy.due import LONGEST_WINDOW, begins, local_date, patience_ends
+from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
 from paperboy.errors import PaperboyError, StoreWriteError
 from paperboy.models import (
     Addressed,
@@ -59,28 +59,16 @@ class Composer(Protocol):
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed: ...
 
 
-class Days(draft.Days, Protocol):
+class Days(draft.Days, absences.Days, Protocol):
     """What each list's days came to."""
 
-    def outcome(self, list_name: str, day: date) -> Outcome | None: ...
+    def outcome(self, list_name: str, day: date, now: datetime) -> Outcome | None: ...
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None: ...
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None: ...
 
-    def last(self, list_name: str) -> date | None:
-        """The newest of the list's days that has an outcome."""
-        ...
-
-    def troubles(self) -> Mapping[str, tuple[str, datetime]]:
-        """Why lists have no outcome though they were tried, and when that was."""
-        ...
-
-    def trouble(self, list_name: str, reason: str, at: datetime) -> None: ...
-
     def untrouble(self, list_name: str) -> None: ...
-
-    def freeze(self, day: Day, at: datetime) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +100,7 @@ class Report:
 
     lists: tuple[ListReport, ...]
     missing: str = ""  # what arXiv has not given, for people
+    news: bool = False  # arXiv has given its newest batch, and today
 
     @property
     def due(self) -> tuple[str, ...]:
@@ -122,30 +111,34 @@ class Report:
 def run(
     parts: Parts, lists: Sequence[MailingList], chosen: Collection[str], patience: timedelta | None = None
 ) -> Report:
-    """This morning's work for the chosen lists that have no outcome on their local date yet.
+    """This morning's work for the chosen lists whose local date is open.
 
     `lists` are all the home's lists, since one fetch serves them all; those without subscribers cost nothing. With
     `patience` the run is one of the daemon's: a list that is not to send on this weekday is skipped, and one that waits
-    for a late arXiv or a dead LLM is given up when its hour is that long ago. Without, a person asked: what is there is
-    sent, and what fails stays due.
+    for a late arXiv or a dead LLM is given up when it was first tried that long ago. Without, a person asked: what is
+    there is sent, also where the daemon skipped the day or gave it up, and what fails stays due.
     """
-    now = parts.clock()
+    now, by_hand = parts.clock(), patience is None
     wanted = [entry for entry in lists if entry.name in chosen and entry.subscribers]
-    outcomes = {entry.name: parts.days.outcome(entry.name, local_date(entry, now)) for entry in wanted}
-    reports = [ListReport(name, outcome, earlier=True) for name, outcome in outcomes.items() if outcome]
-    if len(reports) == len(wanted):
+    to_do, reports = list[MailingList](), list[ListReport]()
+    for entry in wanted:
+        day = local_date(entry, now)
+        outcome = parts.days.outcome(entry.name, day, now)
+        if is_open(entry, day, outcome, by_hand=by_hand):
+            to_do.append(entry)
+        else:
+            reports.append(ListReport(entry.name, outcome, earlier=True))
+    if not to_do:
         return Report(tuple(reports))
-    missing = fetching.look(parts, [entry for entry in lists if entry.subscribers], now, twice=patience is not None)
-    if patience is not None:
-        _explain(parts, wanted, now)
-    opened = {
-        entry.name: _guarded(entry, partial(_open, parts, entry, missing, now, patience))
-        for entry in wanted
-        if outcomes[entry.name] is None
-    }
+    looked = fetching.look(parts, [entry for entry in lists if entry.subscribers], now, twice=not by_hand)
+    missing = looked.missing
+    if not by_hand:
+        absences.explain(parts.days, wanted, now)
+    opened = {entry.name: _guarded(entry, partial(_open, parts, entry, missing, now, patience)) for entry in to_do}
     scorings = [each for each in opened.values() if isinstance(each, draft.Scoring)]
     bug = _score(parts, scorings, now)
-    for name, each in opened.items():
+    for entry in to_do:
+        each = opened[entry.name]
         if isinstance(each, draft.Scoring):
             report = _guarded(each.mailing_list, partial(_close, parts, each, missing, now, patience))
             if bug and each.missing:
@@ -153,31 +146,15 @@ def run(
         else:
             report = each
         if report.outcome is None:
-            parts.days.trouble(name, _trouble(report), now)
+            absences.note(parts.days, entry, _trouble(report), now)
         else:
-            parts.days.untrouble(name)
+            parts.days.untrouble(entry.name)
         reports.append(report)
-    return Report(tuple(reports), missing)
+    return Report(tuple(reports), missing, looked.news)
 
 
 def _next_batch(parts: Parts, now: datetime) -> datetime:
     return announcements.next_batch(now, parts.holidays).visible
-
-
-def _explain(parts: Parts, lists: Sequence[MailingList], now: datetime) -> None:
-    """No day is left without a word: one that ended before its list could be served, or while nobody was at work."""
-    troubles = parts.days.troubles()
-    for entry in lists:
-        last, today = parts.days.last(entry.name), local_date(entry, now)
-        if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
-            continue
-        for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
-            reason, at = troubles.get(entry.name, ("", now))
-            why = reason if local_date(entry, at) == day else "no morning of this list came to its end"
-            skipped = day.weekday() not in entry.weekdays
-            outcome = Outcome.SKIPPED if skipped else Outcome.GAVE_UP
-            parts.days.freeze(Day(entry.name, day, outcome, "" if skipped else why), now)
-            logger.warning("%s: %s ended as %s%s", entry.name, day, outcome, "" if skipped else f"; {why}")
 
 
 def _trouble(report: ListReport) -> str:
@@ -226,23 +203,18 @@ def _open(
     name, day = mailing_list.name, local_date(mailing_list, now)
     _begin(parts, mailing_list, now)
     if patience is not None and day.weekday() not in mailing_list.weekdays:
-        return _freeze(parts, Day(name, day, Outcome.SKIPPED), now)
-    if missing and patience is not None and _waits(mailing_list, day, now, patience):
+        return _freeze(parts, Day(name, day, Outcome.SKIPPED), now, parts.clock())
+    if missing and patience is not None and absences.waits(parts.days, mailing_list, now, patience):
         return ListReport(name, None, problem=missing)
     if superseded := parts.days.supersede(name, day, now):
         logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
     return draft.gather(parts, mailing_list, now)
 
 
-def _waits(mailing_list: MailingList, day: date, now: datetime, patience: timedelta | None) -> bool:
-    """Whether a list that has nothing to say yet is tried again today."""
-    return patience is None or now < patience_ends(mailing_list, day, patience)
-
-
 def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, patience: timedelta | None) -> ListReport:
     """From scores to a frozen day."""
     mailing_list = scoring.mailing_list
-    name, day = mailing_list.name, local_date(mailing_list, now)
+    name, day, begun = mailing_list.name, local_date(mailing_list, now), parts.clock()
     made = draft.draft(parts, scoring, now)
     if logger.isEnabledFor(logging.DEBUG):
         for line in explained(mailing_list, made.curation, scoring.scores, scoring.unscored, scoring.problem):
@@ -250,17 +222,17 @@ def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, pa
     counts = made.digest.counts
     if made.stays_due(missing):
         reason = missing if made.leftover else made.problem or missing
-        if _waits(mailing_list, day, now, patience):
+        if patience is None or absences.waits(parts.days, mailing_list, now, patience):
             return _report(made, None, reason)
         # it answered, and had nothing: a holiday that is on no list looks like that
-        gap = made.outcome is Outcome.QUIET and parts.papers.fetched_since(mailing_list.categories, now)
+        gap = made.outcome is Outcome.QUIET and _fetched(parts, mailing_list, now)
         outcome = Outcome.QUIET if gap else Outcome.GAVE_UP
         frozen = Day(name, day, outcome, reason, made.digest.model.name, counts)
     elif made.outcome is Outcome.QUIET and now < _next_batch(parts, now) <= begins(mailing_list, day):
         return ListReport(name, Outcome.QUIET)  # asked by hand, and today's batch is to come: the day stays open
     else:
         frozen = _day(parts, made, missing, now)
-    _freeze(parts, frozen, now)
+    _freeze(parts, frozen, now, begun)
     return _report(made, frozen.outcome, frozen.reason)
 
 
@@ -284,14 +256,19 @@ def _begin(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
     """Settles what is too old for a list, or a way into it, that is new. Not left to the first digest: if that has to
     wait, today's papers are not too old tomorrow. Left to the first fetch: before it, nobody knows what is old.
     """
-    if not parts.papers.fetched_since(mailing_list.categories, now):
+    if not _fetched(parts, mailing_list, now):
         return
     papers, too_old = draft.candidates(parts, mailing_list, now)
     for paper in too_old:
         logger.debug("%s: %s: from before its start", mailing_list.name, paper.arxiv_id)
-    if papers or too_old or parts.days.started(mailing_list.name, LONGEST_WINDOW):
+    if papers or too_old or parts.days.started(mailing_list.name, LONGEST_WINDOW, now):
         ids = (paper.arxiv_id for paper in too_old)
         parts.days.begin(mailing_list.name, ways_in(mailing_list), ids, local_date(mailing_list, now), now)
+
+
+def _fetched(parts: Parts, mailing_list: MailingList, now: datetime) -> bool:
+    """Whether this run has fetched the list's papers."""
+    return parts.papers.fetched_between(mailing_list.categories, now, max(now, parts.clock()))
 
 
 def _day(parts: Parts, made: draft.Draft, missing: str, now: datetime) -> Day:
@@ -321,9 +298,10 @@ def _day(parts: Parts, made: draft.Draft, missing: str, now: datetime) -> Day:
     )
 
 
-def _freeze(parts: Parts, day: Day, now: datetime) -> ListReport:
+def _freeze(parts: Parts, day: Day, now: datetime, begun: datetime) -> ListReport:
     parts.days.freeze(day, now)
-    logger.info("%s: %s; %s", day.list_name, day.outcome, in_words(day.counts))
+    seconds = (parts.clock() - begun).total_seconds()
+    logger.info("%s: %s; %s; in %.1f s", day.list_name, day.outcome, in_words(day.counts), seconds)
     return ListReport(day.list_name, day.outcome, day.counts, problem=day.reason)
 
 

@@ -90,6 +90,10 @@ def _is_control(character: str) -> bool:
     return unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}
 
 
+# Where PrivateTmp and ProtectHome put empty folders before the service's eyes.
+HIDDEN = tuple(map(Path, ("/home", "/root", "/run/user", "/tmp", "/var/tmp")))  # noqa: S108  nothing is written there
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a unit is about. All paths are whole."""
@@ -100,6 +104,7 @@ class Service:
     group: str
     writable: Sequence[Path] = ()  # beside the home: the folders of the database and of the outbox
     needed: Sequence[Path] = ()  # for reading: where the interpreter, Paperboy and what it imports lie
+    hidden: Sequence[Path] = HIDDEN  # by each of their names, since /home may be a link
 
 
 def unit(service: Service) -> str:
@@ -117,7 +122,7 @@ def unit(service: Service) -> str:
         command=f":{_literal(service.python)} -m paperboy --home {_literal(service.home)} run",
         user=service.user.replace("%", "%%"),
         group=service.group.replace("%", "%%"),
-        paths="\n".join(_paths(writable, _outermost(service.needed))),
+        paths="\n".join(_paths(writable, _outermost(service.needed), service.hidden)),
     )
 
 
@@ -133,19 +138,15 @@ def _unfit(path: Path, *, is_program: bool) -> str:
     return ""
 
 
-# Where PrivateTmp and ProtectHome put empty folders before the service's eyes.
-_HIDDEN = tuple(map(Path, ("/home", "/root", "/run/user", "/tmp", "/var/tmp")))  # noqa: S108  nothing is written there
-
-
-def _paths(writable: Sequence[Path], needed: Sequence[Path]) -> Iterator[str]:
+def _paths(writable: Sequence[Path], needed: Sequence[Path], hidden: Sequence[Path]) -> Iterator[str]:
     """What may be written to; what of the program would be writable with it; and what of both would be hidden."""
     yield _lines("ReadWritePaths", writable)
     read = [path for path in needed if path not in writable]
     if inside := [path for path in read if _within(path, writable)]:
         yield "# But not the program itself."
         yield _lines("ReadOnlyPaths", inside)
-    shown = [path for path in writable if _within(path, _HIDDEN)]
-    shown_read_only = [path for path in read if _within(path, _HIDDEN) and path not in inside]
+    shown = [path for path in writable if _within(path, hidden)]
+    shown_read_only = [path for path in read if _within(path, hidden) and path not in inside]
     if shown or shown_read_only:
         yield "# These lie where ProtectHome and PrivateTmp show empty folders, and are put back."
         yield from filter(None, [_lines("BindPaths", shown), _lines("BindReadOnlyPaths", shown_read_only)])
@@ -228,8 +229,9 @@ OOMPolicy=continue
 TasksMax=512
 
 # Secrets may stand in .env, which nobody but its owner should read (chmod 600). If they shall not lie in the home, put
-# each into a file that root alone reads, and remove the # here. A line in .env goes before. What belongs together, as
-# user and password, goes together, or commands in a shell, which do not see these, find half of it.
+# each into a file that root alone reads, and its line, without the #, under [Service] in `systemctl edit paperboy`,
+# where it lasts when this unit is printed anew. A line in .env goes before. What belongs together, as user and
+# password, goes together, or commands in a shell, which do not see these, find half of it.
 #LoadCredential=OPENAI_API_KEY:/etc/paperboy/OPENAI_API_KEY
 #LoadCredential=SMTP_USERNAME:/etc/paperboy/SMTP_USERNAME
 #LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD

@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scanner import Scanner
 
 Path = tuple[str | int, ...]  # from the top: ("lists", 0, "name")
 
@@ -40,6 +41,9 @@ _PLAIN_WORDS = (
     (r"found another document", "a second document begins here; remove the line ---"),
     (r"maximum depth", "nested too deeply"),
 )
+_TAKES_A_TAB = re.compile(r"(^|\s)-$|:$")  # a line up to a tab with a value behind it
+_NO_VALUE = re.compile(r"[ \t]*([\r\n\0#]|$)")
+_NEEDS_INDENT = re.compile(r"[ \t]*(- |.*:[ \t\r\n\0])")
 _AT_THEIR_BEGINNING = ("while scanning a quoted scalar", "while parsing a flow")
 
 
@@ -97,10 +101,35 @@ class _UnreadableError(Exception):
         self.fault = fault
 
 
-def _compose(text: str) -> Node | None:
+def reader() -> YAML:
+    """ruamel.yaml, for nodes and tokens, with YAML's own mind about tabs."""
     yaml = YAML(typ="safe", pure=True)
-    yaml.max_depth = _DEEPEST
+    yaml.Scanner = _TabScanner
     yaml.composer.warn_double_anchors = False
+    return yaml
+
+
+class _TabScanner(Scanner):
+    """Takes tabs that part one thing from another on a line, too; not those that indent."""
+
+    def scan_to_next_token(self) -> None:
+        super().scan_to_next_token()
+        while self.reader.peek() == "\t" and self._parts():
+            while self.reader.peek() in " \t":
+                self.reader.forward()
+            super().scan_to_next_token()
+
+    def _parts(self) -> bool:
+        text, here = self.reader.buffer, self.reader.pointer
+        before = text[here - self.reader.column : here].rstrip(" \t")
+        if _NO_VALUE.match(text, here):
+            return True
+        return bool(_TAKES_A_TAB.search(before)) and not (before.endswith("-") and _NEEDS_INDENT.match(text, here))
+
+
+def _compose(text: str) -> Node | None:
+    yaml = reader()
+    yaml.max_depth = _DEEPEST
     try:
         node: Node | None = yaml.compose(text)
     except ReaderError as error:

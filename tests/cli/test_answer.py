@@ -134,7 +134,7 @@ def test_who_did_not(reach: Reach, said: str) -> None:
 def test_a_long_reply_leaves_room_for_what_comes_next() -> None:
     reach = Reach(60, 60, wait=60, replies=(f"mail server m.example:587 refuses the login: {'535 bad ' * 40}",))
     said = answer([FOUNDATIONS], known(day(FOUNDATIONS, Outcome.DIGEST), today=replace(reach, tried=at(8, 59))), at(9))
-    assert said.startswith("None of 60 subscribers got today's mail: mail server m.example:587 refuses the login")
+    assert said.startswith("None of 60 subscribers got today's mail: the mail server refuses the login: 535 bad")
     assert said.endswith(" …; next try about 09:14 UTC.")
 
 
@@ -181,11 +181,83 @@ def test_what_is_due_says_since_when_why_and_when_it_is_tried_again() -> None:
         "Not yet: foundations is due since 07:00 UTC: arXiv's batch of Thu 19 Nov is not there yet."
     )
     assert answer([FOUNDATIONS], facts, at(7, 32), running=False) == (
-        "Not yet: foundations is due since 07:00 UTC: arXiv's batch of Thu 19 Nov is not there yet."
+        "Not yet: foundations is due since 07:00 UTC: arXiv's batch of Thu 19 Nov is not there yet; "
+        "no paperboy run is at work."
     )
     assert answer([FOUNDATIONS], facts, at(7, 32), at_work=True) == (
         "A morning is at work: foundations is due since 07:00 UTC."
     )
+
+
+NO_CREDIT = "answers 429: the account has no credit left"
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [
+        (f"scored 0 of 2: the LLM at http://127.0.0.1:45177/v1 {NO_CREDIT}; add some there", f"the LLM {NO_CREDIT}"),
+        ("the LLM at api.openai.com answers 401: no such key; check .env", "the LLM answers 401: no such key"),
+        ("the LLM at [::1]:8000 cannot be reached (refused)", "the LLM cannot be reached (refused)"),
+    ],
+)
+def test_the_reason_itself_has_room(reason: str, kept: str) -> None:
+    """Where the server is, is told below the answer. The next try makes way if need be."""
+    facts = known(troubles={entry.name: (reason, at(7, 15)) for entry in ALL})
+    told = answer([FOUNDATIONS], facts, at(7, 20))
+    assert told.startswith(f"Not yet: foundations is due since 07:00: {kept}")
+    assert told.endswith("; next try about 07:30 UTC.")
+    head = "Not yet: foundations and galaxies are due since 07:00:"
+    assert answer(ALL[:2], facts, at(7, 20)).startswith(f"{head} {kept}")
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        (
+            "mail server m.example:587 refuses the sender p@example.org: 550 5.7.1 not allowed. Set MAIL_FROM to one",
+            "the mail server refuses the sender: 550 5.7.1 not allowed",
+        ),
+        (
+            "mail server [::1]:25 answers MAIL FROM:<p@example.org> with 451 4.7.1 greylisted",
+            "the mail server answers MAIL FROM with 451 4.7.1 greylisted",
+        ),
+        (
+            "cannot reach mail server smtp.example.org:587: Connection refused. Check SMTP_HOST and SMTP_PORT.",
+            "cannot reach the mail server: Connection refused",
+        ),
+    ],
+)
+def test_what_a_mail_server_says_has_room(reply: str, kept: str) -> None:
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST), today=Reach(60, 60, wait=60, replies=(reply,), tried=at(8, 59)))
+    assert answer([FOUNDATIONS], facts, at(9)).startswith(f"None of 60 subscribers got today's mail: {kept}")
+
+
+@pytest.mark.parametrize(
+    ("facts", "now", "said"),
+    [
+        (NO_FACTS, at(6), "Today's mail is due at 07:00 UTC; no paperboy run is at work."),
+        (
+            known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), before=Reach(9)),
+            at(6),
+            "Today's mail is due at 07:00 UTC; no paperboy run is at work.",
+        ),
+        (
+            known(day(FOUNDATIONS, Outcome.GAVE_UP, reason="the LLM is dead")),
+            at(14),
+            "No digest today for foundations: the LLM is dead; no paperboy run is at work.",
+        ),
+    ],
+)
+def test_where_mail_comes_and_nobody_is_at_work_that_is_said(facts: Facts, now: datetime, said: str) -> None:
+    assert answer([FOUNDATIONS], facts, now, running=False) == said
+    assert "at work" not in answer([FOUNDATIONS], facts, now)
+
+
+def test_also_where_nothing_comes_today() -> None:
+    nobody = "the next batch comes Mon 23 Nov 07:00 UTC; no paperboy run is at work."
+    assert answer([FOUNDATIONS], known(day(FOUNDATIONS, Outcome.DIGEST)), at(6, days=1), running=False).endswith(nobody)
+    entry = replace(FOUNDATIONS, weekdays=frozenset({0}))
+    assert answer([entry], NO_FACTS, at(9), running=False).endswith("07:00 UTC; no paperboy run is at work.")
 
 
 def test_yesterdays_trouble_is_not_todays_reason() -> None:

@@ -22,6 +22,7 @@ PROMPTS = Path(__file__).parents[2] / "prompts"
 def test_all_is_well(world: World) -> None:
     world.announce(1)
     world.env(ALERT_TO="operator@example.org")
+    world.write("subscribers.yaml", LISTS.replace("@example.org", "@wren.edu"))
     ran = world.run("check")
     assert ran.code == 0, ran.out
     lines = ran.out.splitlines()
@@ -29,6 +30,20 @@ def test_all_is_well(world: World) -> None:
     assert [line[7:].partition(":")[0] for line in lines] == [
         *["settings", "lists", "lists", "emails", "prompts", "database", "disk", "alerts", "mail", "scoring", "arXiv"]
     ]
+
+
+def test_readers_that_are_only_examples_are_a_note_where_mail_leaves(world: World) -> None:
+    ran = world.run("check", "--offline")
+    assert ran.code == 0
+    assert (
+        "\nnote   lists: mail to ada@example.org, grace@example.org and 1 more reaches nobody; put your readers into "
+        "subscribers.yaml\n"
+    ) in ran.out
+    world.write("subscribers.yaml", LISTS.replace("@example.org", "@example.org.uk"))
+    assert "reaches nobody" not in world.run("check", "--offline").out
+    world.write("subscribers.yaml", LISTS)
+    world.env(smtp=False)
+    assert "reaches nobody" not in world.run("check", "--offline").out
 
 
 def test_a_line_is_said_while_a_later_one_is_still_being_asked_for(world: World) -> None:
@@ -237,7 +252,7 @@ def test_who_is_on_a_list_and_suppressed_is_named_and_is_no_fault(world: World) 
         "gets nothing. To undo it: paperboy unsuppress vera@example.org --list galaxies"
     )
     world.run("unsuppress", "ada@example.org")
-    assert "ada@example.org" not in world.run("check", "--offline").out
+    assert "ada@example.org is suppressed" not in world.run("check", "--offline").out
 
 
 def test_a_broken_database_is_told_once(world: World) -> None:

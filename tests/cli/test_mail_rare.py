@@ -70,14 +70,14 @@ def test_who_is_greylisted_when_the_server_is_back_after_four_days_gets_more_tha
         "subscribers.yaml", LIST.format(f"{ADA}, {GRACE}").replace("    topics", "    weekdays: [fri]\n    topics")
     )
     world.announce(1)
-    world.run("once", "--scheduled")
+    world.run("once", "--scheduled", "--list", "foundations")
     world.clock.now = TUESDAY
     at = world.clock.now
     world.env(ALERT_TO=OPERATOR)
     world.smtp.faults.append(Fault("RCPT", "450 4.2.0 greylisted", address=GRACE, times=1))
-    world.run("once", "--scheduled")
+    world.run("once", "--scheduled", "--list", "foundations")
     world.clock.now = at + QUARTER
-    world.run("once", "--scheduled")
+    world.run("once", "--scheduled", "--list", "foundations")
     assert sorted(world.mails()) == [ADA, GRACE]
 
 
@@ -187,7 +187,7 @@ def test_who_left_the_file_a_moment_before_the_morning_gets_nothing(world: World
     at_home(world, GRACE)
     world.announce(1)
     world.environ[FILES] = str(good)
-    world.run("once", "--scheduled")
+    world.run("once", "--scheduled", "--list", "foundations")
     assert world.mails() == [GRACE]
 
 

@@ -376,7 +376,7 @@ def test_a_morning_that_scores_or_sends_says_that_it_gets_on(service: Service) -
     environ: Mapping[str, str] = {"PYTHONPATH": str(SRC)}
     around = Surroundings(world.path, environ, world.clock)
     with lock.held(world.path / "data" / "paperboy.db", {}, "run") as descriptor:
-        child = spawn(around, descriptor, ["once", "--scheduled"], {})
+        child = spawn(around, descriptor, ["once", "--scheduled", "--list", "foundations"], {})
         end = time.monotonic() + SECONDS
         while child.poll() is None and time.monotonic() < end:
             if child.progressed():

@@ -25,3 +25,12 @@ def test_a_reason_that_was_cut_ends_as_one() -> None:
     assert fitted([Clause("Broken", long)]).endswith("word …")
     assert fitted([Clause("Broken", long, "; next try soon")]).endswith("word …; next try soon.")
     assert len(fitted([Clause("Broken", long)])) <= 120
+
+
+def test_a_tail_makes_way_for_a_reason_that_is_whole_without_it() -> None:
+    clause = Clause("x" * 60, "the account has no credit left", "; next try about 09:14 UTC on some day")
+    assert fitted([clause]) == f"{'x' * 60}: the account has no credit left."
+    assert fitted([replace(clause, reason="the account has no credit left; add some there, and try again")]) == (
+        f"{'x' * 60}: the account has no credit left."
+    )
+    assert fitted([replace(clause, reason="word " * 40)]).endswith("; next try about 09:14 UTC on some day.")

@@ -73,19 +73,34 @@ def test_a_terminal_is_shown_how_to_install_it(world: World) -> None:
     os.close(ours)
     assert process.wait(20) == 0
     said = shown.decode().replace("\r\n", "\n").partition("To install it")[2]
-    assert (
-        f"{sys.executable} -m paperboy --home {world.path} service | sudo tee /etc/systemd/system/paperboy.service"
-        in said
-    )
+    again = f"{sys.executable} -m paperboy --home {world.path} service"
+    assert f"{again} > paperboy.service && sudo install -m 644 paperboy.service /etc/systemd/system/" in said
     assert "sudo systemctl daemon-reload" in said
     assert "sudo systemctl enable --now paperboy" in said
 
 
-def test_a_broken_home_is_exit_code_78_and_no_unit(world: World) -> None:
-    world.write("subscribers.yaml", "lists:\n  - nam: x\n")
+def test_broken_settings_are_exit_code_78_and_no_unit(world: World) -> None:
+    """They say where the database lies."""
+    world.env(SMTP_PORT="abc")
     ran = world.run("service")
     assert (ran.code, ran.out) == (78, "")
-    assert "subscribers.yaml:2:5" in ran.err
+    assert "SMTP_PORT" in ran.err
+
+
+def test_a_home_that_is_not_there_is_exit_code_78_and_no_unit(world: World) -> None:
+    world.path = world.path / "nowhere"
+    ran = world.run("service")
+    assert (ran.code, ran.out) == (78, "")
+    assert "there is no such folder" in ran.err
+
+
+def test_lists_have_no_part_in_it(world: World) -> None:
+    whole = world.run("service").out
+    world.write("subscribers.yaml", "lists:\n  - nam: x\n")
+    assert world.run("service").out == whole
+    (world.path / "subscribers.yaml").unlink()
+    ran = world.run("service")
+    assert (ran.code, ran.out) == (0, whole)
 
 
 def test_database_and_outbox_outside_the_home_can_be_written_to(world: World, tmp_path: Path) -> None:
@@ -128,6 +143,33 @@ def test_linked_files_can_be_read_and_an_edit_that_replaces_them_is_seen(world: 
     shown = values(world.run("service").out, "BindReadOnlyPaths")
     assert str(tmp_path / "team") in shown
     assert str(tmp_path / "nowhere") not in shown
+
+
+def test_an_editable_install_sees_its_templates_and_prompts(world: World, tmp_path: Path) -> None:
+    """They lie beside the program, in a checkout that may be hidden; the home has none of its own."""
+    checkout = tmp_path / "checkout"
+    shutil.copytree(SRC / "paperboy", checkout / "src" / "paperboy", ignore=shutil.ignore_patterns("__pycache__"))
+    for kind in ("emails", "prompts"):
+        shutil.copytree(SRC.parent / kind, checkout / kind)
+    look = (
+        "import pathlib, sys; from paperboy.cli.home import folders; home = pathlib.Path(sys.argv[1]);"
+        "print(*folders(home, 'emails'), *folders(home, 'prompts'), sep='\\n')"
+    )
+    site = ":".join(path for path in sys.path if path.endswith("-packages"))
+    unit, read = (
+        subprocess.run(
+            [sys.executable, *command],
+            env={"PYTHONPATH": f"{checkout / 'src'}:{site}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for command in (["-m", "paperboy", "--home", world.path, "service"], ["-c", look, world.path])
+    )
+    assert read.splitlines() == [str(checkout / "emails"), str(checkout / "prompts")]
+    shown = [Path(path) for path in values(unit, "BindReadOnlyPaths")]
+    for place in [*read.splitlines(), str(checkout / "src" / "paperboy")]:
+        assert any(Path(place).is_relative_to(path) for path in shown), place
 
 
 def test_what_only_the_shell_knows_is_named_and_not_used(world: World) -> None:

@@ -1,11 +1,15 @@
 """`paperboy status` answers, and says what the last mornings came to, for people and for programs."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from rich.console import Console
 
-from paperboy.models import Counts, Outcome, Spending, Usage
+from paperboy.cli import picture, status_tables
+from paperboy.cli.home import Home
+from paperboy.models import Cost, Counts, DeliveryState, Outcome, Spending, Usage
 from paperboy.store import Store
 from tests.cli.conftest import World
 from tests.cli.statuses import had, spend, under
@@ -134,6 +138,33 @@ def test_crowded_tables_fit_eighty_columns_too(world: World) -> None:
     lines = world.run("status").out.splitlines()
     assert "10 of 1183, 130 unscored" in under("List", "\n".join(lines))[0]
     assert 70 < max(map(len, lines)) <= 80
+
+
+def test_at_eighty_columns_long_names_of_lists_go_on_below_and_cut_no_other_column(world: World) -> None:
+    name = "foundations-of-machine-learning-theory"
+    world.write(
+        "subscribers.yaml",
+        f"lists:\n  - {{name: {name}, categories: [cs.LG], topics: learning, subscribers: [ada@example.org]}}\n",
+    )
+    used = Usage(1_234, 999_999, 99_998, 99_997, 99_996, 99_995)
+    spend(world, "2026-11-20T07:00Z", Spending(used, Cost(0.01, 0.0034)), name)
+    counts = Counts(considered=1_183, selected=10, below=1_043, carried_over=130)
+    had(world, Outcome.DIGEST, counts, list_name=name, model="a-rather-long-name/of-a-model-70b")
+    console = Console(width=80)
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        day = replace(store.days.newest([name], world.clock())[0], deliveries={DeliveryState.SENT: 1_200})
+    seen = replace(picture.look(Home.load(world.path, {}), world.clock(), 1), days={name: [day]})
+    for table, whole in [
+        (status_tables.mornings(seen), ["Fri 20 Nov", "digest", "10 of 1183, 130 unscored", "$0.0134", "1200 sent"]),
+        (status_tables.tokens(seen), ["1,234", "999,999", "99,998", "99,997", "99,996", "99,995", "a-rather-l…"]),
+    ]:
+        with console.capture() as printed:
+            console.print(table)
+        head, first, *below = printed.get().splitlines()
+        assert max(map(len, [head, first, *below])) <= 80
+        assert [cell for cell in whole if cell not in first] == []
+        assert "".join(line.split()[0] for line in [first, *below]) == name
+        assert [column.header for column in table.columns if str(column.header) not in head] == []
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,9 @@ def test_a_server_that_refuses_us_is_why_all_wait(world: World) -> None:
     a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
     world.clock.now += timedelta(minutes=5)
     ran = world.run("status")
-    assert ran.out.startswith("None of 2 subscribers got today's mail: mail server 127.0.0.1:")
+    assert ran.out.startswith(
+        "None of 2 subscribers got today's mail: the mail server refuses the sender: 550 5.7.1 you may"
+    )
     heading, *people = section(ran.out)
     assert heading.startswith("2 pending, next try about 07:15 UTC: mail server 127.0.0.1:")
     assert "550 5.7.1 you may not send" in heading

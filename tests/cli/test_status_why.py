@@ -1,6 +1,8 @@
 """`status` says why there is no mail, what stands in the way, and what comes next and when."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 
 import pytest
@@ -20,6 +22,14 @@ TEN = "lists:\n" + "".join(
 NOBODY_AT_WORK = "No Paperboy is at work in this home: nothing comes before paperboy run, or once\n"
 
 
+@contextmanager
+def running(world: World) -> Iterator[None]:
+    """While a daemon holds the home."""
+    database = world.path / "data" / "paperboy.db"
+    with lock.held(database, {}, "run"), Store.open(database):
+        yield
+
+
 # --- why
 
 
@@ -27,14 +37,36 @@ def test_why_a_list_is_due_is_told(world: World) -> None:
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
     world.run("once")
     world.clock.now += timedelta(minutes=1)
-    printed = world.run("status").out
-    assert printed.startswith("Not yet: foundations and galaxies are due since 07:00 UTC: 127.0.0.1 could not be")
+    with running(world):
+        printed = world.run("status").out
+    assert printed.startswith("Not yet: foundations and galaxies are due since 07:00: 127.0.0.1 could not be")
     assert "\nfoundations and galaxies: 127.0.0.1" in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
+    assert "\nNext for foundations and galaxies: due, next try about 07:15 UTC\n" in printed
+    assert "due now" not in printed
     for entry in json.loads(world.run("status", "--json").out)["lists"]:
         assert entry["trouble"]["reason"].startswith("127.0.0.1 could not be reached")
         assert entry["trouble"]["at"] == "2026-11-20T07:00:00+00:00"
         assert entry["trouble"]["next_try"] == "2026-11-20T07:15:00+00:00"
+
+
+def test_where_nobody_is_at_work_no_next_try_is_promised(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    world.run("once")
+    world.clock.now += timedelta(minutes=1)
+    printed = world.run("status").out
+    assert "next try" not in printed
+    assert printed.count("(last tried Fri 20 Nov 07:00 UTC)\n") == 1
+    assert "no paperboy run is at work" in printed.splitlines()[0]
+    assert "\nNext for foundations and galaxies: due now\n" in printed
+
+
+def test_a_rest_that_is_over_is_due_now(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    world.run("once")
+    world.clock.now += timedelta(minutes=15)
+    with running(world):
+        assert "\nNext for foundations and galaxies: due now\n" in world.run("status").out
 
 
 def test_scored_none_of_them_is_told_from_not_tried(world: World) -> None:
@@ -52,10 +84,11 @@ def test_what_troubles_several_lists_is_told_once(world: World) -> None:
     world.announce(3, categories=("astro-ph.GA",))
     world.llm.fail_always("out of credit")
     world.run("once")
-    printed = world.run("status").out
+    with running(world):
+        printed = world.run("status").out
     assert "\nfoundations and galaxies: scored 0 of 3: the LLM at " in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
-    assert "\nNext for foundations and galaxies: due now\n" in printed
+    assert "\nNext for foundations and galaxies: due, next try about 07:15 UTC\n" in printed
 
 
 def test_troubles_that_differ_are_told_each(world: World) -> None:
@@ -64,8 +97,11 @@ def test_troubles_that_differ_are_told_each(world: World) -> None:
     with Store.open(world.path / "data" / "paperboy.db") as store:
         for number in range(10):
             reason = "scored 0 of 4: the LLM is down" if number % 2 else "the LLM is down"
-            store.days.trouble(f"list-{number}", reason, at - timedelta(days=number == 9))
-    lines = world.run("status").out.splitlines()[1:]
+            store.days.trouble(
+                f"list-{number}", reason, at - timedelta(days=number == 9), at - timedelta(days=number == 9)
+            )
+    with running(world):
+        lines = world.run("status").out.splitlines()[1:]
     again = "last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC"
     assert [line for line in lines if "the LLM is down" in line] == [
         f"list-0, list-2, list-4, list-6 and list-8: the LLM is down ({again})",
@@ -127,7 +163,7 @@ def test_text_from_elsewhere_gives_the_terminal_no_orders(world: World) -> None:
     """Neither by control characters, nor by the markup of our tables, nor by lines of its own."""
     evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        store.days.trouble("foundations", evil, world.clock())
+        store.days.trouble("foundations", evil, world.clock(), world.clock())
         store.alerts.note(evil, ["galaxies"], Alert(evil, ()), FRIDAY, world.clock())
         store.suppressions.add("ada@example.org", "", evil, world.clock())
     spend(world, "2026-11-20T07:00Z", Spending(Usage(1, 900)), "galaxies")
@@ -216,7 +252,7 @@ def test_a_list_without_subscribers_has_no_next(world: World) -> None:
 
 def test_who_is_at_work_is_told(world: World) -> None:
     assert f"\n{NOBODY_AT_WORK}" in world.run("status").out
-    with lock.held(world.path / "data" / "paperboy.db", {}, "run"), Store.open(world.path / "data" / "paperboy.db"):
+    with running(world):
         ran = world.run("status")
         assert NOBODY_AT_WORK not in ran.out
         assert ran.out.startswith("Not yet: foundations and galaxies are due since 07:00 UTC.\n")

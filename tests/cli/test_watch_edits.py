@@ -13,7 +13,7 @@ from paperboy.cli.files import Files
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.watch import MORNING, TRYING, Watch
-from paperboy.daemon import Child
+from paperboy.daemon import Child, Job
 from paperboy.store import Store
 from tests.cli.conftest import World
 from tests.cli.test_watch import JOINED, LISTS, opened
@@ -32,20 +32,55 @@ def watching(world: World, store: Store) -> Watch:
     return opened(world, [], store, Home.load(world.path, world.environ))
 
 
-def test_an_edit_that_is_first_seen_as_a_morning_begins_may_not_be_over(world: World, store: Store) -> None:
+def name_of(job: Job | None) -> str:
+    return job.name if job else ""
+
+
+def test_a_morning_waits_for_an_edit_that_is_first_seen_as_it_begins(world: World, store: Store) -> None:
     """The daemon asks again at the same instant, and at any other when a child ends: that is no second look."""
     world.announce(1)
     watch = watching(world, store)
     watch.try_at_once(world.clock())
     world.write("subscribers.yaml", JOINED)
-    job = watch.next(world.clock(), [])
+    assert watch.next(world.clock(), []) is None
+    assert watch.next(world.clock() + TICK / 4, []) is None
+    trial = watch.next(world.clock() + TICK, [])
+    assert trial is not None
+    assert trial.name == TRYING
+    code = trial.start().wait()
+    assert watch.next(world.clock() + TICK, [TRYING]) is None
+    trial.ended(code, world.clock() + TICK)
+    assert name_of(watch.next(world.clock() + TICK, [])) == MORNING
+    assert len(watch.home.lists) == 2
+
+
+def test_whoever_saves_again_and_again_holds_up_neither_trial_nor_morning(world: World, store: Store) -> None:
+    world.announce(1)
+    watch = watching(world, store)
+    watch.try_at_once(world.clock())
+    for second in range(0, 45, 5):
+        world.write("subscribers.yaml", f"{JOINED}# {second}\n")
+        now = world.clock() + timedelta(seconds=second)
+        job = watch.next(now, [])
+        assert (job is None) is (second < 40)
+    assert name_of(job) == TRYING
     assert job is not None
-    assert job.name == MORNING
-    assert watch.next(world.clock(), [MORNING]) is None
-    assert watch.next(world.clock() + TICK / 4, [MORNING]) is None
-    job = watch.next(world.clock() + TICK, [MORNING])
-    assert job is not None
-    assert job.name == TRYING
+    job.ended(job.start().wait(), now)
+    assert name_of(watch.next(now, [])) == MORNING
+
+
+def test_half_an_edit_does_not_come_into_force(world: World, store: Store) -> None:
+    """It was found sound, and by then there is more."""
+    watch = watching(world, store)
+    watch.try_at_once(world.clock())
+    world.write("subscribers.yaml", JOINED)
+    watch.reload()
+    trial = watch.next(world.clock(), [MORNING])
+    assert trial is not None
+    trial.ended(trial.start().wait(), world.clock())
+    world.write("subscribers.yaml", f"{JOINED}# more\n")
+    watch.next(world.clock(), [])
+    assert len(watch.home.lists) == 1
 
 
 def test_nothing_comes_into_force_while_the_copy_is_made_anew(world: World, store: Store) -> None:

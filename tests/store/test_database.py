@@ -3,7 +3,7 @@
 import sqlite3
 import stat
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -92,7 +92,10 @@ def test_a_database_from_before_suppressions_keeps_its_rows(path: Path) -> None:
         assert store.deliveries.bounced_thrice() == ()
         assert store.suppressions.add("pending@example.org", "", "by hand", now)
         assert store.deliveries.unfinished() == 0
-        assert store.days.newest(["x"])[0].deliveries == {DeliveryState.SENT: 1, DeliveryState.SUPPRESSED: 1}
+        assert store.days.newest(["x"], datetime.max.replace(tzinfo=UTC))[0].deliveries == {
+            DeliveryState.SENT: 1,
+            DeliveryState.SUPPRESSED: 1,
+        }
         assert store.deliveries.newest("x") == Frozen(1, date(2026, 11, 20), superseded=False)
 
 

@@ -23,6 +23,7 @@ from tests.builders import mailing_list, paper
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
+LATER = NOW + timedelta(days=99)
 COMPOSED = Composed("Foundations · 2 papers", "papers@example.org", b"Subject: x\r\n\r\n" + b"body \r\n" * 1000)
 DAY = Day(
     "foundations",
@@ -49,9 +50,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def test_a_frozen_day_is_all_there(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002"), paper("2611.00003")], ["cs.LG"], NOW)
-    assert store.days.outcome("foundations", TODAY) is None
+    assert store.days.outcome("foundations", TODAY, NOW) is None
     store.days.freeze(DAY, NOW)
-    assert store.days.outcome("foundations", TODAY) is Outcome.DIGEST
+    assert store.days.outcome("foundations", TODAY, NOW) is Outcome.DIGEST
     assert store.days.composed("foundations", TODAY) == COMPOSED
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
     waiting = store.deliveries.waiting(NOW)
@@ -64,7 +65,7 @@ def test_a_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     twice = replace(DAY, addressed=(DAY.addressed[0], DAY.addressed[0]))
     with pytest.raises(sqlite3.IntegrityError):
         store.days.freeze(twice, NOW)
-    assert store.days.outcome("foundations", TODAY) is None
+    assert store.days.outcome("foundations", TODAY, NOW) is None
     assert store.days.composed("foundations", TODAY) is None
     assert store.deliveries.waiting(NOW) == ()
 
@@ -79,7 +80,7 @@ def test_a_list_has_one_digest_a_day(store: Store) -> None:
 def test_a_day_without_a_mail_has_no_digest(store: Store) -> None:
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET, reason="weekend"), NOW)
     assert store.days.composed("foundations", TODAY) is None
-    (summary,) = store.days.newest(["foundations"])
+    (summary,) = store.days.newest(["foundations"], LATER)
     assert (summary.outcome, summary.reason, summary.deliveries) == (Outcome.QUIET, "weekend", {})
 
 
@@ -89,7 +90,7 @@ def test_the_newest_days_come_with_counts_and_deliveries(store: Store) -> None:
     delivery = store.deliveries.waiting(NOW)[0]
     store.deliveries.reserve(delivery, NOW)
     store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
-    newest, older = store.days.newest(["foundations", "unheard-of"], most=5)
+    newest, older = store.days.newest(["foundations", "unheard-of"], LATER, most=5)
     assert newest.date == date(2026, 11, 20)
     assert newest.counts == DAY.counts
     assert newest.model == "luna"
@@ -99,11 +100,11 @@ def test_the_newest_days_come_with_counts_and_deliveries(store: Store) -> None:
 
 def test_a_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
     month = timedelta(days=30)
-    assert store.days.started("foundations", month) == frozenset()
+    assert store.days.started("foundations", month, LATER) == frozenset()
     store.days.begin("foundations", {"cs.LG", "stat.ML"}, ["2611.00001"], TODAY, NOW)
-    assert store.days.started("foundations", month) == {"cs.LG", "stat.ML"}
+    assert store.days.started("foundations", month, LATER) == {"cs.LG", "stat.ML"}
     store.days.begin("foundations", {"cs.LG"}, ["2611.00001"], TODAY, NOW)
-    assert store.days.started("foundations", month) == {"cs.LG"}
+    assert store.days.started("foundations", month, LATER) == {"cs.LG"}
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00002"]
 
@@ -111,18 +112,60 @@ def test_a_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
 def test_a_list_that_others_outlived_begins_anew(store: Store) -> None:
     store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
     store.days.freeze(Day("galaxies", date(2026, 12, 19), Outcome.QUIET), NOW + timedelta(days=29))
-    assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
+    assert store.days.started("foundations", timedelta(days=30), LATER) == {"cs.LG"}
     store.days.freeze(Day("galaxies", date(2026, 12, 21), Outcome.QUIET), NOW + timedelta(days=31))
-    assert store.days.started("foundations", timedelta(days=30)) == frozenset()
+    assert store.days.started("foundations", timedelta(days=30), LATER) == frozenset()
 
 
 def test_mail_of_earlier_digests_that_waits_is_in_the_newest_days_deliveries(store: Store) -> None:
     store.days.freeze(replace(DAY, date=date(2026, 11, 19), became={}), NOW)
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET), NOW)
-    newest, older = store.days.newest(["foundations"], most=2)
+    newest, older = store.days.newest(["foundations"], LATER, most=2)
     assert newest.deliveries == older.deliveries == {DeliveryState.PENDING: 2}
 
 
 def test_an_unknown_digest_is_a_bug(store: Store) -> None:
     with pytest.raises(KeyError):
         store.days.composed_by_id(7)
+
+
+# ---- a clock that was ahead
+
+
+def test_what_was_written_while_the_clock_was_ahead_does_not_count(store: Store) -> None:
+    ahead = NOW + timedelta(days=40)
+    store.days.freeze(Day("foundations", TODAY, Outcome.NOTE), NOW)
+    store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
+    for name in ("foundations", "galaxies"):
+        store.days.freeze(Day(name, date(2026, 11, 21), Outcome.GAVE_UP, "no network"), ahead)
+    later = NOW + timedelta(days=1)
+    assert store.days.outcome("foundations", date(2026, 11, 21), later) is None
+    assert store.days.last("foundations", later) == TODAY
+    assert store.days.latest(["foundations"], later)["foundations"].date == TODAY
+    assert [day.date for day in store.days.newest(["foundations"], later)] == [TODAY]
+    assert store.days.started("foundations", timedelta(days=30), later) == {"cs.LG"}
+    store.days.freeze(Day("foundations", date(2026, 11, 21), Outcome.QUIET), later)
+    assert store.days.outcome("foundations", date(2026, 11, 21), later) is Outcome.QUIET
+
+
+@pytest.mark.parametrize(
+    ("before", "replaced"), [(Outcome.SKIPPED, True), (Outcome.GAVE_UP, True), (Outcome.NOTE, False)]
+)
+def test_what_was_skipped_or_given_up_may_come_to_something_after_all(
+    store: Store, before: Outcome, replaced: bool
+) -> None:
+    store.days.freeze(Day("galaxies", TODAY, before), NOW)
+    if not replaced:
+        with pytest.raises(sqlite3.IntegrityError):
+            store.days.freeze(Day("galaxies", TODAY, Outcome.QUIET), NOW)
+    else:
+        store.days.freeze(Day("galaxies", TODAY, Outcome.QUIET), NOW)
+        assert store.days.outcome("galaxies", TODAY, NOW) is Outcome.QUIET
+
+
+def test_a_trouble_knows_when_it_began(store: Store) -> None:
+    store.days.trouble("foundations", "arXiv is late", NOW + timedelta(hours=1), NOW)
+    assert store.days.troubles() == {"foundations": ("arXiv is late", NOW + timedelta(hours=1))}
+    assert store.days.tried_since() == {"foundations": NOW}
+    store.days.untrouble("foundations")
+    assert store.days.tried_since() == {}

@@ -81,7 +81,7 @@ def test_the_next_try_is_the_earliest_of_all(store: Store) -> None:
     for delivery, minutes in ((one, 10), (other, 5)):
         store.deliveries.reserve(delivery, NOW)
         store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=minutes))
-    assert store.deliveries.next_try() == NOW + timedelta(minutes=5)
+    assert store.deliveries.next_try(NOW) == NOW + timedelta(minutes=5)
 
 
 @pytest.mark.parametrize("state", [DeliveryState.FAILED, DeliveryState.AMBIGUOUS])
@@ -132,3 +132,13 @@ def test_what_has_come_to_an_end_is_not_given_up(store: Store) -> None:
         assert not store.deliveries.expire(loaded, "given up", NOW)
     assert store.deliveries.find(delivery.digest_id, "ADA@example.org") == sent
     assert store.deliveries.find(delivery.digest_id, "nobody@example.org") is None
+
+
+def test_what_was_put_off_while_the_clock_was_ahead_is_not_waited_for(store: Store) -> None:
+    delivery, ahead = first(store), NOW + timedelta(days=5)
+    store.deliveries.reserve(delivery, ahead)
+    store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450", ahead, try_at=ahead + timedelta(minutes=5))
+    assert len(store.deliveries.waiting(NOW)) == 2
+    next_try = store.deliveries.next_try(NOW)
+    assert next_try is not None
+    assert next_try <= NOW

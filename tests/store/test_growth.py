@@ -127,7 +127,7 @@ def test_a_list_that_sleeps_waits_for_nothing(store: Store) -> None:
     store.days.freeze(Day(LIST.name, slept.date(), Outcome.GAVE_UP), slept)
     assert thin(store) == Thinned()
     froze(store, {}, at=NOW, list_name="galaxies")
-    assert store.days.started(LIST.name, timedelta(days=30)) == frozenset()
+    assert store.days.started(LIST.name, timedelta(days=30), NOW) == frozenset()
     assert thin(store) == Thinned(papers=1)
 
 
@@ -171,8 +171,8 @@ def test_an_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) 
     with pytest.raises(KeyError):
         store.days.composed_by_id(first)
     assert store.days.composed_by_id(second).message == b"m"
-    assert store.days.outcome(LIST.name, day) is Outcome.DIGEST
-    newest, oldest = store.days.newest([LIST.name], 2)
+    assert store.days.outcome(LIST.name, day, NOW) is Outcome.DIGEST
+    newest, oldest = store.days.newest([LIST.name], NOW, 2)
     assert (newest.date, oldest.date, oldest.deliveries) == (TODAY, day, {})
 
 
@@ -358,7 +358,7 @@ def test_what_was_spent_lately_is_left_as_it_is(store: Store, tmp_path: Path) ->
 def test_what_crashes_and_vanished_lists_left_behind_goes(store: Store, tmp_path: Path) -> None:
     alert = Alert("The LLM is dead", ("It answers nothing.",))
     for at, name in ((LONG_AGO, "old"), (NOW, "new")):
-        store.days.trouble(name, "arXiv is late", at)
+        store.days.trouble(name, "arXiv is late", at, at)
         assert store.scores.hold(0.5, 10, at, at) is not None
         store.alerts.note(f"told {name}", ["x"], alert, at.date(), at)
         store.alerts.told(f"told {name}", at.date())

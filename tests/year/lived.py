@@ -49,7 +49,7 @@ class Year:
         hour, blocks = self.truth.hour(day.name, day.date), self.truth.blocks
         there = self.truth.free(hour, self.world.away)
         free = self.truth.free(there, blocks.arxiv, blocks.llm, self.world.away)
-        free = min(free, max(there, hour + PATIENCE))  # when that is over, what is there is sent
+        free = min(free, there + PATIENCE)  # when that is over, what is there is sent
         latest = free + (RETRY if free > hour else MINUTE)
         latest += ADOPTED if hour in {since for since, _ in self.world.versions} else timedelta()
         under_way = [run.ended for run in self.world.runs if run.began <= latest <= run.ended]

@@ -75,6 +75,7 @@ class Run:
     began: datetime
     ended: datetime
     code: int = 0
+    lists: frozenset[str] = frozenset()  # that it was to try
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,9 @@ class World:
         """Up to the next look that may matter."""
         assert self._store is not None
         hours = [each.starts(each.local(self.now) + number * DAY) for each in self.lists.values() for number in (0, 1)]
-        ahead = [instant for instant in (*hours, self._store.deliveries.next_try()) if instant and instant > self.now]
+        ahead = [
+            instant for instant in (*hours, self._store.deliveries.next_try(self.now)) if instant and instant > self.now
+        ]
         while self._looks and self._looks[0] <= self.now:
             heappop(self._looks)
         ahead += [instant for instant, _, _ in self._events[:1]]  # after which there may be more to look at
@@ -281,7 +283,7 @@ class World:
             self._store = None
 
     def _spawn(self, arguments: Sequence[str], more: Mapping[str, str]) -> Child:
-        run = self._at_work = Run(arguments[0], self.now, self.now)
+        run = self._at_work = Run(arguments[0], self.now, self.now, lists=frozenset(arguments) & self.lists.keys())
         self.runs.append(run)
         self._mark(" ".join(arguments))
         try:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 
 from paperboy import delivery, due, morning
 from paperboy.alerts import words
@@ -68,12 +69,18 @@ def causes(
     now: datetime,
     patience: timedelta,
     superseded: Sequence[Superseded] = (),
+    since: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[Cause, ...]:
     """What this run met. A list that waits for arXiv, and a mail server that is away or busy, are no cause before
     `patience` has passed; a list that could not be scored is, at its first try: the scorer has tried again by then.
+    `since` says when lists that are still due were first tried.
     """
     tried = [entry for entry in report.lists if not entry.earlier]
-    overdue = {entry.name for entry in lists if now >= due.patience_ends(entry, due.local_date(entry, now), patience)}
+    overdue = {
+        entry.name
+        for entry in lists
+        if now >= due.patience_ends(entry, due.local_date(entry, now), patience, since.get(entry.name))
+    }
     by_kind: dict[Kind, list[morning.ListReport]] = {}
     for entry in tried:
         if kind := _kind(entry, overdue, report.missing):
@@ -103,9 +110,14 @@ def broken_files(problems: Sequence[Problem]) -> Cause:
     return Cause(Kind.FILES, frozenset({HOME_FILES}), words.files(problems))
 
 
-def broken_morning(problem: str) -> Cause:
-    """A morning whose process could not tell by itself what it came to."""
-    return Cause(Kind.PROCESS, frozenset({THE_MORNING}), words.process(problem))
+def begun_again() -> Cause:
+    """`paperboy run` works, after the operator was told that it could not begin."""
+    return Cause(f"{WELL_AGAIN}: begun", frozenset(), words.begun_again())
+
+
+def broken_morning(problem: str, lists: Collection[str] = ()) -> Cause:
+    """A morning whose process could not tell by itself what it came to; those lists are still due."""
+    return Cause(Kind.PROCESS, frozenset(lists or {THE_MORNING}), words.process(problem))
 
 
 def _kind(entry: morning.ListReport, overdue: Collection[str], missing: str) -> Kind | None:
@@ -140,11 +152,13 @@ def well(report: morning.Report, sent: delivery.Report) -> dict[str, frozenset[s
     }
     if report.missing:  # a list may have been sent what is there, but arXiv is not well
         proven[Kind.LATE] = frozenset()
+    elif not report.news:  # a weekend after a gap proves nothing
+        proven[Kind.LATE] &= {entry.list_name for entry in sound if entry.outcome in {Outcome.DIGEST, Outcome.NOTE}}
     took = not sent.problem and sent.states.get(DeliveryState.SENT)
     return proven | {
         Kind.MAIL: frozenset({MAIL_SERVER} if took else ()),
         Kind.NOBODY: sent.reached,
-        Kind.PROCESS: frozenset({THE_MORNING}),  # that this is asked says so
+        Kind.PROCESS: frozenset({THE_MORNING, *(entry.list_name for entry in report.lists)}),  # that this is asked
     }
 
 
@@ -183,7 +197,7 @@ def well_again(ended: Sequence[Ended]) -> Alert:
     what = "; ".join(dict.fromkeys(_WELL[each.key] for each in ended))
     paragraphs = [f"What was wrong is over: {what}."]
     if any(each.untold for each in ended):
-        paragraphs.append("Not all of it was told while it lasted, since no mail left then.")
+        paragraphs.append("Not all of it was told while it lasted.")
     if any(each.key == Kind.BUG for each in ended):
         paragraphs.append("A bug that does not show need not be gone: the log still has its traceback.")
     details = (

@@ -47,11 +47,12 @@ def part_scored(entries: Sequence[morning.ListReport]) -> Alert:
 def budget(entries: Sequence[morning.ListReport]) -> Alert:
     """The day ended for want of money."""
     none = [entry for entry in entries if not entry.counts.scored]
-    without = f"Nothing could be scored for {_names_of(none)}, so there is no digest."
+    some = "What was scored is served; the rest is carried over and comes back next morning."
+    nothing = f"Nothing could be scored for {_names_of(none)}, so there is no digest; all comes back next morning."
     return _alert(
         f"LLM_BUDGET_USD is used up: scored {_of_all(entries)}",
-        f"""Today's budget does not cover all papers of {_names_of(entries)}. What was scored is served; the rest is
-        carried over and comes back next morning. {without if none else ""}
+        f"""Today's budget does not cover all papers of {_names_of(entries)}. {some if len(none) < len(entries) else ""}
+        {nothing if none else ""}
 
         {_reasons(entries)}
 
@@ -164,14 +165,31 @@ def files(problems: Sequence[Problem]) -> Alert:
     )
 
 
+def no_start(problem: str) -> Alert:
+    """The daemon cannot even begin."""
+    return _alert(
+        "paperboy run cannot begin",
+        f"""{_reason(problem)}
+
+        No mail goes out until that is mended. systemd tries again every minute; paperboy check says what else is wrong.
+        This is told once a day.""",
+        (),
+    )
+
+
+def begun_again() -> Alert:
+    """It can."""
+    return _alert("Well again: paperboy run works", "What was wrong is over. What is due is made up for.", ())
+
+
 def process(problem: str) -> Alert:
     """A morning that came to a bad end."""
     return _alert(
         "A morning came to a bad end" + (f": {problem}" if len(problem) < 60 else ""),
         f"""{_reason(problem)}
 
-        What it had done stands. It is tried again every quarter of an hour, and nothing is sent twice. The log has
-        more: journalctl -u paperboy, where systemd runs it.""",
+        What it had done stands. It is tried again at once, and then every quarter of an hour, and nothing is sent
+        twice. The log has more: journalctl -u paperboy, where systemd runs it.""",
         (),
     )
 

@@ -11,7 +11,7 @@ from paperboy.cli import parts
 from paperboy.cli.files import Files
 from paperboy.cli.home import FILES, Home
 from paperboy.cli.main import Surroundings
-from paperboy.errors import ConfigError, PaperboyError
+from paperboy.errors import ConfigError, PaperboyError, StoreWriteError
 from paperboy.models import Problem
 
 
@@ -21,26 +21,29 @@ from paperboy.models import Problem
 def command(around: Surroundings, database: Path) -> int:
     """Copies the files and tries the copy, for a daemon on DATABASE. What is wrong is left there for the daemon."""
     files = Files(around.home)
-    files.prepare()
-    files.blame([Problem("the home", "its files were not tried to the end")])  # also where this process is killed
     try:
-        files.copy()
-        problems = [_at_home(problem, files, around.home) for problem in _problems(around, files, database)]
+        files.prepare()
+        files.blame([Problem("the home", "its files were not tried to the end")])  # also where this process is killed
+        problems = _tried_copy(around, files, database)
         if not problems:
             files.found_sound()
+        files.blame(problems)
     except OSError as error:
-        place = _at_home(Problem(str(error.filename or files.folder), ""), files, around.home).place
-        problems = [Problem(place, f"cannot be copied: {error.strerror}")]
-    files.blame(problems)
+        reason = f"cannot be written ({error.strerror}); let Paperboy's user write there, and see that there is room"
+        raise StoreWriteError(f"{files.folder}: {reason}") from error
     return 78 if problems else 0
 
 
-def _at_home(problem: Problem, files: Files, home: Path) -> Problem:
-    """As the operator knows the file, not as the copy."""
-    place, message = (
-        text.replace(f"{files.new}/", "").replace(f"{home}/", "") for text in (problem.place, problem.message)
-    )
-    return Problem(place, message)
+def _tried_copy(around: Surroundings, files: Files, database: Path) -> list[Problem]:
+    """What is wrong with the files, as the operator knows them. Raises OSError where it is the copy's folder."""
+    try:
+        files.copy_whole(around.wait)
+    except OSError as error:
+        place = str(error.filename or files.folder)
+        if Path(place).is_relative_to(files.folder):
+            raise
+        return [files.at_home(Problem(place, f"cannot be copied: {error.strerror}"))]
+    return [files.at_home(problem) for problem in _problems(around, files, database)]
 
 
 def _problems(around: Surroundings, files: Files, database: Path) -> Iterator[Problem]:
@@ -62,5 +65,5 @@ def _tried(place: str, look: Callable[[], object]) -> Iterator[Problem]:
         look()
     except ConfigError as error:
         yield from error.problems
-    except PaperboyError as error:
+    except (PaperboyError, OSError) as error:
         yield Problem(place, str(error))

@@ -24,6 +24,9 @@ LATELY = timedelta(days=7)  # what went wrong before that is no news any more
 _NAMES = 40  # characters; longer than that, and the lists are only counted
 _WHY = 50  # characters
 _NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # of one list, and the answer is about several
+# What `status` has below the answer, and what would leave no room for the reason here.
+_WHERE = re.compile(r"\b(?:(the LLM) at \S+|(mail server) \S+:\d+|(refuses the sender) \S+(?=:)|(MAIL FROM):<\S*>)")
+_NOBODY_AT_WORK = "no paperboy run is at work"
 _LATE = re.compile(r"(arXiv's batch of \w{3})\w*( \d+ \w{3})\w* was due at \S+ \w+ and (is not there yet)")
 
 
@@ -69,7 +72,7 @@ def answer_of(
 
 def facts(store: Store, lists: Sequence[MailingList], now: datetime) -> Facts:
     """Reads what `answer` needs."""
-    days = store.days.latest([entry.name for entry in lists])
+    days = store.days.latest([entry.name for entry in lists], now)
     digests = {entry.name: store.deliveries.newest(entry.name) for entry in lists}
     mailed = {name: digest.date for name, digest in digests.items() if digest and not digest.superseded}
     today, before = [], []
@@ -153,7 +156,8 @@ class _Sentences:
         if self.by_stand.keys() == {Stand.OFF}:
             entries = self.by_stand[Stand.OFF]
             first = min(due.next_morning(entry, self.now).astimezone(entry.timezone) for entry in entries)
-            yield Clause(f"No mail today, a day on which no list sends; the next comes {first:%a %d %b %H:%M %Z}")
+            head = f"No mail today, a day on which no list sends; the next comes {first:%a %d %b %H:%M %Z}"
+            yield Clause(head, tail=self._idle())
 
     def _of(self, what: Stand) -> list[MailingList]:
         return self.by_stand.get(what, [])
@@ -165,7 +169,8 @@ class _Sentences:
         if entries := self._of(Stand.GAVE_UP):
             reason = _commonest(day.reason for day in self._days(entries))
             first = min(due.next_morning(entry, self.now).astimezone(entry.timezone) for entry in entries)
-            yield Clause(f"No digest today for {_names(entries)}", reason, f"; next try {first:%a %H:%M %Z}")
+            then = f"; next try {first:%a %H:%M %Z}" if self.running else self._idle()
+            yield Clause(f"No digest today for {_names(entries)}", reason, then)
 
     def _due(self) -> Iterator[Clause]:
         if not (entries := self._of(Stand.DUE)):
@@ -179,12 +184,16 @@ class _Sentences:
         if self.at_work:
             yield Clause(f"A morning is at work: {head} {since:%Z}")
         elif not self.running and not tried:
-            yield Clause(f"Not yet: {head} {since:%Z}, and no paperboy run is at work")
+            yield Clause(f"Not yet: {head} {since:%Z}, and {_NOBODY_AT_WORK}")
         elif self.running and again > self.now:
             tail = f"; next try about {moment(again, self.now, zone)}"
             yield Clause(f"Not yet: {head}", _commonest(reason for reason, _ in tried), tail)
         else:
-            yield Clause(f"Not yet: {head} {since:%Z}", _commonest(reason for reason, _ in tried))
+            yield Clause(f"Not yet: {head} {since:%Z}", _commonest(reason for reason, _ in tried), self._idle())
+
+    def _idle(self) -> str:
+        """What is to be added where something is due, or comes, and nobody is there to do it."""
+        return "" if self.running else f"; {_NOBODY_AT_WORK}"
 
     def _missed(self, reach: Reach, what: str) -> Iterator[Clause]:
         number, missed = reach.subscribers, reach.missed
@@ -261,12 +270,13 @@ class _Sentences:
             first = min(starts[entry.name].astimezone(entry.timezone) for entry in with_news)
             dates = [self.known.mailed[entry.name] for entry in with_news if entry.name in self.known.mailed]
             well = dates and all_well and before.subscribers
-            tail = f"; everyone got that of {max(dates):%a %d %b}" if well else ""
-            yield Clause(f"Today's mail {self._for(with_news, '')}is due at {first:%H:%M %Z}{tail}")
+            tail = f"; everyone got that of {max(dates):%a %d %b}" if well and self.running else self._idle()
+            yield Clause(f"Today's mail {self._for(with_news, '')}is due at {first:%H:%M %Z}", tail=tail)
         elif entries:
             first = min(next_batch(entry, self.now, self.holidays) for entry in entries)
             reason = why[entries[0].name]
-            yield Clause(f"No mail is expected today ({reason}); the next batch comes {first:%a %d %b %H:%M %Z}")
+            head = f"No mail is expected today ({reason}); the next batch comes {first:%a %d %b %H:%M %Z}"
+            yield Clause(head, tail=self._idle())
         known = [self.known.days[entry.name] for entry in entries if entry.name in self.known.days]
         if gave_up := [day for day in known if day.outcome is Outcome.GAVE_UP]:
             what = f"There was no digest on {max(day.date for day in gave_up):%a %d %b}"
@@ -296,7 +306,9 @@ def _commonest(reasons: Iterable[str]) -> str:
 def _plain(reason: str) -> str:
     """In one line of plain characters, without addresses and without a full stop."""
     plain = without_addresses(one_line(reason)).rstrip(".")
-    return _LATE.sub(r"\1\2 \3", _NONE_SCORED.sub("", plain))
+    plain = _WHERE.sub(lambda found: "the mail server" if found[2] else found[found.lastindex or 0], plain)
+    plain = _NONE_SCORED.sub("", plain)
+    return _LATE.sub(r"\1\2 \3", plain)
 
 
 def moment(instant: datetime, now: datetime, zone: tzinfo) -> str:

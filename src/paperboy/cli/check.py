@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -19,6 +19,7 @@ from paperboy.cli.check_servers import Outside
 from paperboy.cli.home import LISTS_FILE, Home, folders
 from paperboy.cli.main import Surroundings
 from paperboy.cli.suppress import in_words, undo
+from paperboy.cli.words import together
 from paperboy.errors import ConfigError, PaperboyError, StoreError
 from paperboy.models import MailingList, Problem
 from paperboy.settings import Settings
@@ -26,6 +27,8 @@ from paperboy.store import Store
 
 _INDENT = 7  # of what a mark stands before
 _TO_COPY = re.compile(r'"[^"]*"|\b(?:chmod|paperboy) .*')  # records, and commands at a line's end: not to be folded
+_EXAMPLE = re.compile(r"[@.]example\.(?:org|com|net)$", re.IGNORECASE)
+_NAMED = 2  # addresses
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -69,6 +72,8 @@ def _findings(around: Surroundings, outside: Outside, *, offline: bool) -> Itera
     yield from faults
     lists, findings = _lists(around.home, found or Settings())
     yield from findings
+    if found and found.mail_from:
+        yield from _nobodys(lists)
     home = Home(around.home, found or Settings(), lists)
     asked = check_servers.ask(home, around, outside) if found and not offline else []
     yield from tried("emails", lambda: _templates(home))
@@ -118,6 +123,15 @@ def _in_words(entry: MailingList) -> str:
         f"{entry.name}: {categories}; {number} subscriber{'s' if number > 1 else ''}, "
         f"{entry.send_at:%H:%M} {entry.timezone.key}"
     )
+
+
+def _nobodys(lists: Sequence[MailingList]) -> Iterator[Finding]:
+    """Addresses as those of the lists that came with Paperboy."""
+    addresses = dict.fromkeys(subscriber.address.casefold() for entry in lists for subscriber in entry.subscribers)
+    if found := [address for address in addresses if _EXAMPLE.search(address)]:
+        rest = [f"{len(found) - _NAMED} more"] if len(found) > _NAMED else []
+        message = f"mail to {together([*found[:_NAMED], *rest])} reaches nobody; put your readers into {LISTS_FILE}"
+        yield Finding("lists", message, note=True)
 
 
 def _templates(home: Home) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from paperboy.cli import check_sender, parts
 from paperboy.cli.check_findings import Finding, later, tried
+from paperboy.cli.check_fixes import with_fix
 from paperboy.cli.check_home import free_bytes
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
@@ -59,6 +60,7 @@ class Asked:
         """What came of it until `end`, of the monotonic clock."""
         wait([self.found], max(0.0, end - time.monotonic()))
         findings = self.found.result() if self.found.done() else [self.silence]
+        findings = [replace(each, message=with_fix(each.what, each.message)) for each in findings]
         unreached = findings == [self.silence] or any(
             each.exit_code == 1 and " reach" in each.message for each in findings
         )

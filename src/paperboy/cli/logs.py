@@ -79,7 +79,7 @@ def _with_priority(priority: int, text: str) -> str:
 
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
-    """Whether stderr is the journal. What is started from a service inherits the variable, wherever its stderr leads."""
+    """Whether stderr is the journal: whatever a service starts inherits the variable, wherever its stderr leads."""
     try:
         stderr = os.fstat(2)
     except OSError:

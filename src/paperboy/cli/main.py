@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 import time
@@ -16,6 +17,8 @@ import click
 from paperboy import __version__
 from paperboy.cli import logs
 from paperboy.errors import PaperboyError
+
+logger = logging.getLogger(__name__)
 
 _COMMANDS = {
     "demo": "A whole morning on a bundled sample of papers.",
@@ -110,6 +113,9 @@ def invoke(
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         return 130
+    except Exception:
+        logger.exception("this is a bug in Paperboy")  # where all else is logged, and as that
+        return 1
     return code if isinstance(code, int) else 0
 
 

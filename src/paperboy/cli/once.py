@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from datetime import timedelta
+from functools import partial
 from types import FrameType
 
 import click
@@ -16,7 +18,10 @@ from paperboy.cli.audience import Audience
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import PROGRESS, Bars, Beats
+from paperboy.cli.turn import LETS_OTHERS_IN, Turn
 from paperboy.errors import PaperboyError
+
+logger = logging.getLogger(__name__)
 
 
 @click.command(name="once", short_help="This morning's work now.")
@@ -41,16 +46,24 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
             return _dry_run(work.morning, home, chosen)
         if not scheduled:
             return _morning(work, home, chosen, None, around)
+        patience, mine = timedelta(hours=home.settings.give_up_after_hours), frozenset(names)
+        problem = ""
         try:
-            chosen = frozenset(entry.name for entry in due.due(home.lists, work.store.days.outcome, around.clock()))
-            patience = timedelta(hours=home.settings.give_up_after_hours)
-            return _morning(work, home, chosen, patience, around)
+            return _morning(work, home, _due(work, home, around) & mine, patience, around)
         except PaperboyError as error:
-            operator.failed(work, home, str(error), around.clock())
+            problem = str(error)
             raise
         except Exception as error:
-            operator.failed(work, home, f"this is a bug in Paperboy: {error!r}; see the log", around.clock())
+            problem = f"this is a bug in Paperboy: {error!r}; see the log"
             raise
+        finally:
+            if problem:
+                operator.failed(work, home, problem, mine, around.clock())
+
+
+def _due(work: parts.Work, home: Home, around: Surroundings) -> frozenset[str]:
+    now = around.clock()
+    return frozenset(entry.name for entry in due.due(home.lists, partial(work.store.days.outcome, now=now), now))
 
 
 def _morning(
@@ -62,12 +75,21 @@ def _morning(
         report = morning.run(work.morning, home.lists, chosen, patience)
         operator.note(work, home, report, around.clock())
         stop.gently = True
-        sent = delivery.deliver(work.delivery, Audience(home), stopped=lambda: stop.asked)
-    click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))
+        with Turn(home.settings.paperboy_database, home.lists, around.clock, around.timer) as turn:
+            let_others_in = patience is not None
+            sent = delivery.deliver(
+                work.delivery, Audience(home), stopped=lambda: stop.asked or (let_others_in and turn.over())
+            )
     unfinished = work.store.deliveries.unfinished()
-    if unfinished:
-        click.echo(words.unfinished(unfinished, sent), err=True)
+    if patience is None:  # else the log has it
+        click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))
+        if unfinished:
+            click.echo(words.unfinished(unfinished, sent), err=True)
+    elif unfinished:
+        logger.info("%s", words.waiting(unfinished))
     operator.tell(work, home, report, sent, around.clock())
+    if unfinished and not stop.asked and let_others_in and turn.over():
+        return LETS_OTHERS_IN
     return 1 if report.due or unfinished else 0
 
 
@@ -101,13 +123,14 @@ class Stop:
 def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:
     now = work.clock()
     lists = [entry for entry in home.lists if entry.subscribers]
-    missing = fetching.look(work, lists, now)
+    missing = fetching.look(work, lists, now).missing
     code = 0
     scorings = []
     for mailing_list in lists:
         if mailing_list.name not in chosen:
             continue
-        if work.days.outcome(mailing_list.name, due.local_date(mailing_list, now)):
+        day = due.local_date(mailing_list, now)
+        if not due.is_open(mailing_list, day, work.days.outcome(mailing_list.name, day, now), by_hand=True):
             click.echo(f"{mailing_list.name}: done earlier today")
             continue
         try:

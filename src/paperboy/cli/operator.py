@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import closing
 from datetime import datetime, timedelta, tzinfo
+from functools import partial
 from typing import TYPE_CHECKING
 
-from paperboy import alerts, delivery, morning
+from paperboy import alerts, delivery, due, morning
 from paperboy.cli.home import Home
 from paperboy.errors import MailServerError, PaperboyError
 from paperboy.models import Alert, DeliveryState, Subscriber
@@ -18,13 +20,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LONG = timedelta(hours=1)
+
 
 def note(work: Work, home: Home, report: morning.Report, now: datetime) -> None:
-    """Keeps what a morning's first half has to tell, before sending begins: whatever happens there, it is told.
-
-    Never raises.
+    """Keeps what a morning's first half has to tell, before sending begins: whatever happens there, it is told. That
+    mornings have come to bad ends for an hour is told at once: this one may, too. Never raises.
     """
-    _safely(lambda: _note(work, home, report, delivery.Report({}), now))
+
+    def both() -> None:
+        _note(work, home, report, delivery.Report({}), now)
+        if any(each.cause == alerts.Kind.PROCESS and now - each.since > _LONG for each in work.store.alerts.standing()):
+            _post(work, home, now, by_mail=True)
+
+    _safely(both)
 
 
 def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
@@ -37,15 +46,22 @@ def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, 
 
     def both() -> None:
         _note(work, home, report, sent, now)
+        _end_what_is_over(work, home, report, sent, now)
         _post(work, home, now, by_mail=not sent.problem or sent.passing)
 
     _safely(both)
 
 
-def failed(work: Work, home: Home, problem: str, now: datetime) -> None:
-    """A morning that could not go on: it is kept, and told by the next that can. Never raises."""
-    cause = alerts.broken_morning(problem)
-    _safely(lambda: note_one(work.store.alerts, cause, home.settings.timezone, now))
+def failed(work: Work, home: Home, problem: str, lists: Collection[str], now: datetime) -> None:
+    """A morning of those lists that could not go on: it is told, as long as that goes. Never raises."""
+
+    def note() -> None:
+        still = due.due(home.lists, partial(work.store.days.outcome, now=now), now)
+        cause = alerts.broken_morning(problem, {entry.name for entry in still} & set(lists))
+        note_one(work.store.alerts, cause, home.settings.timezone, now)
+
+    _safely(note)
+    _safely(lambda: _post(work, home, now, by_mail=True))
 
 
 def note_one(ledger: Alerts, cause: alerts.Cause, zone: tzinfo, now: datetime) -> None:
@@ -78,8 +94,8 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
     """Brings what stands up to date with this run."""
     ledger, zone = work.store.alerts, home.settings.timezone
     patience = timedelta(hours=home.settings.give_up_after_hours)
-    superseded = work.store.days.untold()
-    for cause in alerts.causes(report, sent, home.lists, now, patience, superseded):
+    superseded, since = work.store.days.untold(), work.store.days.tried_since()
+    for cause in alerts.causes(report, sent, home.lists, now, patience, superseded, since):
         if cause.key == alerts.Kind.NOBODY and sent.problem:
             continue  # that tells it already
         note_one(ledger, cause, zone, now)
@@ -89,7 +105,6 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
         work.store.deliveries.told()  # a kill just before repeats the note, which has the same key
     if sent.suppressed:
         work.store.suppressions.told()
-    _end_what_is_over(work, home, report, sent, now)
 
 
 def _end_what_is_over(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
@@ -117,14 +132,14 @@ def _post(work: Work, home: Home, now: datetime, *, by_mail: bool) -> None:
     waiting = [(each.cause, each.waiting, each.noted) for each in work.store.alerts.standing() if each.waiting]
     for cause, alert, _ in waiting:
         logger.log(logging.INFO if cause.startswith(alerts.WELL_AGAIN) else logging.WARNING, "%s", alert.headline)
-    for cause, alert, noted in waiting if by_mail or to is None else ():
-        if to is None or _mailed(work, alert, Subscriber(to.address, to.name), noted):
-            work.store.alerts.told(cause, day)
+    with closing(work.delivery.transports[0]) as transport:
+        for cause, alert, noted in waiting if by_mail or to is None else ():
+            if to is None or _mailed(work, transport, alert, Subscriber(to.address, to.name), noted):
+                work.store.alerts.told(cause, day)
 
 
-def _mailed(work: Work, alert: Alert, to: Subscriber, noted: datetime) -> bool:
+def _mailed(work: Work, transport: delivery.Transport, alert: Alert, to: Subscriber, noted: datetime) -> bool:
     """Dated when it was found, so that every try is the same message. Raises MailServerError: no other would go."""
-    transport = work.delivery.transports[0]
     try:
         receipt = transport.send(work.composer.alert(alert, to, noted))
     except MailServerError:
@@ -132,8 +147,9 @@ def _mailed(work: Work, alert: Alert, to: Subscriber, noted: datetime) -> bool:
     except PaperboyError as error:
         logger.error("%s: the operator could not be told: %s", alert.headline, error)
         return False
-    finally:
-        transport.close()
+    except Exception:  # those behind it go all the same
+        logger.exception("%s: the operator could not be told: this is a bug in Paperboy", alert.headline)
+        return False
     if receipt.state is not DeliveryState.SENT:
         logger.error("%s: the operator could not be told: %s (%s)", alert.headline, receipt.state, receipt.reply)
     return receipt.state is DeliveryState.SENT

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from paperboy import delivery, draft, fetching, morning
 from paperboy.arxiv_feed import ArxivFeed
 from paperboy.cli import lock
+from paperboy.cli.files import Files
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.errors import ConfigError
@@ -54,6 +55,7 @@ def working(
         templates = renderer(home)
         templates.check()
         if alone:
+            _refuse_two_databases(home, around)
             stack.enter_context(lock.held(settings.paperboy_database, around.environ))
         store = stack.enter_context(Store.open(settings.paperboy_database))
         post = composer(home, templates, store.secret())
@@ -90,6 +92,18 @@ def working(
             post,
             store,
         )
+
+
+def _refuse_two_databases(home: Home, around: Surroundings) -> None:
+    """The daemon of this home may still work with the database that `.env` had before: it would send all twice."""
+    files = Files(around.home)
+    if home.source == files.good or not files.good.is_dir():
+        return
+    in_force = files.last_good(around.environ).settings.paperboy_database
+    if in_force != home.settings.paperboy_database and (holder := lock.holder(in_force)):
+        who = f"paperboy {holder.command} (process {holder.process or 'unknown'})"
+        message = f"PAPERBOY_DATABASE has changed, and {who} still works with {in_force}; restart that one first"
+        raise ConfigError([Problem(".env", message)])
 
 
 def arxiv(home: Home) -> ArxivFeed:

@@ -83,7 +83,7 @@ def look(home: Home, now: datetime, mornings: int) -> Picture:
         return Picture(home, now, None, months=(Month(local.date().replace(day=1)),))
     names = [entry.name for entry in home.lists]
     with Store.open(database) as store:
-        newest = store.days.newest(names, mornings)
+        newest = store.days.newest(names, now, mornings)
         return Picture(
             home,
             now,

@@ -110,9 +110,9 @@ def _now(home: Home, work: parts.Work, mailing_list: MailingList, now: datetime)
 def _look(lists: Sequence[MailingList], work: parts.Work, now: datetime) -> str:
     """Fetches what a morning would fetch, and this list's categories, unless that was done just now."""
     categories = {category for entry in lists for category in entry.categories}
-    if work.store.papers.fetched_since(categories, now - _FETCH_HOLDS):
+    if work.store.papers.fetched_between(categories, now - _FETCH_HOLDS, now):
         return ""
-    return fetching.look(work.morning, lists, now)
+    return fetching.look(work.morning, lists, now).missing
 
 
 def _delivery(work: parts.Work, mailing_list: MailingList, reader: Subscriber, now: datetime) -> Delivery:

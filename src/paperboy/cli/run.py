@@ -7,21 +7,24 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from paperboy.cli import lock, logs, words
+from paperboy import alerts
+from paperboy.cli import last_words, lock, logs, operator, words
 from paperboy.cli.files import Files
 from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import PROGRESS
 from paperboy.cli.watch import Watch
 from paperboy.daemon import TICK_SECONDS, Daemon
-from paperboy.errors import ConfigError
+from paperboy.errors import ConfigError, HomeBusyError, PaperboyError
+from paperboy.mail.text import one_line
+from paperboy.privacy import without_addresses
 from paperboy.settings import Settings
 from paperboy.store import Store
 from paperboy.systemd import ENVIRONMENT, Notifier
@@ -54,6 +57,20 @@ def command(around: Surroundings) -> int:
     log_by(home)
     if broken:
         logger.error("%s\nthe version before stays in force until that is mended", broken)
+    try:
+        return _watch(around, home, files, console, log_by)
+    except HomeBusyError:
+        raise
+    except PaperboyError as error:
+        Notifier.of(around.environ, os.getpid()).status(without_addresses(one_line(str(error))))
+        last_words.tell(home, str(error), around)
+        raise
+
+
+def _watch(
+    around: Surroundings, home: Home, files: Files, console: Console | None, log_by: Callable[[Home], None]
+) -> int:
+    """Until it is told to stop."""
     settings = home.settings
     database = settings.paperboy_database
     with lock.held(database, around.environ, "run") as descriptor, Store.open(database) as store:
@@ -63,8 +80,10 @@ def command(around: Surroundings) -> int:
         daemon = Daemon(watch, notifier, around.clock, around.timer, tick_seconds=max(1, seconds))
         signal.signal(signal.SIGHUP, daemon.reload)
         problems = watch.try_at_once(around.clock())  # a SIGTERM that comes meanwhile just ends it
-        if problems and not files.good.is_dir():
+        if problems and (not files.good.is_dir() or watch.home.settings.paperboy_database != database):
             raise ConfigError(problems)
+        if last_words.forget(home):
+            operator.note_one(store.alerts, alerts.begun_again(), settings.timezone, around.clock())
         if not settings.uses_outbox and (names := store.deliveries.only_in_outbox()):
             logger.info("%s", words.went_to_outbox(names))
         signal.signal(signal.SIGTERM, daemon.stop)

@@ -7,18 +7,19 @@ import importlib.resources
 import pwd
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
+from paperboy import settings
 from paperboy.cli.home import LISTS_FILE, Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.words import together
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
 from paperboy.settings import SETTINGS
-from paperboy.systemd import Service, unit
+from paperboy.systemd import HIDDEN, Service, unit
 
 _PATHS = frozenset({"PAPERBOY_DATABASE", "PAPERBOY_OUTBOX"})
 
@@ -31,7 +32,7 @@ def command(around: Surroundings) -> int:
     The service runs as the owner of the home. On a terminal, the commands that install it are shown as well.
     """
     seen = {name: value for name, value in around.environ.items() if name not in _PATHS}  # the service has no others
-    home = Home.load(_straight(around.home), seen)
+    home = _home(_straight(around.home), seen)
     service = _service(home)
     click.echo(unit(service), nl=False)
     for note in _notes(around, home, service):
@@ -39,6 +40,13 @@ def command(around: Surroundings) -> int:
     if sys.stdout.isatty() and sys.stderr.isatty():
         click.echo(_install(service), err=True)
     return 0
+
+
+def _home(path: Path, environ: Mapping[str, str]) -> Home:
+    """With its settings alone: a list that is broken today has no part in the unit. Raises ConfigError."""
+    if not path.is_dir():
+        raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
+    return Home(path, settings.load(path, environ), ())
 
 
 def _service(home: Home) -> Service:
@@ -51,7 +59,8 @@ def _service(home: Home) -> Service:
         user=user,
         group=group,
         writable=_by_both_names(folders),
-        needed=_by_both_names([*_program(), *_linked(home.path)]),
+        needed=_by_both_names([*_program(), *_inherited(home), *_linked(home.path)]),
+        hidden=_by_both_names([*HIDDEN]),
     )
 
 
@@ -80,6 +89,12 @@ def _program() -> list[Path]:
     return [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parents[1], package.parent]
 
 
+def _inherited(home: Home) -> Iterator[Path]:
+    """Where the templates and prompts lie that are not the home's own: in a checkout, beside the program."""
+    for kind in ("emails", "prompts"):
+        yield from (folder for folder in home.folders(kind) if not folder.is_relative_to(home.path))
+
+
 def _linked(home: Path) -> Iterator[Path]:
     """Where the operator's files lie that are links. The whole folder: a file that is replaced is another one."""
     for name in (".env", LISTS_FILE, "emails", "prompts"):
@@ -105,10 +120,11 @@ def _notes(around: Surroundings, home: Home, service: Service) -> Iterator[str]:
 
 
 def _install(service: Service) -> str:
+    """By way of a file: a command that fails leaves the unit as it was."""
     again = shlex.join([str(service.python), "-m", "paperboy", "--home", str(service.home), "service"])
     return f"""
 To install it, and to update it later:
-  {again} | sudo tee /etc/systemd/system/paperboy.service >/dev/null
+  {again} > paperboy.service && sudo install -m 644 paperboy.service /etc/systemd/system/
   sudo systemctl daemon-reload
   sudo systemctl enable --now paperboy      # later: sudo systemctl restart paperboy
   systemctl status paperboy"""

@@ -23,6 +23,7 @@ from paperboy.store.alerts import Standing
 from paperboy.store.scores import Month
 
 _T = TypeVar("_T")
+_NAME = 12  # letters of a list's name for which there is room
 _NONE_SCORED = re.compile(r"scored 0 of (\d+): (.*)", re.DOTALL)  # as `morning.py` notes a trouble
 
 # What stands after its alert was told, which is kept no longer than that.
@@ -51,7 +52,7 @@ def why(of: Picture) -> Iterator[str]:
     for standing in of.alerts:
         yield f"{headline(standing)} (since {_when(standing.since, zone)}{_untold(standing, of.home)})"
     troubles = {entry.name: trouble for entry in of.home.lists if (trouble := of.trouble(entry))}
-    yield from _troubles(troubles, of.now, zone)
+    yield from _troubles(troubles, of, zone)
     odd = {
         entry.name: (newest[0].date, reason)
         for entry in of.home.lists
@@ -80,19 +81,25 @@ def _odd(of: Picture, entry: MailingList, day: DaySummary) -> str:
     return one_line(day.reason)
 
 
-def _troubles(troubles: Mapping[str, Trouble], now: datetime, zone: tzinfo) -> Iterator[str]:
-    """Lists that one trouble left without a score are one line, with the papers of all."""
+def _troubles(troubles: Mapping[str, Trouble], seen: Picture, zone: tzinfo) -> Iterator[str]:
+    """Lists that one trouble left without a score are one line, with the papers of all. No next try is promised where
+    nobody is there to make it.
+    """
     unscored: dict[str, int] = {}
     said = {}
     for name, trouble in troubles.items():
         if of := _NONE_SCORED.fullmatch(trouble.reason):
             unscored[name] = int(of[1])
-        again = f"next try about {moment(trouble.next_try, now, zone)}" if trouble.next_try > now else "to be tried now"
-        tried = f"(last tried {_when(trouble.at, zone)}, {again})"
+        again = f", {_again(trouble, seen.now, zone)}" if seen.holder else ""
+        tried = f"(last tried {_when(trouble.at, zone)}{again})"
         said[name] = (name in unscored, one_line(of[2] if of else trouble.reason), tried)
     for (none_scored, reason, tried), named in _alike(said):
         zero = f"scored 0 of {sum(unscored[name] for name in named)}: " if none_scored else ""
         yield f"{words.together(named)}: {zero}{reason} {tried}"
+
+
+def _again(trouble: Trouble, now: datetime, zone: tzinfo) -> str:
+    return f"next try about {moment(trouble.next_try, now, zone)}" if trouble.next_try > now else "to be tried now"
 
 
 def _when(at: datetime, zone: tzinfo) -> str:
@@ -123,7 +130,9 @@ def _next(of: Picture, entry: MailingList) -> str:
     if start is None:
         return "never, it has no subscribers"
     if start <= of.now:
-        return "due now"
+        trouble = of.trouble(entry)
+        rests = of.holder and trouble and trouble.next_try > of.now
+        return f"due, {_again(trouble, of.now, entry.timezone)}" if rests and trouble else "due now"
     said = f"{start:%a %d %b %H:%M %Z}"
     if not _papers_are_left(of, entry) and (why_not := no_batch(entry, start, holidays)):
         coming = next_batch(entry, of.now, holidays)
@@ -142,8 +151,8 @@ def _papers_are_left(of: Picture, entry: MailingList) -> object:
 
 
 def mornings(of: Picture) -> Table:
-    """The last days of each list. Fits with names of up to a dozen letters."""
-    table = _table("List", "Date", "Outcome", "Papers", "Cost")
+    """The last days of each list."""
+    table = _table_of_lists("List", of.home.lists, "Date", "Outcome", "Papers", "Cost")
     table.add_column("Deliveries", overflow="fold")
     for entry in of.home.lists:
         days = of.days_of(entry.name)
@@ -168,6 +177,14 @@ def _table(*columns: str) -> Table:
     return table
 
 
+def _table_of_lists(heading: str, lists: Sequence[MailingList], *columns: str) -> Table:
+    """The first column has their names. Where there is no room, long ones go on below, and numbers stay whole."""
+    table = _table(heading, *columns)
+    table.columns[0].no_wrap = all(len(entry.name) <= _NAME for entry in lists)
+    table.columns[0].overflow = "fold"
+    return table
+
+
 def _papers(day: DaySummary) -> str:
     """How many were relevant; and what tells a morning on which none was from one that could not be scored."""
     counts = day.counts
@@ -183,7 +200,7 @@ def tokens(of: Picture) -> Table:
     """What the LLM was sent and what it sent back on each list's newest day. What is in lower case is a part of what
     stands before it. Of a long name of a model only the beginning is seen at 80 columns.
     """
-    table = _table("Tokens")
+    table = _table_of_lists("Tokens", of.home.lists)
     for column in ("Calls", "Prompt", "cached", "written", "Completion", "reasoning"):
         table.add_column(column, no_wrap=True, justify="right")
     table.add_column("Model", overflow="ellipsis")
@@ -206,7 +223,9 @@ def tokens(of: Picture) -> Table:
 
 def suppressed(found: Sequence[Suppression], zone: tzinfo) -> Table:
     """Who must not get mail, and why."""
-    table = _table("Address", "List", "Since")
+    table = _table("Address")
+    table.add_column("List", overflow="fold")
+    table.add_column("Since", no_wrap=True)
     table.add_column("Why", overflow="fold")
     for one in found:
         since = f"{one.at.astimezone(zone):%a %d %b %Y}"

@@ -8,15 +8,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
-from paperboy import alerts, due
+from paperboy import absences, alerts, due
 from paperboy.agenda import Agenda
 from paperboy.cli import operator, words
 from paperboy.cli.answer import answer_of
 from paperboy.cli.files import Files, Stamps
 from paperboy.cli.home import FILES, Home
 from paperboy.cli.main import Surroundings
+from paperboy.cli.turn import LETS_OTHERS_IN
 from paperboy.daemon import STUCK, Child, Job
+from paperboy.mail.text import clipped, one_line
 from paperboy.models import Problem
+from paperboy.privacy import without_addresses
 from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
@@ -25,11 +28,14 @@ Spawn = Callable[[Sequence[str], Mapping[str, str]], Child]  # a command line of
 
 TRYING, MORNING, TIDYING = "trying the files", "the morning", "tidying up"  # jobs
 MAIL, ALERTS = "the mail", "the alerts"  # what waits, beside lists, whose names have no spaces
+_FAULT = 160  # characters of what is broken
 _QUICK = timedelta(minutes=3)  # without an end, and a trial of the files is stuck
 _PATIENCE = timedelta(minutes=30)  # without progress, and a morning is
 _AWAY_FROM_MORNINGS = timedelta(hours=1)  # there is time enough to tidy up
-_BROKEN_IS_TRIED_AGAIN = timedelta(minutes=1)
+_BROKEN_IS_TRIED_AGAIN = timedelta(minutes=15)
 _SETTLED = timedelta(seconds=10)  # without another change, and an edit is over
+_LONG_ENOUGH = timedelta(seconds=40)  # of changes, and what is there is tried all the same
+_HOLDS_UP = timedelta(minutes=1)  # an edit, a morning
 
 
 class Watch:
@@ -48,16 +54,19 @@ class Watch:
     ) -> None:
         self._around, self._store, self._files, self._spawn = around, store, files, spawn
         self._home, self._adopted = home, adopted
-        self._agenda = Agenda()
+        self._agenda = Agenda(growing={ALERTS})
         self._seen: Stamps | None = None
         self._seen_since = datetime.min.replace(tzinfo=UTC)
+        self._edited: datetime | None = None  # since when there are edits
         self._tried: Stamps | None = None
         self._tried_at: datetime | None = None
         self._asked = False
         self._told = True  # the operator, of what is broken
+        self._not_adopted = ""  # why not
         self._problems: tuple[Problem, ...] = ()  # with the version that was tried last
         self._tidied: date | None = None
         self._at_work = False  # a morning is
+        self._ended_badly = False  # the last one did
 
     @property
     def home(self) -> Home:
@@ -73,22 +82,24 @@ class Watch:
         """An edit is tried beside all else; it comes into force, and a morning begins, when nobody is at work."""
         if TRYING not in running and self._is_to_be_tried(now):
             return self._trial(now)
-        if MORNING in running or TIDYING in running:
+        if not {TRYING, MORNING, TIDYING}.isdisjoint(running) or self._edit_goes_on(now):
             return None
-        if TRYING not in running:  # which makes the copy anew
+        if self._seen == self._tried:  # else what is ready may be half of what is being written
             self._put_in_force()
         waiting = self.waiting(now)
-        if self._agenda.ready(waiting, now):
+        if ready := self._agenda.ready(waiting, now):
             patience = max(_PATIENCE, timedelta(seconds=3 * self._home.settings.llm_timeout_seconds))
-            return Job(MORNING, self._morning, partial(self._morning_ended, waiting, now), patience)
+            ended = partial(self._morning_ended, ready, now, patience)
+            return Job(MORNING, partial(self._morning, ready), ended, patience)
         if self._has_time_to_tidy(waiting, now):
             return Job(TIDYING, partial(self._tidying, now), self._tidying_ended, _PATIENCE)
         return None
 
     def waiting(self, now: datetime) -> frozenset[str]:
         """All that could be done: lists that are due, mail and alerts that may go."""
-        things = {entry.name for entry in due.due(self._home.lists, self._store.days.outcome, now)}
-        next_try = self._store.deliveries.next_try()
+        outcome = partial(self._store.days.outcome, now=now)
+        things = {entry.name for entry in due.due(self._home.lists, outcome, now)}
+        next_try = self._store.deliveries.next_try(now)
         if next_try is not None and next_try <= now:
             things.add(MAIL)
         if any(standing.waiting for standing in self._store.alerts.standing()):
@@ -96,25 +107,35 @@ class Watch:
         return frozenset(things)
 
     def status(self, now: datetime) -> str:
-        """The answer to what everybody asks; before it, what is broken."""
+        """The answer to what everybody asks; before it, what is broken. Anybody on the machine may read it."""
         holidays = self._home.settings.arxiv_holidays
         answer = answer_of(self._store, self._home.lists, now, holidays=holidays, at_work=self._at_work)
         if not self._problems:
             return answer
-        return f"{self._problems[0]} (the version before stays in force). {answer}"
+        problem = clipped(without_addresses(one_line(str(self._problems[0]))), _FAULT)
+        return f"{problem} (the version before stays in force). {answer}"
 
     # --- the files
 
     def _is_to_be_tried(self, now: datetime) -> bool:
-        """Whether there is an edit that is over; or one that was broken, and may have been mended without a new time
-        stamp.
+        """Whether there is an edit that is over, or goes on for long enough; or one that was broken, and may have been
+        mended elsewhere, or not told.
         """
         stamps = self._files.stamps()
         if stamps != self._seen:
             self._seen, self._seen_since = stamps, now
-        settled = not timedelta() <= now - self._seen_since < _SETTLED  # a clock that was put back holds nothing up
-        again = self._tried_at is None or now - self._tried_at >= _BROKEN_IS_TRIED_AGAIN or now < self._tried_at
-        return self._asked or (settled and stamps != self._tried) or bool(self._problems and again)
+        at_rest = not _within(_SETTLED, self._seen_since, now)
+        if stamps != self._tried:
+            self._edited = self._edited or now
+        elif at_rest:
+            self._edited = None
+        settled = at_rest or not _within(_LONG_ENOUGH, self._edited, now)
+        again = not _within(_BROKEN_IS_TRIED_AGAIN if self._told else _SETTLED, self._tried_at, now)
+        return self._asked or (settled and stamps != self._tried) or (again and bool(self._problems or not self._told))
+
+    def _edit_goes_on(self, now: datetime) -> bool:
+        """A morning waits for it, but not for long."""
+        return self._seen != self._tried and _within(_HOLDS_UP, self._edited, now)
 
     def _trial(self, now: datetime) -> Job:
         stamps = self._files.stamps()
@@ -144,30 +165,37 @@ class Watch:
 
     def _trial_ended(self, code: int, now: datetime) -> None:
         problems = self._files.faults()
-        if code not in {0, 78} and not problems:
+        if code and not problems:
             problems = (Problem("the home", f"its files could not be tried (exit code {code})"),)
         zone = self._home.settings.timezone
         before, self._problems = self._problems, problems
         if problems and (problems != before or not self._told):
             complaint = "\n".join(map(str, problems))
-            logger.error("%s\nthe version before stays in force until that is mended", complaint)
-            self._told = False  # until it is written down: the database may be busy
+            if self._files.good.is_dir():
+                logger.error("%s\nthe version before stays in force until that is mended", complaint)
+            self._told = False  # until it is written down: the database may be busy, and this is tried again
             operator.note_one(self._store.alerts, alerts.broken_files(problems), zone, now)
         elif not problems:
             if before:
                 logger.info("the home's files are in order again")
+            self._told = False
             operator.end_one(self._store.alerts, alerts.Kind.FILES, zone, now)
         self._told = True
 
     def _put_in_force(self) -> None:
         try:
+            self._files.prepare()
             if not self._files.adopt():
                 return
         except OSError as error:  # the mornings go on with what is in force
-            logger.error("%s: %s; a sound edit cannot be put in force", error.filename, error.strerror)
+            said = f"{error.filename}: {error.strerror}; a sound edit cannot be put in force"
+            logger.log(logging.DEBUG if said == self._not_adopted else logging.ERROR, "%s", said)
+            self._not_adopted = said
             return
+        self._not_adopted = ""
         before = self._home
         self._home = self._last_good()
+        self._agenda.forget()  # what is tried in vain may be mended
         self._adopted(self._home)
         if before.lists != self._home.lists or before.settings != self._home.settings:
             number = words.counted(len(self._home.lists), "list", "lists")
@@ -178,8 +206,9 @@ class Watch:
 
     # --- the other jobs
 
-    def _morning(self) -> Child:
-        child = self._child("once", "--scheduled")
+    def _morning(self, ready: frozenset[str]) -> Child:
+        lists = [option for name in sorted(ready - {MAIL, ALERTS}) for option in ("--list", name)]
+        child = self._child("once", "--scheduled", *lists)
         self._at_work = True
         return child
 
@@ -191,27 +220,42 @@ class Watch:
         self._tidied = self._today(now)
         return child
 
-    def _morning_ended(self, tried: frozenset[str], began: datetime, code: int, now: datetime) -> None:
+    def _morning_ended(
+        self, ready: frozenset[str], began: datetime, patience: timedelta, code: int, now: datetime
+    ) -> None:
+        """Every morning tries all mail and alerts, whatever it began for."""
         self._at_work = False
+        lists = self.waiting(now) & ready - {MAIL, ALERTS}
+        how = self._bad_end(code, lists, began, patience)
+        if how:
+            cause = alerts.broken_morning(how, lists)
+            operator.note_one(self._store.alerts, cause, self._home.settings.timezone, now)
+            for entry in self._home.lists:
+                if entry.name in lists:
+                    absences.note(self._store.days, entry, f"the morning came to a bad end: {how}", now)
         left = self.waiting(now)
-        self._agenda.tried(tried, left, now)
+        if not how or self._ended_badly:  # else it is tried again at once
+            tried = ready | {MAIL, ALERTS} if code != LETS_OTHERS_IN else ready - {MAIL}
+            self._agenda.tried(tried, left, now)
+        self._ended_badly = bool(how)
         again = self._agenda.next_try(left)
         then = f"; the next try is at {again:%H:%M} UTC" if again else ""
-        how = self._bad_end(code, left, began)
         level = logging.ERROR if how else logging.INFO
         logger.log(level, "the morning's process ended with exit code %d%s", code, then)
-        if how:
-            operator.note_one(self._store.alerts, alerts.broken_morning(how), self._home.settings.timezone, now)
 
-    def _bad_end(self, code: int, left: frozenset[str], began: datetime) -> str:
+    def _bad_end(self, code: int, left: frozenset[str], began: datetime, patience: timedelta) -> str:
         """What is to be told of a morning that could not tell it by itself; nothing of one that could."""
         if code == STUCK:
-            return "it made no progress for half an hour, and was ended"
-        if code not in {0, 1}:
+            return f"it made no progress for {patience // timedelta(minutes=1)} minutes, and was ended"
+        if code not in {0, 1, LETS_OTHERS_IN}:
             return f"signal {-code} ended it" if code < 0 else f"its exit code was {code}"
+        told = {each.cause: each.since for each in self._store.alerts.standing()}
+        if code == 0 or alerts.Kind.PROCESS in told:  # it has said by itself what it met
+            return ""
         troubles = self._store.days.troubles()
-        tried = {name for name, (_, at) in troubles.items() if at >= began.replace(microsecond=0)}
-        silent = sorted(left & {entry.name for entry in self._home.lists} - tried) if code else []
+        silent = sorted(
+            name for name in left if name not in troubles or troubles[name][1] < began.replace(microsecond=0)
+        )
         return f"nothing became of {silent[0]}, and it did not say why" if silent else ""
 
     def _tidying_ended(self, code: int, _now: datetime) -> None:
@@ -225,3 +269,8 @@ class Watch:
 
     def _today(self, now: datetime) -> date:
         return now.astimezone(self._home.settings.timezone).date()
+
+
+def _within(span: timedelta, since: datetime | None, now: datetime) -> bool:
+    """Whether that was so lately. A clock that was put back holds nothing up."""
+    return since is not None and timedelta() <= now - since < span

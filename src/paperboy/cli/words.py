@@ -94,7 +94,12 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
 def unfinished(number: int, sent: delivery.Report) -> str:
     """Why the exit code is 1 although all lists are served."""
     why = f": {without_addresses(sent.problem)}" if sent.problem else "; the log says why"
-    return f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try{why}"
+    return f"{waiting(number)}{why}"
+
+
+def waiting(number: int) -> str:
+    """How many deliveries are not through."""
+    return f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try"
 
 
 def went_to_outbox(list_names: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
     each connection, until nothing waits:
         the next delivery, oldest digest first
-        still on its list, not suppressed, not three days old? else that is what becomes of it
+        gone from its list, suppressed, or three days old? that is what becomes of it
+        just leaving its list? passed over: it waits, as it was, for what the next round finds
         wait for a turn     ← the rate, and pauses that grow while the server is busy
         reserve             ← its own commit, before the first word to the server
         send                ← the frozen bytes, with what makes this copy the subscriber's own
@@ -22,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from paperboy.delivery.ports import Audience, Digests, Ledger, Parts, Suppressions, Transport
+from paperboy.delivery.ports import Audience, Digests, Ledger, Membership, Parts, Suppressions, Transport
 from paperboy.delivery.round import Round, what_follows
 from paperboy.models import Delivery, DeliveryState
 from paperboy.pace import Pace
@@ -32,6 +33,7 @@ __all__ = [
     "Audience",
     "Digests",
     "Ledger",
+    "Membership",
     "Parts",
     "Report",
     "Suppressions",
@@ -41,6 +43,8 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
+
+_WHY_PASSED_OVER = "not on the list now, which may be half an edit; whoever is not back a minute later gets nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Report:
     suppressed: tuple[tuple[str, str], ...] = ()  # addresses that do not exist, with the server's last reply
     refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
     reached: frozenset[str] = frozenset()  # lists of which somebody got mail
+    passed_over: int = 0  # deliveries that go on waiting, since who they are for may be leaving
 
 
 def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) -> Report:
@@ -80,6 +85,8 @@ def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) ->
     seconds = parts.timer() - begun
     for name, counts in by_list.items():
         logger.info("%s: %s, in %.1f s", name, ", ".join(counts), seconds)
+    for name, count in sorted(round_.passed_over.items()):
+        logger.warning("%s: %d passed over: %s", name, count, _WHY_PASSED_OVER)
     for address, reply in parts.ledger.bounced_thrice():
         reason = "it did not exist in three digests running"
         parts.suppressions.add(address, "", f"{reason}: {reply}", parts.clock(), tell=reply)
@@ -93,4 +100,5 @@ def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) ->
         parts.suppressions.untold(),
         parts.ledger.refused_by_all(round_.failed),
         frozenset(round_.reached_now),
+        round_.passed_over.total(),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum, auto
 from typing import Protocol
 
 from paperboy import draft
@@ -92,7 +93,15 @@ class Digests(Protocol):
     def composed_by_id(self, digest_id: int) -> Composed: ...
 
 
-Audience = Callable[[], Mapping[str, frozenset[str]]]  # the addresses, casefolded, that are on each list now
+class Membership(Enum):
+    """How an address stands to a list."""
+
+    ON = auto()
+    LEAVING = auto()  # it is not on it, and that may be half an edit
+    GONE = auto()
+
+
+Audience = Callable[[str, str, datetime], Membership]  # of a list's name and an address, at that time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

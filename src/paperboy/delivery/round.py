@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from threading import Event, Lock, Thread
 from traceback import format_tb
 
-from paperboy.delivery.ports import Audience, Parts, Transport
+from paperboy.delivery.ports import Audience, Membership, Parts, Transport
 from paperboy.errors import MailServerError, StoreWriteError
 from paperboy.models import Composed, Delivery, DeliveryState, Receipt
 from paperboy.pace import MOST_PAUSES, Pace, next_try
@@ -37,6 +37,7 @@ class Round:
     last_read: Delivery | None = None
     all_read: bool = False
     states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
+    passed_over: Counter[str] = field(default_factory=Counter)  # by list
     problem: str = ""
     passing: bool = False  # the problem may be gone soon, without anybody's doing
     busy: str = ""  # the last reply that asked us for patience
@@ -147,18 +148,21 @@ class Round:
             self.parts.wait(min(left, LOOK_SECONDS))
 
     def _may_go(self, delivery: Delivery) -> bool:
-        """Whether the address may have it; if not, that is settled here."""
+        """Whether the address may have it now; if it never may, that is settled here."""
         now, ledger, name = self.parts.clock(), self.parts.ledger, delivery.list_name
         if delivery.digest_id not in self.reached_before:  # what is sent in this round gives the others their days, too
             self.reached_before[delivery.digest_id] = ledger.reached(delivery.digest_id)
         address = delivery.addressed.subscriber.address
-        if address.casefold() not in self.audience().get(name, frozenset()):
-            reason = "no longer on the list"
-        else:
-            reason = self.parts.suppressions.reason(name, address)
+        membership = self.audience(name, address, now)
+        is_gone = membership is Membership.GONE
+        reason = "no longer on the list" if is_gone else self.parts.suppressions.reason(name, address)
         if reason:
             self._count(name, DeliveryState.SUPPRESSED, moved=ledger.suppress(delivery, reason, now))
             logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
+            return False
+        if membership is Membership.LEAVING:
+            self.passed_over[name] += 1
+            self.done += 1
             return False
         reached = self.reached_before[delivery.digest_id]
         old = delivery.frozen_at and reached and now - max(delivery.frozen_at, reached) >= EXPIRES

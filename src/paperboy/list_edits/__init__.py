@@ -35,7 +35,7 @@ def subscribe(text: str, list_name: str, mailbox: Mailbox) -> Edit | Fault:
     try:
         file = File(text)
         entry = file.entry(list_name)
-        written = adding.in_yaml(str(mailbox))
+        written = adding.in_yaml(str(mailbox), adding.quote(file, entry))
         cuts = adding.cuts(file, entry, written)
     except OddError as error:
         return error.fault

@@ -11,13 +11,19 @@ from paperboy import yaml_document
 from paperboy.list_edits.file import SUBSCRIBERS, Cut, File, Key, People
 
 _USUAL_INDENT = 2
+_JSON = '"'  # the quotes that it has
 
 
-def in_yaml(text: str) -> str:
-    """The text as YAML reads it back, between brackets too: as it is, in quotes where it needs them, or with what no
-    file may hold in escapes.
+def in_yaml(text: str, quote: str = "") -> str:
+    """The text as YAML reads it back, between brackets too: with those quotes if it can be, else as it is, in quotes
+    where it needs them, or with what no file may hold in escapes.
     """
-    for candidate in (text, "'" + text.replace("'", "''") + "'"):
+    ways = {
+        "": text,
+        "'": "'" + text.replace("'", "''") + "'",
+        '"': '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"',
+    }
+    for candidate in (ways[quote], ways[""], ways["'"]):
         if yaml_document.parse(f"- {candidate}\n- [{candidate}, {candidate}]").values == [text, [text, text]]:
             return candidate
     return '"' + "".join(sign if " " <= sign <= "~" and sign not in '"\\' else _escaped(sign) for sign in text) + '"'
@@ -25,6 +31,22 @@ def in_yaml(text: str) -> str:
 
 def _escaped(sign: str) -> str:
     return f"\\U{ord(sign):08X}"
+
+
+def quote(file: File, entry: MappingNode) -> str:
+    """The quotes that a new subscriber gets between brackets: those of the one before; of the keys, where it is the
+    first, as in JSON.
+    """
+    key = file.key(entry, SUBSCRIBERS)
+    if key is None or not isinstance(key.node, SequenceNode) or not key.node.value:
+        return _JSON if _is_json(entry) else ""
+    last = key.node.value[-1]
+    is_quoted = key.node.flow_style and isinstance(last, ScalarNode) and last.style in {"'", _JSON}
+    return str(last.style) if is_quoted else ""
+
+
+def _is_json(entry: MappingNode) -> bool:
+    return _is_flow(entry) and all(key.style == _JSON for key, _ in entry.value)
 
 
 def cuts(file: File, entry: MappingNode, written: str) -> list[Cut]:
@@ -90,7 +112,8 @@ def _with_a_key(file: File, entry: MappingNode, written: str) -> Cut:
     if _is_flow(entry):
         last = file.before(entry.end_mark.index - 1)
         comma = "" if isinstance(last, FlowEntryToken | FlowMappingStartToken) else ","
-        return Cut(file.end(last), file.end(last), f"{comma} {SUBSCRIBERS}: [{written}]")
+        name = f'"{SUBSCRIBERS}"' if _is_json(entry) else SUBSCRIBERS
+        return Cut(file.end(last), file.end(last), f"{comma} {name}: [{written}]")
     column = entry.value[0][0].start_mark.column
     last = file.between(entry.start_mark.index, entry.end_mark.index)[-1]
     below = " " * (column + _offset(file, entry))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 from ruamel.yaml.tokens import (
@@ -20,6 +19,7 @@ from ruamel.yaml.tokens import (
     ValueToken,
 )
 
+from paperboy import yaml_document
 from paperboy.yaml_document import Fault
 
 SUBSCRIBERS = "subscribers"
@@ -91,11 +91,9 @@ class File:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        yaml: Any = YAML(typ="safe", pure=True)
-        yaml.composer.warn_double_anchors = False
         try:
-            root = yaml.compose(text)
-            tokens = list(YAML(typ="safe", pure=True).scan(text))
+            root: Any = yaml_document.reader().compose(text)
+            tokens = list(yaml_document.reader().scan(text))
         except (YAMLError, RecursionError):
             raise OddError(Fault(1, 1, "this is no YAML; paperboy check says where")) from None
         if not isinstance(root, MappingNode):

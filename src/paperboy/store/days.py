@@ -18,32 +18,41 @@ _COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected",
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
 _ZLIB = b"\x78"  # how the bytes of digests begin that were frozen before; lzma's begin otherwise
 
+_NEWEST = "select * from days where list = ? and at <= ? order by date desc"
 _SUPERSEDED = "superseded: its papers come with the list's next digest"
 _NOBODY = "reached nobody; superseded"
 
 
 class Days:
-    """A list's day, by (list, local date), has one outcome and at most one digest."""
+    """A list's day, by (list, local date), has one outcome and at most one digest.
+
+    What was written down while the clock was ahead of `now` does not count, but for digests: those are out.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._scores = Scores(database)
 
-    def outcome(self, list_name: str, day: date) -> Outcome | None:
+    def outcome(self, list_name: str, day: date, now: datetime) -> Outcome | None:
         """None: the list is still due on that day."""
-        rows = self._database.rows("select outcome from days where list = ? and date = ?", [list_name, day.isoformat()])
+        rows = self._database.rows(
+            "select outcome from days where list = ? and date = ? and (at <= ? or digest_id is not null)",
+            [list_name, day.isoformat(), iso(now)],
+        )
         return Outcome(rows[0]["outcome"]) if rows else None
 
-    def last(self, list_name: str) -> date | None:
+    def last(self, list_name: str, now: datetime) -> date | None:
         """The newest of the list's days that has an outcome."""
-        row = self._database.rows("select max(date) as date from days where list = ?", [list_name])[0]
+        row = self._database.rows(
+            "select max(date) as date from days where list = ? and at <= ?", [list_name, iso(now)]
+        )[0]
         return date.fromisoformat(row["date"]) if row["date"] else None
 
-    def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
+    def started(self, list_name: str, absence: timedelta, now: datetime) -> frozenset[str]:
         """The ways by which papers come to the list since it began. Empty where it is new, and where other lists have
         had days for that long that it has not: then it begins anew.
         """
-        newest = self._database.rows("select max(at) as at from days")[0]["at"]
+        newest = self._database.rows("select max(at) as at from days where at <= ?", [iso(now)])[0]["at"]
         since = iso(instant(newest) - absence) if newest else ""
         awake = self._database.rows(
             "select 1 from days where list = :list and at >= :since "
@@ -69,10 +78,15 @@ class Days:
                     [list_name, arxiv_id, Became.BEFORE_START.value, day.isoformat()],
                 )
 
-    def trouble(self, list_name: str, reason: str, at: datetime) -> None:
-        """Notes why the list's last try came to nothing, until a day of it is frozen."""
+    def trouble(self, list_name: str, reason: str, at: datetime, since: datetime) -> None:
+        """Notes why the list's last try came to nothing, until a day of it is frozen. `since` is the first of its tries
+        that count as one.
+        """
         with self._database.transaction(durable=False):
-            self._database.execute("insert or replace into troubles values (?, ?, ?)", [list_name, reason, iso(at)])
+            self._database.execute(
+                "insert or replace into troubles (list, reason, at, since) values (?, ?, ?, ?)",
+                [list_name, reason, iso(at), iso(since)],
+            )
 
     def untrouble(self, list_name: str) -> None:
         """The list's last try came to something."""
@@ -84,6 +98,11 @@ class Days:
         rows = self._database.rows("select * from troubles")
         return {row["list"]: (row["reason"], instant(row["at"])) for row in rows}
 
+    def tried_since(self) -> dict[str, datetime]:
+        """When the lists that are still due were first tried."""
+        rows = self._database.rows("select list, since from troubles where since != ''")
+        return {row["list"]: instant(row["since"]) for row in rows}
+
     def tries(self, list_name: str) -> dict[str, int]:
         """On how many of the list's mornings papers that it has not seen could not be scored, though others were."""
         rows = self._database.rows("select arxiv_id, mornings from tries where list = ?", [list_name])
@@ -92,10 +111,15 @@ class Days:
     def freeze(self, day: Day, at: datetime) -> None:
         """Everything a morning decides for a list, in one durable transaction: all of it stands, or nothing.
 
-        Raises StoreWriteError, and sqlite3.IntegrityError where that day was frozen before.
+        What was skipped or given up may come to something after all. Raises StoreWriteError, and sqlite3.IntegrityError
+        where that day has another outcome already.
         """
         stamp, local = iso(at), day.date.isoformat()
         with self._database.transaction(durable=True):
+            self._database.execute(
+                "delete from days where list = ? and date = ? and digest_id is null and (at > ? or outcome in (?, ?))",
+                [day.list_name, local, stamp, Outcome.SKIPPED.value, Outcome.GAVE_UP.value],
+            )
             digest_id = self._freeze_digest(day, stamp)
             self._database.insert_all("days", [_row(day, digest_id, stamp)])
             self._database.insert_all(
@@ -233,12 +257,9 @@ class Days:
         rows = self._database.rows(f"select subject, sender, message from digests where {condition}", values)
         return Composed(rows[0]["subject"], rows[0]["sender"], unpacked(rows[0]["message"])) if rows else None
 
-    def latest(self, list_names: Iterable[str]) -> dict[str, Day]:
+    def latest(self, list_names: Iterable[str], now: datetime) -> dict[str, Day]:
         """Each list's newest day, by the list's name: what it came to, and why."""
-        found = (
-            self._database.rows("select * from days where list = ? order by date desc limit 1", [name])
-            for name in list_names
-        )
+        found = (self._database.rows(f"{_NEWEST} limit 1", [name, iso(now)]) for name in list_names)
         return {
             row["list"]: Day(
                 row["list"],
@@ -252,16 +273,14 @@ class Days:
             for row in rows
         }
 
-    def newest(self, list_names: Iterable[str], most: int = 1) -> tuple[DaySummary, ...]:
+    def newest(self, list_names: Iterable[str], now: datetime, most: int = 1) -> tuple[DaySummary, ...]:
         """Each list's last days, newest first within a list. The newest one has the deliveries of earlier digests that
         still wait beside its own.
         """
         return tuple(
             self._summary(row, and_waiting=not number)
             for name in list_names
-            for number, row in enumerate(
-                self._database.rows("select * from days where list = ? order by date desc limit ?", [name, most])
-            )
+            for number, row in enumerate(self._database.rows(f"{_NEWEST} limit ?", [name, iso(now), most]))
         )
 
     def _summary(self, row: dict[str, Any], *, and_waiting: bool) -> DaySummary:

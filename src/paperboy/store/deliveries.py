@@ -14,7 +14,9 @@ from paperboy.store.reach import Reach, Undelivered, reach, undelivered
 
 _UNTOLD, _TOLD = 1, 2  # of a delivery that was given up after three days: whether the operator knows
 _WAITING = "state in ('pending', 'sending', 'deferred')"
-_NOW = f"{_WAITING} and (try_at is null or try_at <= :now) and (:only is null or deliveries.id = :only)"
+# what was put off while the clock was ahead is not waited for
+_MAY_GO = "(try_at is null or try_at <= :now or deliveries.at > :now)"
+_NOW = f"{_WAITING} and {_MAY_GO} and (:only is null or deliveries.id = :only)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,13 @@ class Deliveries:
         )
         return tuple(row["list"] for row in rows)
 
-    def next_try(self) -> datetime | None:
+    def next_try(self, now: datetime) -> datetime | None:
         """When the first delivery that waits may be tried; None where none waits."""
-        row = self._database.rows(f"select min(coalesce(try_at, at)) as at from deliveries where {_WAITING}")[0]
+        row = self._database.rows(
+            f"""select min(case when {_MAY_GO} then min(at, :now) else try_at end) as at
+            from deliveries where {_WAITING}""",
+            {"now": iso(now)},
+        )[0]
         return instant(row["at"]) if row["at"] else None
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:

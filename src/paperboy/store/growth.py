@@ -70,7 +70,7 @@ class Growth:
         today = min(now, instant(newest))
         settled, old = iso(today - SETTLED), iso(today - max(keep, SETTLED))
         digests, deliveries = self._thin_digests(old, pause)
-        papers, scores, abstracts = self._thin_papers(settled, old, pause)
+        papers, scores, abstracts = self._thin_papers(settled, old, now, pause)
         self._add_up_spending(settled, pause)
         self._sweep(old)
         return Thinned(papers, scores, abstracts, digests, deliveries)
@@ -89,9 +89,9 @@ class Growth:
             pause()
         return digests, deliveries
 
-    def _thin_papers(self, settled: str, old: str, pause: Callable[[], None]) -> tuple[int, int, int]:
+    def _thin_papers(self, settled: str, old: str, now: datetime, pause: Callable[[], None]) -> tuple[int, int, int]:
         found = self._database.rows(
-            _SETTLED_PAPERS, {"settled": settled, "old": old, "awake": json.dumps(self._awake())}
+            _SETTLED_PAPERS, {"settled": settled, "old": old, "awake": json.dumps(self._awake(now))}
         )
         gone, stay = ([row["arxiv_id"] for row in found if bool(row["old"]) is old_ones] for old_ones in (True, False))
         known = {"lists": self._names("list", "scores"), "categories": self._names("category", "paper_categories")}
@@ -114,9 +114,9 @@ class Growth:
         """As JSON, what a table's key begins with; with that, rows are found by what comes second."""
         return json.dumps([row[column] for row in self._database.rows(f"select distinct {column} from {table}")])
 
-    def _awake(self) -> list[str]:
+    def _awake(self, now: datetime) -> list[str]:
         """The lists that a paper which they have not seen may still come to; as `Days.started` has it."""
-        newest = self._database.rows("select max(at) as at from days")[0]["at"]
+        newest = self._database.rows("select max(at) as at from days where at <= ?", [iso(now)])[0]["at"]
         since = iso(instant(newest) - LONGEST_WINDOW) if newest else ""
         rows = self._database.rows(
             "select list from days where at >= :since union select list from started where at >= :since",

@@ -35,21 +35,24 @@ class Papers:
                 self._database.execute("insert or replace into fetches values (?, ?)", [category, stamp])
             return self._count() - before
 
-    def last_fetch(self, categories: Collection[str]) -> datetime | None:
+    def last_fetch(self, categories: Collection[str], now: datetime) -> datetime | None:
         """When the least recent of these categories came whole; None where none ever did.
 
-        A category that was never fetched has nothing to catch up on and does not count.
+        A category that was never fetched has nothing to catch up on and does not count; nor does one that was fetched
+        while the clock was ahead of `now`.
         """
         row = self._database.rows(
-            f"select min(fetched_at) as at from fetches where category in ({_marks(categories)})", [*categories]
+            f"select min(fetched_at) as at from fetches where category in ({_marks(categories)}) and fetched_at <= ?",
+            [*categories, iso(now)],
         )[0]
         return instant(row["at"]) if row["at"] else None
 
-    def fetched_since(self, categories: Collection[str], since: datetime) -> bool:
-        """Whether all of these categories came whole since an instant."""
+    def fetched_between(self, categories: Collection[str], since: datetime, now: datetime) -> bool:
+        """Whether all of these categories came whole since an instant, up to `now`."""
         row = self._database.rows(
-            f"select count(*) as n from fetches where category in ({_marks(categories)}) and fetched_at >= ?",
-            [*categories, iso(since)],
+            "select count(*) as n from fetches "
+            f"where category in ({_marks(categories)}) and fetched_at between ? and ?",
+            [*categories, iso(since), iso(now)],
         )[0]
         return int(row["n"]) == len(categories)
 

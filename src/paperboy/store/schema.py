@@ -233,6 +233,12 @@ def m007_what_grows(db: Database) -> None:
         db.execute(statement)
 
 
+@migrations()
+def m008_when_a_trouble_began(db: Database) -> None:
+    """With which try of the day: patience lasts from then on."""
+    db.execute("alter table troubles add column since text not null default ''")
+
+
 _GROWTH = """
 create table scores_by_key (
     list text not null,

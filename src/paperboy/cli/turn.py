@@ -1,0 +1,59 @@
+"""Whose turn it is: a long sending lets others in between."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from paperboy import due
+from paperboy.models import MailingList
+from paperboy.store import Store
+
+LETS_OTHERS_IN = 3  # exit code of a scheduled morning whose turn was over before all mail was out
+_LOOKS = 60.0  # seconds between two
+
+
+class Turn:
+    """Of a scheduled morning, while it sends: over when the hour of another list has come, or something new is to be
+    told to the operator. What is not sent by then goes with the next morning, which begins at once.
+
+    Any thread may ask. Use as a context manager.
+    """
+
+    def __init__(
+        self, database: Path, lists: Sequence[MailingList], clock: Callable[[], datetime], timer: Callable[[], float]
+    ) -> None:
+        self._database, self._lists, self._clock, self._timer = database, lists, clock, timer
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+        self._over = False
+
+    def __enter__(self) -> Self:
+        with Store.open(self._database) as store:
+            self._before = self._waiting(store)
+        self._looked = self._timer()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    def over(self) -> bool:
+        """Once it is, it stays so."""
+        with self._lock:
+            if not self._over and self._timer() - self._looked >= _LOOKS:
+                self._looked = self._timer()
+                self._store = self._store or Store.open(self._database)
+                self._over = not self._waiting(self._store) <= self._before
+            return self._over
+
+    def _waiting(self, store: Store) -> frozenset[str]:
+        """The lists that are due, and what is to be told."""
+        now = self._clock()
+        lists = due.due(self._lists, partial(store.days.outcome, now=now), now)
+        untold = (each.cause for each in store.alerts.standing() if each.waiting)
+        return frozenset([entry.name for entry in lists]) | frozenset(untold)
