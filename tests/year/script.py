@@ -84,5 +84,5 @@ def _everyday(stage: Stage, last: datetime) -> None:
                 stage.world.at(instant, stage.world.restart)
             case 1:
                 stage.guest(reading.name, f"guest{number}@example.org", (instant, until))
-            case 2:
-                stage.guest(reading.name, stage.dice.choice(reading.subscribers), (until, instant))
+            case 2:  # the first one stays, for a list without subscribers is never due
+                stage.guest(reading.name, stage.dice.choice(reading.subscribers[1:]), (until, instant))
