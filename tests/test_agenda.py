@@ -37,6 +37,22 @@ def test_what_came_while_others_were_tried_was_not_tried() -> None:
     assert agenda.ready({"foundations", "galaxies"}, NOW) == {"galaxies"}
 
 
+def test_what_may_never_succeed_rests_twice_as_long_each_time() -> None:
+    """As an alert to an address that does not exist; up to four hours, and each alert for itself."""
+    agenda, now, rests = Agenda(growing=lambda thing: thing.startswith("alert")), NOW, []
+    for _ in range(6):
+        agenda.tried({"alert 1", "foundations"}, {"alert 1", "foundations"}, now)
+        following = agenda.next_try({"alert 1"})
+        assert following is not None
+        assert agenda.next_try({"foundations"}) == now + AFTER_A_FAILURE
+        rests.append(following - now)
+        now = following
+    assert [rest // AFTER_A_FAILURE for rest in rests] == [1, 2, 4, 8, 16, 16]
+    assert agenda.ready({"alert 2"}, now) == {"alert 2"}
+    agenda.forget()
+    assert agenda.ready({"alert 1"}, now) == {"alert 1"}
+
+
 def test_what_is_done_is_forgotten() -> None:
     agenda = Agenda()
     agenda.tried({"foundations"}, {"foundations"}, NOW)

@@ -151,7 +151,7 @@ def test_a_budget_that_is_used_up_says_how_to_raise_it() -> None:
 def test_a_budget_that_covers_nothing_is_no_dead_llm() -> None:
     cause = only(BUDGET, named("galaxies", replace(UNSCORED, shortfall=Shortfall.BUDGET)))
     assert cause.key == Kind.BUDGET
-    assert "Nothing could be scored for galaxies, so there is no digest." in text(cause)
+    assert "Nothing could be scored for galaxies, so there is no digest; all comes back next morning." in text(cause)
 
 
 # --- let go

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
@@ -52,17 +52,16 @@ def _first_try(days: Days, mailing_list: MailingList, now: datetime) -> datetime
     return since if since <= now and local_date(mailing_list, since) == local_date(mailing_list, now) else now
 
 
-def explain(days: Days, lists: Sequence[MailingList], now: datetime) -> None:
+def explain(days: Days, mailing_list: MailingList, now: datetime) -> None:
     """No day is left without a word: one that ended before its list could be served, or while nobody was at work."""
-    troubles = days.troubles()
-    for entry in lists:
-        last, today = days.last(entry.name, now), local_date(entry, now)
-        if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
-            continue
-        for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
-            reason, at = troubles.get(entry.name, ("", now))
-            why = reason if local_date(entry, at) == day else NOTHING_WAS_DONE
-            skipped = day.weekday() not in entry.weekdays
-            outcome = Outcome.SKIPPED if skipped else Outcome.GAVE_UP
-            days.freeze(Day(entry.name, day, outcome, "" if skipped else why), now)
-            logger.warning("%s: %s ended as %s%s", entry.name, day, outcome, "" if skipped else f"; {why}")
+    name = mailing_list.name
+    last, today = days.last(name, now), local_date(mailing_list, now)
+    if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
+        return
+    reason, at = days.troubles().get(name, ("", now))
+    for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
+        why = reason if local_date(mailing_list, at) == day else NOTHING_WAS_DONE
+        skipped = day.weekday() not in mailing_list.weekdays
+        outcome = Outcome.SKIPPED if skipped else Outcome.GAVE_UP
+        days.freeze(Day(name, day, outcome, "" if skipped else why), now)
+        logger.warning("%s: %s ended as %s%s", name, day, outcome, "" if skipped else f"; {why}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
 AFTER_A_FAILURE = timedelta(minutes=15)  # for a late arXiv, a dead LLM, a mail server that is down
@@ -12,12 +12,12 @@ LONGEST_REST = timedelta(hours=4)  # of what rests twice as long after each try
 class Agenda:
     """Knows what was tried when. A thing is whatever can wait to be done: a list, the mail, an alert.
 
-    `growing` are those that nobody waits for, and that may never succeed.
+    `growing` tells those that may never succeed.
     """
 
-    def __init__(self, growing: Collection[str] = ()) -> None:
+    def __init__(self, growing: Callable[[str], bool] = lambda _thing: False) -> None:
         self._tried: dict[str, tuple[datetime, timedelta]] = {}  # with how long it rests then
-        self._growing = frozenset(growing)
+        self._growing = growing
 
     def ready(self, waiting: Collection[str], now: datetime) -> frozenset[str]:
         """What of all that waits may be tried now. A clock that was put back holds nothing up."""
@@ -36,7 +36,7 @@ class Agenda:
         self._tried |= {thing: (now, rest) for thing, rest in rests.items()}
 
     def _next_rest(self, thing: str) -> timedelta:
-        if thing not in self._growing or thing not in self._tried:
+        if not self._growing(thing) or thing not in self._tried:
             return AFTER_A_FAILURE
         return min(2 * self._tried[thing][1], LONGEST_REST)
 

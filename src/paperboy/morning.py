@@ -133,7 +133,8 @@ def run(
     looked = fetching.look(parts, [entry for entry in lists if entry.subscribers], now, twice=not by_hand)
     missing = looked.missing
     if not by_hand:
-        absences.explain(parts.days, wanted, now)
+        for entry in wanted:
+            _guarded(entry, partial(absences.explain, parts.days, entry, now))
     opened = {entry.name: _guarded(entry, partial(_open, parts, entry, missing, now, patience)) for entry in to_do}
     scorings = [each for each in opened.values() if isinstance(each, draft.Scoring)]
     bug = _score(parts, scorings, now)

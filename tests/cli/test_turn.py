@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.cli.turn import Turn
-from paperboy.models import Alert
+from paperboy.models import Alert, Day, Outcome
 from paperboy.store import Store
 from tests.builders import mailing_list
 from tests.fakes import Clock
@@ -54,6 +54,27 @@ def test_it_is_over_when_the_operator_is_to_be_told_of_something(world: World) -
     assert not world.over_at(1)
     world.store.alerts.note("files", {"the home's files"}, Alert("Broken", ("Mend it.",)), SEVEN.date(), SEVEN)
     assert world.over_at(2)
+
+
+def test_it_is_over_when_a_list_that_failed_may_be_tried_again(world: World) -> None:
+    """Nobody's day is lost because another's mail takes hours."""
+    world.store.days.trouble("foundations", "the LLM does not answer", SEVEN, SEVEN)
+    assert not world.over_at(14)
+    assert world.over_at(15)
+
+
+def test_a_lists_next_day_is_another_turn(world: World) -> None:
+    world.store.days.freeze(Day("sky", SEVEN.date(), Outcome.NOTE), SEVEN)
+    assert not world.over_at(23 * 60)
+    assert world.over_at(24 * 60)
+
+
+def test_who_asks_afterwards_hears_what_it_was(world: World) -> None:
+    """And opens no database for it."""
+    assert not world.turn.was_over
+    assert world.over_at(60)
+    world.turn.__exit__()
+    assert world.turn.was_over
 
 
 def test_it_looks_once_in_a_minute(world: World) -> None:

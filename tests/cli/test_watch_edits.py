@@ -58,6 +58,7 @@ def test_whoever_saves_again_and_again_holds_up_neither_trial_nor_morning(world:
     world.announce(1)
     watch = watching(world, store)
     watch.try_at_once(world.clock())
+    world.clock.now += timedelta(minutes=2)
     for second in range(0, 45, 5):
         world.write("subscribers.yaml", f"{JOINED}# {second}\n")
         now = world.clock() + timedelta(seconds=second)
@@ -67,6 +68,25 @@ def test_whoever_saves_again_and_again_holds_up_neither_trial_nor_morning(world:
     assert job is not None
     job.ended(job.start().wait(), now)
     assert name_of(watch.next(now, [])) == MORNING
+
+
+def test_files_that_never_rest_starve_no_morning(world: World, store: Store) -> None:
+    """A trial takes its time then, and the next one would begin as it ends."""
+    world.announce(1)
+    watch = watching(world, store)
+    watch.try_at_once(world.clock())
+    did = []
+    for second in range(0, 180, 3):
+        world.write("prompts/notes.txt", str(second))
+        now = world.clock() + timedelta(seconds=second)
+        job = watch.next(now, [])
+        did.append(name_of(job))
+        if job is not None and job.name == TRYING:
+            job.ended(job.start().wait(), now)
+        elif job is not None:
+            break
+    assert did[-1] == MORNING
+    assert did.count(TRYING) <= 3
 
 
 def test_half_an_edit_does_not_come_into_force(world: World, store: Store) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from paperboy.models import Addressed, DeliveryState
 from paperboy.store import Store
-from tests.store.ledger import NOW, TODAY, WAITS, addressed, delivery, morning, states
+from tests.store.ledger import FOREVER, NOW, TODAY, WAITS, addressed, delivery, morning, states
 
 LATER = NOW + timedelta(days=5)
 
@@ -117,13 +117,13 @@ def test_a_superseded_digest_is_over(store: Store) -> None:
     morning(store, {"ada": "expired"})
     store.days.supersede("foundations", TODAY + timedelta(days=1), LATER)
     assert again(store, ["ada", "grace"]) == 0
-    digest = store.deliveries.newest("foundations")
+    digest = store.deliveries.newest("foundations", FOREVER)
     assert digest is not None
     assert digest.superseded
 
 
 def test_a_list_without_a_digest_has_nothing_to_put_back(store: Store) -> None:
-    assert store.deliveries.newest("foundations") is None
+    assert store.deliveries.newest("foundations", FOREVER) is None
     assert again(store, ["ada"]) == 0
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.store import Store
-from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move
+from tests.store.ledger import FOREVER, NOW, TODAY, WAITS, at, delivery, morning, move
 
 ADA = ("ada@example.org", "550 5.1.1 no such user")
 
@@ -140,7 +140,7 @@ def test_it_stays_so_when_it_was_suppressed_once_more(store: Store) -> None:
 def test_a_bounce_is_forgotten_for_another_try(store: Store, how: str) -> None:
     """Which `resend` makes: what counts is what came of that."""
     mornings(store, "bounced", "bounced", "bounced")
-    digest = store.deliveries.newest("foundations")
+    digest = store.deliveries.newest("foundations", FOREVER)
     assert digest is not None
     ada = delivery(store, "ada", digest.id).addressed
     assert store.deliveries.again("foundations", failed_only=True, addressed=[ada], by_mail=True, at=NOW) == 1

@@ -96,7 +96,9 @@ def test_a_database_from_before_suppressions_keeps_its_rows(path: Path) -> None:
             DeliveryState.SENT: 1,
             DeliveryState.SUPPRESSED: 1,
         }
-        assert store.deliveries.newest("x") == Frozen(1, date(2026, 11, 20), superseded=False)
+        assert store.deliveries.newest("x", datetime.max.replace(tzinfo=UTC)) == Frozen(
+            1, date(2026, 11, 20), superseded=False
+        )
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:

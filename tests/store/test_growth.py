@@ -182,7 +182,7 @@ def test_the_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> 
         ledger.morning(store, {"ada": "refused"}, TODAY - timedelta(days=days), name)
     assert thin(store) == Thinned(digests=1, deliveries=1)
     for name in ("foundations", "galaxies"):
-        digest = store.deliveries.newest(name)
+        digest = store.deliveries.newest(name, NOW)
         assert digest is not None
         assert store.days.composed_by_id(digest.id).message == b"m"
         again = [ledger.addressed("ada", name, digest.date)]

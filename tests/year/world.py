@@ -149,13 +149,17 @@ class World:
         (self.home / "subscribers.yaml").write_text(file_of(self.lists.values(), broken=self.broken), "utf-8")
         if not self.broken:
             self.versions.append((self.now, dict(self.lists)))
-        for number in range(1, 7):
-            self.look_at(self.now + number * TICK)
+        self.look_often()
 
     def edit(self, name: str, **changes: Any) -> None:
         """The operator edits a list, and saves."""
         self.lists[name] = replace(self.lists[name], **changes)
         self.save()
+
+    def look_often(self) -> None:
+        """The daemon has something to look at for a while: a file that has changed."""
+        for number in range(1, 7):
+            self.look_at(self.now + number * TICK)
 
     def look_at(self, instant: datetime) -> None:
         """The daemon has a look then."""
@@ -225,6 +229,7 @@ class World:
                 cut = self.runs and self.runs[-1].code == KILLED and self.runs[-1].ended == self.now
                 self.away.append((self.runs[-1].began - TICK if cut else self.now, away))
                 self.advance(away)
+                self.look_often()
             self.off_until = self.asleep_until = None
             with (
                 contextlib.suppress(Killed),

@@ -166,12 +166,12 @@ def files(problems: Sequence[Problem]) -> Alert:
 
 
 def no_start(problem: str) -> Alert:
-    """The daemon cannot even begin."""
+    """Nothing can be done, and nothing be written down."""
     return _alert(
-        "paperboy run cannot begin",
+        "Paperboy cannot work",
         f"""{_reason(problem)}
 
-        No mail goes out until that is mended. systemd tries again every minute; paperboy check says what else is wrong.
+        No digest goes out until that is mended. It is tried again by itself; paperboy check says what else is wrong.
         This is told once a day.""",
         (),
     )
@@ -188,8 +188,8 @@ def process(problem: str) -> Alert:
         "A morning came to a bad end" + (f": {problem}" if len(problem) < 60 else ""),
         f"""{_reason(problem)}
 
-        What it had done stands. It is tried again at once, and then every quarter of an hour, and nothing is sent
-        twice. The log has more: journalctl -u paperboy, where systemd runs it.""",
+        What it had done stands. It is tried again within a quarter of an hour, and nothing is sent twice. The log has
+        more: journalctl -u paperboy, where systemd runs it.""",
         (),
     )
 

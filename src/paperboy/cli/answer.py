@@ -73,7 +73,7 @@ def answer_of(
 def facts(store: Store, lists: Sequence[MailingList], now: datetime) -> Facts:
     """Reads what `answer` needs."""
     days = store.days.latest([entry.name for entry in lists], now)
-    digests = {entry.name: store.deliveries.newest(entry.name) for entry in lists}
+    digests = {entry.name: store.deliveries.newest(entry.name, now) for entry in lists}
     mailed = {name: digest.date for name, digest in digests.items() if digest and not digest.superseded}
     today, before = [], []
     for entry in lists:
@@ -112,7 +112,7 @@ def answer(
 def stand(entry: MailingList, known: Facts, now: datetime) -> Stand:
     """Where the list stands on its local day."""
     today, newest = due.local_date(entry, now), known.days.get(entry.name)
-    if newest is None or newest.date < today:
+    if newest is None or newest.date < today or due.is_open(entry, today, newest.outcome):
         if today.weekday() not in entry.weekdays:
             return Stand.OFF
         return Stand.DUE if now >= due.begins(entry, today) else Stand.COMING

@@ -15,6 +15,7 @@ from paperboy.models import MailingList
 logger = logging.getLogger(__name__)
 
 _HALF_AN_EDIT = timedelta(minutes=1)  # cut, saved, and not pasted yet; or saved in pieces
+_AGAIN = timedelta(seconds=10)  # what it needs beside it may be whole by then
 _AGES_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -30,12 +31,13 @@ class Audience:
         self._since = _changed((home.source or home.path) / LISTS_FILE, _AGES_AGO)  # nobody else was on the lists
         self._left: dict[tuple[str, str], datetime] = {}  # and who was, by list and address, is not since
         self._stamp: object = self  # the file may be newer than what was read: a first look is taken
+        self._read_at = _AGES_AGO
         self._complaint = ""
 
     def __call__(self, list_name: str, address: str, now: datetime) -> Membership:
         stamp = self._stamped()
-        if stamp != self._stamp or self._complaint:
-            self._stamp = stamp
+        if stamp != self._stamp or (self._complaint and abs(now - self._read_at) >= _AGAIN):
+            self._stamp, self._read_at = stamp, now
             self._read(now)
         folded = address.casefold()
         if folded in self._on.get(list_name, frozenset()):

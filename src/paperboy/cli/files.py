@@ -151,6 +151,7 @@ class Files:
         following, old = self.folder / "next", self.folder / "old"
         if not following.is_dir():
             return False
+        self.prepare()
         if self.good.exists():
             shutil.rmtree(old, ignore_errors=True)
             self.good.rename(old)
@@ -204,6 +205,6 @@ def _hindrance(place: Path) -> str:
         return "it is a link to a file that does not exist; mend the link, or put a file in its place"
     if not place.is_file():
         return "it is no ordinary file; put one in its place"
-    if not os.access(place, os.R_OK):
+    if not os.access(place, os.R_OK, effective_ids=True):
         return "it may not be read; let Paperboy's user read it"
     return ""

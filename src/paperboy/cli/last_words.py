@@ -1,57 +1,71 @@
-"""What a daemon has to tell that cannot begin: by mail, once a day, without a database."""
+"""What is to be told where no database can be written or opened: by mail, once a day."""
 
 from __future__ import annotations
 
 import logging
+import os
 import secrets
-from contextlib import closing
-from pathlib import Path
+from contextlib import closing, suppress
+from datetime import date, datetime
 
 from paperboy.alerts import words
 from paperboy.cli.files import Files
 from paperboy.cli.home import Home
-from paperboy.cli.main import Surroundings
 from paperboy.errors import PaperboyError
 from paperboy.models import DeliveryState, Subscriber
 
 logger = logging.getLogger(__name__)
 
+_MARK = "told"  # a file whose time is when that was last mailed; 0: not since the daemon last began
 
-def tell(home: Home, problem: str, around: Surroundings) -> None:
+
+def tell(home: Home, problem: str, now: datetime) -> None:
     """Mails the operator, unless today has had it. Errors are only logged."""
-    now, to = around.clock(), home.settings.alert_to
-    day = now.astimezone(home.settings.timezone).date().isoformat()
-    if to is None or home.settings.uses_outbox or _told(home) == day:
+    to = home.settings.alert_to
+    if to is None or home.settings.uses_outbox:
         return
+    mark = Files(home.path).folder / _MARK
     try:
-        from paperboy.cli import parts  # the daemon does without, as long as it lives
-
-        composer = parts.composer(home, parts.renderer(home), secrets.token_bytes(32))
-        envelope = composer.alert(words.no_start(problem), Subscriber(to.address, to.name), now)
-        with closing(parts.smtp(home)) as transport:
-            receipt = transport.send(envelope)
-        if receipt.state is not DeliveryState.SENT:
-            logger.error("the operator could not be told: %s (%s)", receipt.state, receipt.reply)
+        if not mark.exists():
+            mark.touch()
+            os.utime(mark, (0, 0))
+        before = mark.stat().st_mtime
+        if _day(before, home) == _day(now.timestamp(), home):
             return
-        _mark(home).write_text(day, "utf-8")
+        os.utime(mark, (now.timestamp(),) * 2)  # first, and in a way for which a full disk has room
+        if not _mailed(home, problem, Subscriber(to.address, to.name), now):
+            os.utime(mark, (before,) * 2)
     except (PaperboyError, OSError) as error:  # what cannot begin has a reason of its own, and that comes next
         logger.error("the operator could not be told: %s", error)  # no traceback: nothing is a bug here
 
 
 def forget(home: Home) -> bool:
     """The daemon has begun. Says whether the operator knows of one that could not."""
-    known = bool(_told(home))
-    _mark(home).unlink(missing_ok=True)
-    return known
+    mark = Files(home.path).folder / _MARK
+    with suppress(OSError):
+        known = mark.exists() and mark.stat().st_mtime > 0
+        mark.touch()  # while there is room for it
+        os.utime(mark, (0, 0))
+        return known
+    return False
 
 
-def _mark(home: Home) -> Path:
-    return Files(home.path).folder / "told"
+def _mailed(home: Home, problem: str, to: Subscriber, now: datetime) -> bool:
+    from paperboy.cli import parts  # the daemon does without, as long as it lives
 
-
-def _told(home: Home) -> str:
-    """The day of the operator's on which that was last mailed."""
     try:
-        return _mark(home).read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
+        composer = parts.composer(home, parts.renderer(home), secrets.token_bytes(32))
+        envelope = composer.alert(words.no_start(problem), to, now)
+        with closing(parts.smtp(home)) as transport:
+            receipt = transport.send(envelope)
+    except PaperboyError as error:
+        logger.error("the operator could not be told: %s", error)  # nothing is a bug here either
+        return False
+    if receipt.state is not DeliveryState.SENT:
+        logger.error("the operator could not be told: %s (%s)", receipt.state, receipt.reply)
+    return receipt.state is DeliveryState.SENT
+
+
+def _day(seconds: float, home: Home) -> date:
+    """Of the operator's."""
+    return datetime.fromtimestamp(seconds, home.settings.timezone).date()

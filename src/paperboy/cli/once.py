@@ -75,11 +75,10 @@ def _morning(
         report = morning.run(work.morning, home.lists, chosen, patience)
         operator.note(work, home, report, around.clock())
         stop.gently = True
-        with Turn(home.settings.paperboy_database, home.lists, around.clock, around.timer) as turn:
-            let_others_in = patience is not None
-            sent = delivery.deliver(
-                work.delivery, Audience(home), stopped=lambda: stop.asked or (let_others_in and turn.over())
-            )
+        if patience is None:
+            sent, turn_is_over = delivery.deliver(work.delivery, Audience(home), stopped=lambda: stop.asked), False
+        else:
+            sent, turn_is_over = _sent_by_turns(work, home, stop, around)
     unfinished = work.store.deliveries.unfinished()
     if patience is None:  # else the log has it
         click.echo(words.a_morning(report, sent, [entry for entry in home.lists if entry.name in chosen]))
@@ -88,9 +87,21 @@ def _morning(
     elif unfinished:
         logger.info("%s", words.waiting(unfinished))
     operator.tell(work, home, report, sent, around.clock())
-    if unfinished and not stop.asked and let_others_in and turn.over():
+    if unfinished and turn_is_over and not stop.asked:
         return LETS_OTHERS_IN
     return 1 if report.due or unfinished else 0
+
+
+def _sent_by_turns(work: parts.Work, home: Home, stop: Stop, around: Surroundings) -> tuple[delivery.Report, bool]:
+    """Whether others were let in before all was sent comes with the report."""
+    with Turn(home.settings.paperboy_database, home.lists, around.clock, around.timer) as turn:
+        sent = delivery.deliver(
+            work.delivery,
+            Audience(home),
+            stopped=lambda: stop.asked or turn.over(),
+            hurried=lambda: stop.asked,
+        )
+        return sent, turn.was_over
 
 
 class Stop:

@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from paperboy import alerts, delivery, due, morning
+from paperboy.cli import last_words
 from paperboy.cli.home import Home
-from paperboy.errors import MailServerError, PaperboyError
+from paperboy.errors import MailServerError, PaperboyError, StoreWriteError
 from paperboy.models import Alert, DeliveryState, Subscriber
 from paperboy.store.alerts import Alerts, Standing
 
@@ -30,7 +31,9 @@ def note(work: Work, home: Home, report: morning.Report, now: datetime) -> None:
 
     def both() -> None:
         _note(work, home, report, delivery.Report({}), now)
-        if any(each.cause == alerts.Kind.PROCESS and now - each.since > _LONG for each in work.store.alerts.standing()):
+        if any(
+            each.cause == alerts.Kind.PROCESS and abs(now - each.since) > _LONG for each in work.store.alerts.standing()
+        ):
             _post(work, home, now, by_mail=True)
 
     _safely(both)
@@ -60,7 +63,13 @@ def failed(work: Work, home: Home, problem: str, lists: Collection[str], now: da
         cause = alerts.broken_morning(problem, {entry.name for entry in still} & set(lists))
         note_one(work.store.alerts, cause, home.settings.timezone, now)
 
-    _safely(note)
+    try:
+        note()
+    except StoreWriteError:  # it is told beside the database, once a day
+        last_words.tell(home, problem, now)
+        return
+    except PaperboyError as error:
+        logger.error("the operator could not be told: %s", error)
     _safely(lambda: _post(work, home, now, by_mail=True))
 
 
@@ -134,6 +143,7 @@ def _post(work: Work, home: Home, now: datetime, *, by_mail: bool) -> None:
         logger.log(logging.INFO if cause.startswith(alerts.WELL_AGAIN) else logging.WARNING, "%s", alert.headline)
     with closing(work.delivery.transports[0]) as transport:
         for cause, alert, noted in waiting if by_mail or to is None else ():
+            work.store.alerts.touch(cause)  # raises where it could not be marked as told, and would be again and again
             if to is None or _mailed(work, transport, alert, Subscriber(to.address, to.name), noted):
                 work.store.alerts.told(cause, day)
 

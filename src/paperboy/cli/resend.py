@@ -77,7 +77,7 @@ def _nothing_yet(name: str) -> PaperboyError:
 
 def _newest(work: parts.Work, home: Home, name: str) -> Frozen:
     """The digest that can be sent again; PaperboyError, and why, where there is none."""
-    digest = work.store.deliveries.newest(name)
+    digest = work.store.deliveries.newest(name, work.morning.clock())
     if digest is None:
         raise _nothing_yet(name)
     day = f"{digest.date:%a %d %b}"

@@ -63,7 +63,7 @@ def command(around: Surroundings) -> int:
         raise
     except PaperboyError as error:
         Notifier.of(around.environ, os.getpid()).status(without_addresses(one_line(str(error))))
-        last_words.tell(home, str(error), around)
+        last_words.tell(home, str(error), around.clock())
         raise
 
 

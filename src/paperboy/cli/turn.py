@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -10,16 +11,21 @@ from pathlib import Path
 from typing import Self
 
 from paperboy import due
+from paperboy.agenda import AFTER_A_FAILURE
+from paperboy.errors import PaperboyError
 from paperboy.models import MailingList
 from paperboy.store import Store
+
+logger = logging.getLogger(__name__)
 
 LETS_OTHERS_IN = 3  # exit code of a scheduled morning whose turn was over before all mail was out
 _LOOKS = 60.0  # seconds between two
 
 
 class Turn:
-    """Of a scheduled morning, while it sends: over when the hour of another list has come, or something new is to be
-    told to the operator. What is not sent by then goes with the next morning, which begins at once.
+    """Of a scheduled morning, while it sends: over when the hour of another list has come, or of a list's next try, or
+    something new is to be told to the operator. What is not sent by then goes with the next morning, which begins at
+    once.
 
     Any thread may ask. Use as a context manager.
     """
@@ -47,13 +53,27 @@ class Turn:
         with self._lock:
             if not self._over and self._timer() - self._looked >= _LOOKS:
                 self._looked = self._timer()
-                self._store = self._store or Store.open(self._database)
-                self._over = not self._waiting(self._store) <= self._before
+                try:
+                    self._store = self._store or Store.open(self._database)
+                    self._over = not self._waiting(self._store) <= self._before
+                except PaperboyError as error:  # nobody who sends is to suffer from that
+                    logger.warning("whose turn it is cannot be told: %s", error)
             return self._over
 
+    @property
+    def was_over(self) -> bool:
+        """As it was at the last look."""
+        return self._over
+
     def _waiting(self, store: Store) -> frozenset[str]:
-        """The lists that are due, and what is to be told."""
-        now = self._clock()
+        """The days of lists that are due, those that may be tried again, and what is to be told."""
+        now, troubles = self._clock(), store.days.troubles()
         lists = due.due(self._lists, partial(store.days.outcome, now=now), now)
-        untold = (each.cause for each in store.alerts.standing() if each.waiting)
-        return frozenset([entry.name for entry in lists]) | frozenset(untold)
+        rested = {name for name, (_, at) in troubles.items() if now - at >= AFTER_A_FAILURE}
+        return frozenset(
+            [
+                *(f"{entry.name} {due.local_date(entry, now)}" for entry in lists),
+                *(f"{entry.name} again" for entry in lists if entry.name in rested),
+                *(f"to be told: {each.cause}" for each in store.alerts.standing() if each.waiting),
+            ]
+        )

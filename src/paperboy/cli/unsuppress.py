@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, datetime
 
 import click
 
@@ -31,7 +31,7 @@ def command(around: Surroundings, who: Sequence[str], name: str | None) -> int:
         with Store.open(home.settings.paperboy_database) as store:
             lifted = store.suppressions.lift(whom.address, whom.list_name, around.clock())
             left = [one for one in store.suppressions.all() if one.address == whom.address.casefold()]
-            missed = _missed(store, home, whom) if lifted else {}
+            missed = _missed(store, home, whom, around.clock()) if lifted else {}
     if name is not None and not lifted:
         home.list(name)  # it may have left the file since it was suppressed
     click.echo(_done(whom) if lifted else f"Nothing to do: {whom.address} is not suppressed for {_lists(whom)}.")
@@ -45,13 +45,13 @@ def command(around: Surroundings, who: Sequence[str], name: str | None) -> int:
     return 0
 
 
-def _missed(store: Store, home: Home, whom: Whom) -> dict[str, date]:
+def _missed(store: Store, home: Home, whom: Whom, now: datetime) -> dict[str, date]:
     """The lists whose newest digest the address would have had, each with that digest's date."""
     missed = {}
     for entry in home.lists:
         if not _is_on(entry.subscribers, whom.address) or whom.list_name not in {"", entry.name}:
             continue
-        digest = store.deliveries.newest(entry.name)
+        digest = store.deliveries.newest(entry.name, now)
         if digest is None or digest.superseded or store.suppressions.find(entry.name, whom.address):
             continue
         had = store.deliveries.find(digest.id, whom.address)

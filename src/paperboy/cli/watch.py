@@ -18,7 +18,7 @@ from paperboy.cli.main import Surroundings
 from paperboy.cli.turn import LETS_OTHERS_IN
 from paperboy.daemon import STUCK, Child, Job
 from paperboy.mail.text import clipped, one_line
-from paperboy.models import Problem
+from paperboy.models import MailingList, Problem
 from paperboy.privacy import without_addresses
 from paperboy.store import Store
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 Spawn = Callable[[Sequence[str], Mapping[str, str]], Child]  # a command line of ours, and what its environment has more
 
 TRYING, MORNING, TIDYING = "trying the files", "the morning", "tidying up"  # jobs
-MAIL, ALERTS = "the mail", "the alerts"  # what waits, beside lists, whose names have no spaces
+MAIL, ALERT = "the mail", "the alert "  # what waits, beside lists, whose names have no spaces; each alert for itself
 _FAULT = 160  # characters of what is broken
 _QUICK = timedelta(minutes=3)  # without an end, and a trial of the files is stuck
 _PATIENCE = timedelta(minutes=30)  # without progress, and a morning is
@@ -54,7 +54,7 @@ class Watch:
     ) -> None:
         self._around, self._store, self._files, self._spawn = around, store, files, spawn
         self._home, self._adopted = home, adopted
-        self._agenda = Agenda(growing={ALERTS})
+        self._agenda = Agenda(growing=_is_alert)
         self._seen: Stamps | None = None
         self._seen_since = datetime.min.replace(tzinfo=UTC)
         self._edited: datetime | None = None  # since when there are edits
@@ -63,6 +63,7 @@ class Watch:
         self._asked = False
         self._told = True  # the operator, of what is broken
         self._not_adopted = ""  # why not
+        self._stale = False  # what is in force is not what was read
         self._problems: tuple[Problem, ...] = ()  # with the version that was tried last
         self._tidied: date | None = None
         self._at_work = False  # a morning is
@@ -102,8 +103,7 @@ class Watch:
         next_try = self._store.deliveries.next_try(now)
         if next_try is not None and next_try <= now:
             things.add(MAIL)
-        if any(standing.waiting for standing in self._store.alerts.standing()):
-            things.add(ALERTS)
+        things |= {_alert(standing.cause) for standing in self._store.alerts.standing() if standing.waiting}
         return frozenset(things)
 
     def status(self, now: datetime) -> str:
@@ -129,8 +129,9 @@ class Watch:
             self._edited = self._edited or now
         elif at_rest:
             self._edited = None
-        settled = at_rest or not _within(_LONG_ENOUGH, self._edited, now)
-        again = not _within(_BROKEN_IS_TRIED_AGAIN if self._told else _SETTLED, self._tried_at, now)
+        for_long = not _within(_LONG_ENOUGH, self._edited, now) and not _within(_HOLDS_UP, self._tried_at, now)
+        settled = at_rest or for_long
+        again = not _within(_BROKEN_IS_TRIED_AGAIN if self._told else _HOLDS_UP, self._tried_at, now)
         return self._asked or (settled and stamps != self._tried) or (again and bool(self._problems or not self._told))
 
     def _edit_goes_on(self, now: datetime) -> bool:
@@ -184,17 +185,16 @@ class Watch:
 
     def _put_in_force(self) -> None:
         try:
-            self._files.prepare()
-            if not self._files.adopt():
+            if not self._files.adopt() and not self._stale:
                 return
         except OSError as error:  # the mornings go on with what is in force
             said = f"{error.filename}: {error.strerror}; a sound edit cannot be put in force"
             logger.log(logging.DEBUG if said == self._not_adopted else logging.ERROR, "%s", said)
             self._not_adopted = said
             return
-        self._not_adopted = ""
-        before = self._home
-        self._home = self._last_good()
+        self._not_adopted, self._stale = "", True
+        before, self._home = self._home, self._last_good()
+        self._stale = False
         self._agenda.forget()  # what is tried in vain may be mended
         self._adopted(self._home)
         if before.lists != self._home.lists or before.settings != self._home.settings:
@@ -207,7 +207,8 @@ class Watch:
     # --- the other jobs
 
     def _morning(self, ready: frozenset[str]) -> Child:
-        lists = [option for name in sorted(ready - {MAIL, ALERTS}) for option in ("--list", name)]
+        names = [entry.name for entry in self._home.lists if entry.name in ready]
+        lists = [option for name in names for option in ("--list", name)]
         child = self._child("once", "--scheduled", *lists)
         self._at_work = True
         return child
@@ -225,23 +226,27 @@ class Watch:
     ) -> None:
         """Every morning tries all mail and alerts, whatever it began for."""
         self._at_work = False
-        lists = self.waiting(now) & ready - {MAIL, ALERTS}
-        how = self._bad_end(code, lists, began, patience)
-        if how:
-            cause = alerts.broken_morning(how, lists)
-            operator.note_one(self._store.alerts, cause, self._home.settings.timezone, now)
-            for entry in self._home.lists:
-                if entry.name in lists:
-                    absences.note(self._store.days, entry, f"the morning came to a bad end: {how}", now)
         left = self.waiting(now)
+        lists = [entry for entry in self._home.lists if entry.name in ready & left and _was_due(entry, began, now)]
+        how = self._bad_end(code, frozenset(entry.name for entry in lists), began, patience)
+        if how:
+            left |= {_alert(alerts.Kind.PROCESS)}
         if not how or self._ended_badly:  # else it is tried again at once
-            tried = ready | {MAIL, ALERTS} if code != LETS_OTHERS_IN else ready - {MAIL}
-            self._agenda.tried(tried, left, now)
+            told = frozenset(thing for thing in left if _is_alert(thing))
+            self._agenda.tried(ready | told | {MAIL} if code != LETS_OTHERS_IN else ready - {MAIL}, left, now)
         self._ended_badly = bool(how)
         again = self._agenda.next_try(left)
         then = f"; the next try is at {again:%H:%M} UTC" if again else ""
         level = logging.ERROR if how else logging.INFO
         logger.log(level, "the morning's process ended with exit code %d%s", code, then)
+        if how:  # last, for the disk may be full
+            self._write_down(how, lists, now)
+
+    def _write_down(self, how: str, lists: Sequence[MailingList], now: datetime) -> None:
+        cause = alerts.broken_morning(how, {entry.name for entry in lists})
+        operator.note_one(self._store.alerts, cause, self._home.settings.timezone, now)
+        for entry in lists:
+            absences.note(self._store.days, entry, f"the morning came to a bad end: {how}", now)
 
     def _bad_end(self, code: int, left: frozenset[str], began: datetime, patience: timedelta) -> str:
         """What is to be told of a morning that could not tell it by itself; nothing of one that could."""
@@ -265,10 +270,23 @@ class Watch:
     def _has_time_to_tidy(self, waiting: frozenset[str], now: datetime) -> bool:
         lists = [entry for entry in self._home.lists if entry.subscribers]
         soon = any(due.next_start(entry, now) - now < _AWAY_FROM_MORNINGS for entry in lists)
-        return not waiting - {MAIL, ALERTS} and not soon and self._tidied != self._today(now)
+        return waiting.isdisjoint(entry.name for entry in lists) and not soon and self._tidied != self._today(now)
 
     def _today(self, now: datetime) -> date:
         return now.astimezone(self._home.settings.timezone).date()
+
+
+def _alert(cause: str) -> str:
+    return f"{ALERT}{cause}"
+
+
+def _is_alert(thing: str) -> bool:
+    return thing.startswith(ALERT)
+
+
+def _was_due(entry: MailingList, began: datetime, now: datetime) -> bool:
+    """Whether what is due now was when the morning began, and is not the list's next day."""
+    return due.begins(entry, due.local_date(entry, now)) <= began
 
 
 def _within(span: timedelta, since: datetime | None, now: datetime) -> bool:

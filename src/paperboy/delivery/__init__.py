@@ -64,14 +64,18 @@ class Report:
     passed_over: int = 0  # deliveries that go on waiting, since who they are for may be leaving
 
 
-def deliver(parts: Parts, audience: Audience, *, stopped: Callable[[], bool]) -> Report:
-    """Sends what waits. `audience` is asked before each message; `stopped` ends the round between two messages."""
+def deliver(
+    parts: Parts, audience: Audience, *, stopped: Callable[[], bool], hurried: Callable[[], bool] | None = None
+) -> Report:
+    """Sends what waits. `audience` is asked before each message; `stopped` ends the round between two messages, and
+    `hurried`, which is the same where it is not given, breaks off what takes too long then.
+    """
     now = parts.clock()
     number, since = parts.ledger.queue(now)
     if not number:
         return Report({}, expired=parts.ledger.untold(), suppressed=parts.suppressions.untold())
     begun = parts.timer()
-    round_ = Round(parts, audience, stopped, now, Pace(parts.most_per_minute))
+    round_ = Round(parts, audience, stopped, hurried or stopped, now, Pace(parts.most_per_minute))
     with parts.progress.stage("Sending") as progress:
         round_.run(lambda: progress(round_.done, number))
     round_.end()

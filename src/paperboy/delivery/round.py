@@ -31,6 +31,7 @@ class Round:
     parts: Parts
     audience: Audience
     stopped: Callable[[], bool]
+    hurried: Callable[[], bool]
     began: datetime
     pace: Pace
     queue: deque[Delivery] = field(default_factory=deque)  # what was read of what waits
@@ -77,7 +78,7 @@ class Round:
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(LOOK_SECONDS)
             look()
-            if self.stopped():  # nobody else may cut a connection short that waits for the server's last word
+            if self.hurried():  # nobody else may cut a connection short that waits for the server's last word
                 now = self.parts.timer()
                 limit = now + self.parts.grace_seconds if limit is None else limit
                 if now >= limit:
@@ -202,7 +203,7 @@ class Round:
         state, wait = what_follows(delivery, receipt, self.parts.jitter())
         if receipt.slow_down:  # nothing of this is the address's doing
             self.busy = receipt.reply
-        if receipt.state is DeliveryState.PENDING and self.stopped():  # broken off by us, and nothing was handed over
+        if receipt.state is DeliveryState.PENDING and self.hurried():  # broken off by us, and nothing was handed over
             state, wait = DeliveryState.PENDING, None
         now = self.parts.clock()
         moved = self._patiently(
@@ -245,7 +246,7 @@ class Round:
         """What a receipt tells of the server: that it is busy, or gone. One incident meets several connections at once,
         and counts once.
         """
-        lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.stopped()
+        lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.hurried()
         if not lost:
             self.lost_in_a_row = 0
         elif not self.lost_in_a_row or began >= self.lost_at:

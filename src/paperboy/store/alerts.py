@@ -53,6 +53,11 @@ class Alerts:
                 },
             )
 
+    def touch(self, cause: str) -> None:
+        """Changes nothing, but raises StoreWriteError where nothing can be changed."""
+        with self._database.transaction():
+            self._database.execute("update alerts set noted = noted where cause = ?", [cause])
+
     def told(self, cause: str, day: date) -> None:
         """What waited has been told."""
         with self._database.transaction():

@@ -60,9 +60,10 @@ class Deliveries:
         the last mail was sent.
         """
         (row,) = self._database.rows(
-            f"""select count(*) as n, max(
-                min(coalesce(again, digests.at)), coalesce((select max(at) from deliveries where state = 'sent'), '')
-            ) as since from deliveries join digests on digests.id = digest_id where {_NOW}""",
+            f"""select count(*) as n, min(:now, max(
+                min(coalesce(again, digests.at)),
+                coalesce((select max(at) from deliveries where state = 'sent' and at <= :now), '')
+            )) as since from deliveries join digests on digests.id = digest_id where {_NOW}""",
             self._now(now),
         )
         return row["n"], instant(row["since"]) if row["since"] else None
@@ -202,10 +203,11 @@ class Deliveries:
         """
         return undelivered(self._database, since)
 
-    def newest(self, list_name: str) -> Frozen | None:
-        """The list's newest digest; None where it has had none."""
+    def newest(self, list_name: str, now: datetime) -> Frozen | None:
+        """The list's newest digest; None where it has had none. One of a clock that was ahead is not the newest."""
         rows = self._database.rows(
-            "select id, date, superseded from digests where list = ? order by date desc limit 1", [list_name]
+            "select id, date, superseded from digests where list = ? order by at > ?, date desc limit 1",
+            [list_name, iso(now)],
         )
         return _frozen(rows[0]) if rows else None
 
@@ -229,7 +231,7 @@ class Deliveries:
             ),
         }
         with self._database.transaction():
-            digest = self.newest(list_name)
+            digest = self.newest(list_name, at)
             if digest is None or digest.superseded:
                 return 0
             values["digest"] = digest.id

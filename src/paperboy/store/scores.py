@@ -108,9 +108,10 @@ class Scores:
         """
         with self._database.transaction(durable=False):
             spent = self._database.rows(
-                "select (select coalesce(sum(prompt_usd + completion_usd), 0.0) from spending where at >= :since) + "
-                "(select coalesce(sum(dollars), 0.0) from holds where at >= :since) as usd",
-                {"since": iso(since)},
+                "select (select coalesce(sum(prompt_usd + completion_usd), 0.0) from spending "
+                "where at between :since and :now) + "
+                "(select coalesce(sum(dollars), 0.0) from holds where at between :since and :now) as usd",
+                {"since": iso(since), "now": iso(at)},
             )[0]["usd"]
             if float(spent) + dollars > budget:
                 return None
