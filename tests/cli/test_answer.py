@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperboy import fetching
-from paperboy.cli.answer import NO_FACTS, Facts, answer, answer_of
+from paperboy.cli.answer import answer, answer_of
 from paperboy.cli.sentences import MOST
+from paperboy.cli.stand import NO_FACTS, Facts
 from paperboy.models import Counts, Day, MailingList, Outcome, Subscriber
 from paperboy.store import Store
 from paperboy.store.reach import Reach

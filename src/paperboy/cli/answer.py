@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, tzinfo
-from enum import Enum, auto
+from datetime import date, datetime, tzinfo
 
 from paperboy import due
 from paperboy.agenda import AFTER_A_FAILURE
 from paperboy.cli.batches import leaves_papers, next_batch, no_batch, why_quiet
 from paperboy.cli.sentences import Clause, fitted
+from paperboy.cli.stand import Facts, Stand, facts, stand
 from paperboy.cli.words import counted, together
 from paperboy.mail.text import clipped, one_line
 from paperboy.models import Day, MailingList, Outcome
@@ -20,7 +20,6 @@ from paperboy.privacy import without_addresses
 from paperboy.store import Store
 from paperboy.store.reach import Reach
 
-LATELY = timedelta(days=7)  # what went wrong before that is no news any more
 _NAMES = 40  # characters; longer than that, and the lists are only counted
 _WHY = 50  # characters
 _NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # of one list, and the answer is about several
@@ -28,32 +27,6 @@ _NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # of one list, and the answer 
 _WHERE = re.compile(r"\b(?:(the LLM) at \S+|(mail server) \S+:\d+|(refuses the sender) \S+(?=:)|(MAIL FROM):<\S*>)")
 _NOBODY_AT_WORK = "no paperboy run is at work"
 _LATE = re.compile(r"(arXiv's batch of \w{3})\w*( \d+ \w{3})\w* was due at \S+ \w+ and (is not there yet)")
-
-
-class Stand(Enum):
-    """Where a list stands on its local day."""
-
-    MAILED = auto()
-    NONE_PASSED = auto()  # papers came, none passed, and its `send_empty` is false
-    QUIET = auto()
-    GAVE_UP = auto()
-    DUE = auto()
-    COMING = auto()  # its hour has not come
-    OFF = auto()  # not one of its weekdays
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What there is to know of lists."""
-
-    days: Mapping[str, Day]  # the newest of each
-    mailed: Mapping[str, date]  # the date of each one's newest digest, unless that was superseded
-    troubles: Mapping[str, tuple[str, datetime]]  # why those that were tried have no outcome, and when that was
-    today: Reach  # of the digests of today
-    before: Reach  # of the last digests of lists that have none of today
-
-
-NO_FACTS = Facts({}, {}, {}, Reach(), Reach())  # before there is a database
 
 
 def answer_of(
@@ -68,22 +41,6 @@ def answer_of(
     """The answer, from the ledger. Further arguments as for `answer`."""
     found = facts(store, [entry for entry in lists if entry.subscribers], now)
     return answer(lists, found, now, holidays=holidays, at_work=at_work, running=running)
-
-
-def facts(store: Store, lists: Sequence[MailingList], now: datetime) -> Facts:
-    """Reads what `answer` needs."""
-    days = store.days.latest([entry.name for entry in lists], now)
-    digests = {entry.name: store.deliveries.newest(entry.name, now) for entry in lists}
-    mailed = {name: digest.date for name, digest in digests.items() if digest and not digest.superseded}
-    today, before = [], []
-    for entry in lists:
-        if (day := mailed.get(entry.name)) is None:
-            continue
-        if _is_of_today(entry, day, now):
-            today.append((entry, day))
-        elif due.local_date(entry, now) - day <= LATELY:
-            before.append((entry, day))
-    return Facts(days, mailed, store.days.troubles(), store.deliveries.reach(today), store.deliveries.reach(before))
 
 
 def answer(
@@ -107,31 +64,6 @@ def answer(
         return "No list has subscribers, so there is no mail."
     sentences = _Sentences(by_stand, known, now, holidays, at_work=at_work, running=running)
     return fitted(list(sentences.all()))
-
-
-def stand(entry: MailingList, known: Facts, now: datetime) -> Stand:
-    """Where the list stands on its local day."""
-    today, newest = due.local_date(entry, now), known.days.get(entry.name)
-    if newest is None or newest.date < today or due.is_open(entry, today, newest.outcome):
-        if today.weekday() not in entry.weekdays:
-            return Stand.OFF
-        return Stand.DUE if now >= due.begins(entry, today) else Stand.COMING
-    if newest.outcome is Outcome.NOTE and not _is_of_today(entry, known.mailed.get(entry.name), now):
-        return Stand.NONE_PASSED
-    return _CAME[newest.outcome]
-
-
-_CAME = {
-    Outcome.DIGEST: Stand.MAILED,
-    Outcome.NOTE: Stand.MAILED,
-    Outcome.QUIET: Stand.QUIET,
-    Outcome.GAVE_UP: Stand.GAVE_UP,
-    Outcome.SKIPPED: Stand.OFF,
-}
-
-
-def _is_of_today(entry: MailingList, day: date | None, now: datetime) -> bool:
-    return day is not None and day >= due.local_date(entry, now)
 
 
 @dataclass(frozen=True, slots=True)

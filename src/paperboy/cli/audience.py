@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from paperboy.cli.files import Files, Stamps
 from paperboy.cli.home import LISTS_FILE, Home, load_lists
 from paperboy.delivery import Membership
 from paperboy.errors import ConfigError
@@ -15,7 +16,6 @@ from paperboy.models import MailingList
 logger = logging.getLogger(__name__)
 
 _HALF_AN_EDIT = timedelta(minutes=1)  # cut, saved, and not pasted yet; or saved in pieces
-_AGAIN = timedelta(seconds=10)  # what it needs beside it may be whole by then
 _AGES_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -31,13 +31,14 @@ class Audience:
         self._since = _changed((home.source or home.path) / LISTS_FILE, _AGES_AGO)  # nobody else was on the lists
         self._left: dict[tuple[str, str], datetime] = {}  # and who was, by list and address, is not since
         self._stamp: object = self  # the file may be newer than what was read: a first look is taken
-        self._read_at = _AGES_AGO
+        self._files = Files(home.path)
+        self._beside: Stamps = ()  # what a broken file needs beside it may be whole by now
         self._complaint = ""
 
     def __call__(self, list_name: str, address: str, now: datetime) -> Membership:
         stamp = self._stamped()
-        if stamp != self._stamp or (self._complaint and abs(now - self._read_at) >= _AGAIN):
-            self._stamp, self._read_at = stamp, now
+        if stamp != self._stamp or (self._complaint and self._files.stamps() != self._beside):
+            self._stamp, self._beside = stamp, self._files.stamps()
             self._read(now)
         folded = address.casefold()
         if folded in self._on.get(list_name, frozenset()):

@@ -10,6 +10,7 @@ from typing import Any
 
 from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.store.database import Database, instant, iso
+from paperboy.store.putting_back import PuttingBack
 from paperboy.store.reach import Reach, Undelivered, reach, undelivered
 
 _UNTOLD, _TOLD = 1, 2  # of a delivery that was given up after three days: whether the operator knows
@@ -221,22 +222,13 @@ class Deliveries:
         `failed_only` those that failed or stayed ambiguous. Else also what was deferred or suppressed; what reached
         only the outbox, if mail leaves `by_mail` now; and who joined the list since. Nothing of a superseded digest.
         """
-        values = {
-            "list": list_name,
-            "at": iso(at),
-            "failed_only": failed_only,
-            "by_mail": by_mail,
-            "addressed": json.dumps(
-                [[of.subscriber.address, of.subscriber.name, of.message_id, of.token] for of in addressed]
-            ),
-        }
         with self._database.transaction():
             digest = self.newest(list_name, at)
             if digest is None or digest.superseded:
                 return 0
-            values["digest"] = digest.id
-            number = self._database.execute(_PUT_BACK, values)
-            return number if failed_only else number + self._database.execute(_JOINED_SINCE, values)
+            back = PuttingBack(self._database, list_name, addressed, at)
+            number = back.missed(digest.id, failed_only=failed_only, by_mail=by_mail)
+            return number if failed_only else number + back.joined_since(digest.id)
 
     def given_up_again(
         self, list_name: str, *, addressed: Sequence[Addressed], since: date, at: datetime
@@ -244,22 +236,9 @@ class Deliveries:
         """Puts back what was given up after three days, of the list's digests since a day, for who is on the list now
         and not suppressed: how many, by the digest's date.
         """
-        values = {
-            "list": list_name,
-            "since": since.isoformat(),
-            "at": iso(at),
-            "addressed": json.dumps([[of.subscriber.address] for of in addressed]),
-        }
-        numbers: dict[date, int] = {}
         with self._database.transaction():
-            for row in self._database.rows(
-                "select id, date from digests where list = :list and date >= :since and superseded is null "
-                "order by date",
-                values,
-            ):
-                if number := self._database.execute(_GIVEN_UP, values | {"digest": row["id"]}):
-                    numbers[date.fromisoformat(row["date"])] = number
-        return numbers
+            back = PuttingBack(self._database, list_name, addressed, at)
+            return back.given_up(since)
 
 
 _SELECT = """
@@ -286,41 +265,6 @@ select address, max(reply) filter (where n = 1) as reply from ended where n <= 3
     select 1 from suppressions as now where now.address = ended.address and now.list = '' and now.holds
 )
 group by address having max(n) = 3 and min(bounce) order by address
-"""
-
-_WANTED = """
-(
-    select json_extract(value, '$[0]') as address, json_extract(value, '$[1]') as name,
-        json_extract(value, '$[2]') as message_id, json_extract(value, '$[3]') as token
-    from json_each(:addressed) where not exists (
-        select 1 from suppressions
-        where holds and list in ('', :list) and suppressions.address = lower(json_extract(value, '$[0]'))
-    )
-)
-"""
-
-_AS_NEW = f"""
-update deliveries
-set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, given_up = 0,
-    again = :at, at = :at
-where digest_id = :digest and lower(address) in (select lower(address) from {_WANTED})
-"""
-
-_PUT_BACK = f"""
-{_AS_NEW} and (
-    state in ('failed', 'ambiguous') or not :failed_only and (
-        state in ('deferred', 'suppressed') or state = 'sent' and via = 'outbox' and :by_mail
-    )
-)
-"""
-
-_GIVEN_UP = f"{_AS_NEW} and state = 'failed' and given_up"
-
-_JOINED_SINCE = f"""
-insert into deliveries (digest_id, address, name, state, message_id, token, again, at)
-select :digest, address, name, 'pending', message_id, token, :at, :at from {_WANTED} as wanted where not exists (
-    select 1 from deliveries as had where had.digest_id = :digest and had.address = wanted.address collate nocase
-)
 """
 
 
