@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from paperboy.alerts import Kind
+from paperboy.cli.turn import LETS_OTHERS_IN
 from paperboy.cli.watch import MORNING
 from tests.cli.conftest import World
 from tests.cli.test_watch import LISTS, OPERATOR, Office, office
@@ -55,6 +56,19 @@ def test_that_mornings_are_killed_for_an_hour_is_told_before_the_next_one_sends(
     office.tick(after=QUARTER)
     assert office.world.mails()[:2] == [OPERATOR, "ada@example.org"]
     assert [subject.startswith(BAD) for subject in office.subjects()] == [True, False]
+
+
+def test_a_list_that_failed_before_a_long_sending_is_tried_again_in_time(office: Office) -> None:
+    """The sending lets it in when its quarter of an hour is over; it does not rest anew from then on."""
+    office.world.announce(1)
+    job = office.watch.next(office.world.clock(), [])
+    assert job is not None
+    tried = office.world.clock()
+    office.store.days.trouble("foundations", "the LLM does not answer", tried, tried)
+    office.world.clock.now += timedelta(minutes=16)
+    job.ended(LETS_OTHERS_IN, office.world.clock())
+    assert MORNING in office.tick()
+    assert office.world.mails() == ["ada@example.org"]
 
 
 def test_nobody_blames_a_morning_for_a_list_that_became_due_meanwhile(office: Office) -> None:

@@ -233,7 +233,10 @@ class Watch:
             left |= {_alert(alerts.Kind.PROCESS)}
         if not how or self._ended_badly:  # else it is tried again at once
             told = frozenset(thing for thing in left if _is_alert(thing))
-            self._agenda.tried(ready | told | {MAIL} if code != LETS_OTHERS_IN else ready - {MAIL}, left, now)
+            if code == LETS_OTHERS_IN:  # its lists were tried before it sent, for however long
+                self._agenda.tried(ready - {MAIL}, left, began)
+            else:
+                self._agenda.tried(ready | told | {MAIL}, left, now)
         self._ended_badly = bool(how)
         again = self._agenda.next_try(left)
         then = f"; the next try is at {again:%H:%M} UTC" if again else ""
@@ -254,8 +257,9 @@ class Watch:
             return f"it made no progress for {patience // timedelta(minutes=1)} minutes, and was ended"
         if code not in {0, 1, LETS_OTHERS_IN}:
             return f"signal {-code} ended it" if code < 0 else f"its exit code was {code}"
-        told = {each.cause: each.since for each in self._store.alerts.standing()}
-        if code == 0 or alerts.Kind.PROCESS in told:  # it has said by itself what it met
+        if code == 0 or any(
+            each.cause == alerts.Kind.PROCESS for each in self._store.alerts.standing()
+        ):  # it has said by itself what it met
             return ""
         troubles = self._store.days.troubles()
         silent = sorted(
