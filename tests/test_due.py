@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy.due import begins, due, local_date, next_morning, patience_ends, window
+from paperboy.due import begins, due, is_open, local_date, next_morning, patience_ends, window
 from paperboy.models import MailingList, Outcome, Subscriber
 from tests.builders import mailing_list
 
@@ -35,7 +35,7 @@ def test_a_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
     entry = mailing_list(timezone=BERLIN, send_at=time(7), subscribers=ADA)
     outcomes: dict[tuple[str, date], Outcome] = {}
 
-    def find(name: str, day: date) -> Outcome | None:
+    def find(name: str, day: date, _now: datetime) -> Outcome | None:
         return outcomes.get((name, day))
 
     before, after = datetime(2026, 11, 20, 5, 59, tzinfo=UTC), datetime(2026, 11, 20, 6, 0, tzinfo=UTC)
@@ -45,9 +45,38 @@ def test_a_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
     assert due([entry], find, after) == ()
 
 
+@pytest.mark.parametrize(
+    ("outcome", "weekdays", "by_the_daemon", "by_hand"),
+    [
+        (None, {4}, True, True),
+        (Outcome.SKIPPED, {0}, False, True),
+        (Outcome.SKIPPED, {0, 4}, True, True),  # an edit of today
+        (Outcome.GAVE_UP, {4}, False, True),
+        (Outcome.QUIET, {4}, False, False),
+        (Outcome.NOTE, {4}, False, False),
+        (Outcome.DIGEST, {4}, False, False),
+    ],
+)
+def test_a_day_is_open_until_it_came_to_something(
+    outcome: Outcome | None, weekdays: set[int], by_the_daemon: bool, by_hand: bool
+) -> None:
+    """2026-11-20 is a Friday."""
+    entry, friday = mailing_list(weekdays=frozenset(weekdays)), date(2026, 11, 20)
+    assert is_open(entry, friday, outcome) is by_the_daemon
+    assert is_open(entry, friday, outcome, by_hand=True) is by_hand
+
+
+def test_patience_lasts_from_the_first_try_of_the_day() -> None:
+    entry, friday = mailing_list(timezone=BERLIN, send_at=time(7)), date(2026, 11, 20)
+    tried = datetime(2026, 11, 20, 13, tzinfo=UTC)
+    assert patience_ends(entry, friday, timedelta(hours=6), tried) == tried + timedelta(hours=6)
+    of_yesterday = tried - timedelta(days=1)
+    assert patience_ends(entry, friday, timedelta(hours=6), of_yesterday) == datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
 def test_a_list_without_subscribers_is_never_due() -> None:
     entry = mailing_list(subscribers=())
-    assert due([entry], lambda _name, _day: None, datetime(2026, 11, 20, 23, tzinfo=UTC)) == ()
+    assert due([entry], lambda _name, _day, _now: None, datetime(2026, 11, 20, 23, tzinfo=UTC)) == ()
 
 
 def test_each_list_has_its_own_date() -> None:
@@ -116,7 +145,7 @@ def mornings(entry: MailingList, looks: Iterable[datetime]) -> dict[date, dateti
     """Looks for what is due at these instants and does it at once: by local date, when that was."""
     done: dict[date, datetime] = {}
     for now in looks:
-        if due([entry], lambda _name, day: Outcome.QUIET if day in done else None, now):
+        if due([entry], lambda _name, day, _now: Outcome.QUIET if day in done else None, now):
             day = local_date(entry, now)
             assert day not in done
             done[day] = now

@@ -27,15 +27,17 @@ def begins(mailing_list: MailingList, day: date) -> datetime:
 
 
 def due(
-    lists: Sequence[MailingList], outcome: Callable[[str, date], Outcome | None], now: datetime
+    lists: Sequence[MailingList], outcome: Callable[[str, date, datetime], Outcome | None], now: datetime
 ) -> tuple[MailingList, ...]:
-    """The lists whose hour has come and whose local date is open. One without subscribers is never due."""
+    """The lists whose hour has come and whose local date is open, by what `outcome` tells of list and date at `now`.
+    One without subscribers is never due.
+    """
     return tuple(
         entry
         for entry in lists
         if entry.subscribers
         and now >= begins(entry, local_date(entry, now))
-        and is_open(entry, local_date(entry, now), outcome(entry.name, local_date(entry, now)))
+        and is_open(entry, local_date(entry, now), outcome(entry.name, local_date(entry, now), now))
     )
 
 

@@ -89,8 +89,8 @@ def test_files_that_never_rest_starve_no_morning(world: World, store: Store) -> 
     assert did.count(TRYING) <= 3
 
 
-def test_half_an_edit_does_not_come_into_force(world: World, store: Store) -> None:
-    """It was found sound, and by then there is more."""
+def with_an_edit_found_sound(world: World, store: Store) -> Watch:
+    """While a morning was at work, so it is not in force yet."""
     watch = watching(world, store)
     watch.try_at_once(world.clock())
     world.write("subscribers.yaml", JOINED)
@@ -98,19 +98,19 @@ def test_half_an_edit_does_not_come_into_force(world: World, store: Store) -> No
     trial = watch.next(world.clock(), [MORNING])
     assert trial is not None
     trial.ended(trial.start().wait(), world.clock())
+    return watch
+
+
+def test_half_an_edit_does_not_come_into_force(world: World, store: Store) -> None:
+    """It was found sound, and by then there is more."""
+    watch = with_an_edit_found_sound(world, store)
     world.write("subscribers.yaml", f"{JOINED}# more\n")
     watch.next(world.clock(), [])
     assert len(watch.home.lists) == 1
 
 
 def test_nothing_comes_into_force_while_the_copy_is_made_anew(world: World, store: Store) -> None:
-    watch = watching(world, store)
-    watch.try_at_once(world.clock())
-    world.write("subscribers.yaml", JOINED)
-    watch.reload()
-    trial = watch.next(world.clock(), [MORNING])
-    assert trial is not None
-    trial.ended(trial.start().wait(), world.clock())
+    watch = with_an_edit_found_sound(world, store)
     watch.next(world.clock(), [TRYING])
     assert len(watch.home.lists) == 1
     watch.next(world.clock(), [])

@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 from datetime import timedelta
-from functools import partial
 from types import FrameType
 
 import click
@@ -63,7 +62,7 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
 
 def _due(work: parts.Work, home: Home, around: Surroundings) -> frozenset[str]:
     now = around.clock()
-    return frozenset(entry.name for entry in due.due(home.lists, partial(work.store.days.outcome, now=now), now))
+    return frozenset(entry.name for entry in due.due(home.lists, work.store.days.outcome, now))
 
 
 def _morning(

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Collection
 from contextlib import closing
 from datetime import datetime, timedelta, tzinfo
-from functools import partial
 from typing import TYPE_CHECKING
 
 from paperboy import alerts, delivery, due, morning
@@ -59,7 +58,7 @@ def failed(work: Work, home: Home, problem: str, lists: Collection[str], now: da
     """A morning of those lists that could not go on: it is told, as long as that goes. Never raises."""
 
     def note() -> None:
-        still = due.due(home.lists, partial(work.store.days.outcome, now=now), now)
+        still = due.due(home.lists, work.store.days.outcome, now)
         cause = alerts.broken_morning(problem, {entry.name for entry in still} & set(lists))
         note_one(work.store.alerts, cause, home.settings.timezone, now)
 

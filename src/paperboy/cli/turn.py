@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -68,7 +67,7 @@ class Turn:
     def _waiting(self, store: Store) -> frozenset[str]:
         """The days of lists that are due, those that may be tried again, and what is to be told."""
         now, troubles = self._clock(), store.days.troubles()
-        lists = due.due(self._lists, partial(store.days.outcome, now=now), now)
+        lists = due.due(self._lists, store.days.outcome, now)
         rested = {name for name, (_, at) in troubles.items() if now - at >= AFTER_A_FAILURE}
         return frozenset(
             [

@@ -98,8 +98,7 @@ class Watch:
 
     def waiting(self, now: datetime) -> frozenset[str]:
         """All that could be done: lists that are due, mail and alerts that may go."""
-        outcome = partial(self._store.days.outcome, now=now)
-        things = {entry.name for entry in due.due(self._home.lists, outcome, now)}
+        things = {entry.name for entry in due.due(self._home.lists, self._store.days.outcome, now)}
         next_try = self._store.deliveries.next_try(now)
         if next_try is not None and next_try <= now:
             things.add(MAIL)
@@ -257,9 +256,8 @@ class Watch:
             return f"it made no progress for {patience // timedelta(minutes=1)} minutes, and was ended"
         if code not in {0, 1, LETS_OTHERS_IN}:
             return f"signal {-code} ended it" if code < 0 else f"its exit code was {code}"
-        if code == 0 or any(
-            each.cause == alerts.Kind.PROCESS for each in self._store.alerts.standing()
-        ):  # it has said by itself what it met
+        told = {each.cause for each in self._store.alerts.standing()}
+        if code == 0 or alerts.Kind.PROCESS in told:  # it has said by itself what it met
             return ""
         troubles = self._store.days.troubles()
         silent = sorted(
