@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy import absences, draft, morning
+from paperboy import absences, drafting, morning
 from paperboy.errors import BudgetUsedUpError, RenderError, ScoringError, StoreWriteError
 from paperboy.models import Day, DeliveryState, MailingList, Outcome, Paper, Score, Shortfall, Subscriber
 from paperboy.store import Store
@@ -579,7 +579,7 @@ def test_two_that_score_at_once_take_turns_and_the_second_one_finds_what_the_fir
     def after_the_other() -> Iterator[None]:
         parts = world.parts()
         if not world.scorer.asked:
-            draft.score(parts, [draft.gather(parts, mailing_list, FRIDAY)], FRIDAY)
+            drafting.score(parts, [drafting.gather(parts, mailing_list, FRIDAY)], FRIDAY)
         yield
 
     report = morning.run(replace(world.parts(), alone=after_the_other), [mailing_list], {mailing_list.name})

@@ -13,8 +13,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from paperboy.cli.main import cli
-from paperboy.mailing_lists import KEYS
-from paperboy.settings import SETTINGS
+from paperboy.config.lists import KEYS
+from paperboy.config.settings import SETTINGS
 from paperboy.store import Store
 
 FRIDAY = datetime(2026, 11, 20, 7, tzinfo=UTC)

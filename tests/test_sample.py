@@ -12,8 +12,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from ruamel.yaml import YAML
 
-from paperboy import curate, mailing_lists, sample
-from paperboy.categories import CATEGORIES
+from paperboy import curate, sample
+from paperboy.config import lists as mailing_lists
+from paperboy.config.categories import CATEGORIES
 from paperboy.models import Paper, ToScore
 from paperboy.scoring.local import LocalScorer
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
-from paperboy import announcements, draft
+from paperboy import announcements, drafting
 from paperboy.due import window
 from paperboy.errors import FeedError, StoreWriteError
 from paperboy.models import MailingList, Paper
@@ -42,7 +42,7 @@ class Feed(Protocol):
         ...
 
 
-class Papers(draft.Papers, Protocol):
+class Papers(drafting.Papers, Protocol):
     """The stored papers, and a place for new ones."""
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int: ...
@@ -55,7 +55,7 @@ class Papers(draft.Papers, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts(draft.Parts):
+class Parts(drafting.Parts):
     """Everything that fetching, and drafting after it, work with."""
 
     feed: Feed

@@ -25,7 +25,7 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
-from paperboy import absences, announcements, draft, fetching
+from paperboy import absences, announcements, drafting, fetching
 from paperboy.curate import ways_in
 from paperboy.decisions import explained
 from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
@@ -59,7 +59,7 @@ class Composer(Protocol):
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed: ...
 
 
-class Days(draft.Days, absences.Days, Protocol):
+class Days(drafting.Days, absences.Days, Protocol):
     """What each list's days came to."""
 
     def outcome(self, list_name: str, day: date, now: datetime) -> Outcome | None: ...
@@ -136,11 +136,11 @@ def run(
         for entry in wanted:
             _guarded(entry, partial(absences.explain, parts.days, entry, now))
     opened = {entry.name: _guarded(entry, partial(_open, parts, entry, missing, now, patience)) for entry in to_do}
-    scorings = [each for each in opened.values() if isinstance(each, draft.Scoring)]
+    scorings = [each for each in opened.values() if isinstance(each, drafting.Scoring)]
     bug = _score(parts, scorings, now)
     for entry in to_do:
         each = opened[entry.name]
-        if isinstance(each, draft.Scoring):
+        if isinstance(each, drafting.Scoring):
             report = _guarded(each.mailing_list, partial(_close, parts, each, missing, now, patience))
             if bug and each.missing:
                 report = replace(report, bug=True)
@@ -163,10 +163,10 @@ def _trouble(report: ListReport) -> str:
     return f"scored 0 of {considered}: {report.problem}" if considered else report.problem
 
 
-def _score(parts: Parts, scorings: Sequence[draft.Scoring], now: datetime) -> bool:
+def _score(parts: Parts, scorings: Sequence[drafting.Scoring], now: datetime) -> bool:
     """Scores what all lists are missing. Says whether that met a bug; what it left unscored is carried over."""
     try:
-        draft.score(parts, scorings, now)
+        drafting.score(parts, scorings, now)
     except StoreWriteError:
         raise  # without a disk there is no morning
     except Exception as error:
@@ -196,7 +196,7 @@ def _guarded(mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListRepo
 
 def _open(
     parts: Parts, mailing_list: MailingList, missing: str, now: datetime, patience: timedelta | None
-) -> ListReport | draft.Scoring:
+) -> ListReport | drafting.Scoring:
     """What is to be scored; or the report of a list that need not, or must not yet, go on.
 
     `missing` says what arXiv has not given yet; empty: it has given all.
@@ -209,14 +209,16 @@ def _open(
         return ListReport(name, None, problem=missing)
     if superseded := parts.days.supersede(name, day, now):
         logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
-    return draft.gather(parts, mailing_list, now)
+    return drafting.gather(parts, mailing_list, now)
 
 
-def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, patience: timedelta | None) -> ListReport:
+def _close(
+    parts: Parts, scoring: drafting.Scoring, missing: str, now: datetime, patience: timedelta | None
+) -> ListReport:
     """From scores to a frozen day."""
     mailing_list = scoring.mailing_list
     name, day, begun = mailing_list.name, local_date(mailing_list, now), parts.clock()
-    made = draft.draft(parts, scoring, now)
+    made = drafting.draft(parts, scoring, now)
     if logger.isEnabledFor(logging.DEBUG):
         for line in explained(mailing_list, made.curation, scoring.scores, scoring.unscored, scoring.problem):
             logger.debug("%s: %s", name, line)
@@ -237,7 +239,7 @@ def _close(parts: Parts, scoring: draft.Scoring, missing: str, now: datetime, pa
     return _report(made, frozen.outcome, frozen.reason)
 
 
-def _report(made: draft.Draft, outcome: Outcome | None, problem: str) -> ListReport:
+def _report(made: drafting.Draft, outcome: Outcome | None, problem: str) -> ListReport:
     digest = made.digest
     due = outcome in {None, Outcome.GAVE_UP}
     counts = Counts() if due and made.leftover else digest.counts  # then it waits for arXiv, whatever is left over
@@ -259,7 +261,7 @@ def _begin(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
     """
     if not _fetched(parts, mailing_list, now):
         return
-    papers, too_old = draft.candidates(parts, mailing_list, now)
+    papers, too_old = drafting.candidates(parts, mailing_list, now)
     for paper in too_old:
         logger.debug("%s: %s: from before its start", mailing_list.name, paper.arxiv_id)
     if papers or too_old or parts.days.started(mailing_list.name, LONGEST_WINDOW, now):
@@ -272,7 +274,7 @@ def _fetched(parts: Parts, mailing_list: MailingList, now: datetime) -> bool:
     return parts.papers.fetched_between(mailing_list.categories, now, max(now, parts.clock()))
 
 
-def _day(parts: Parts, made: draft.Draft, missing: str, now: datetime) -> Day:
+def _day(parts: Parts, made: drafting.Draft, missing: str, now: datetime) -> Day:
     """The draft with its mail composed and addressed. It goes out also without what is `missing`."""
     digest, mailing_list, outcome = made.digest, made.digest.mailing_list, made.outcome
     assert outcome is not None  # noqa: S101  # the caller has told the two apart

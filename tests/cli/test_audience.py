@@ -11,7 +11,7 @@ import pytest
 
 from paperboy.cli.audience import Audience
 from paperboy.cli.files import Files
-from paperboy.cli.home import Home
+from paperboy.config.home import Home
 from paperboy.delivery import Membership
 from tests.cli.conftest import LISTS, Ran, World
 from tests.servers.smtp import Fault

@@ -9,7 +9,7 @@ import pytest
 
 from paperboy.cli.check_findings import Finding
 from paperboy.cli.check_home import disk, free_bytes, may_be_made, privacy
-from paperboy.settings import Settings
+from paperboy.config.settings import Settings
 
 
 def at(home: Path, **changes: str) -> Settings:

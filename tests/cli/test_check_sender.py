@@ -9,9 +9,9 @@ import pytest
 
 from paperboy.cli.check_findings import Finding
 from paperboy.cli.check_sender import domain_of, look
+from paperboy.config.settings import Settings
+from paperboy.config.values import Mailbox
 from paperboy.dns import Dns
-from paperboy.notation import Mailbox
-from paperboy.settings import Settings
 from tests.servers.dns import DnsServer
 
 ALL_WELL: Mapping[str, Sequence[str]] = {

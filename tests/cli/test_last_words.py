@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.cli import last_words
-from paperboy.cli.home import Home
+from paperboy.config.home import Home
 from tests.cli.conftest import World
 from tests.cli.mail_world import OPERATOR, alerts, at_home, told
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.cli.home import FILES
+from paperboy.config.home import FILES
 from paperboy.store import Store
 from tests.cli.conftest import FRIDAY, World
 from tests.cli.conftest import world as world  # noqa: PLC0414

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from paperboy import delivery
 from paperboy.cli import logs, operator, parts
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.parts import Work
+from paperboy.config.home import Home
 from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, Outcome, Shortfall, Subscriber
 from paperboy.morning import ListReport, Report
 from tests.builders import paper

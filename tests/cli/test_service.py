@@ -152,7 +152,7 @@ def test_an_editable_install_sees_its_templates_and_prompts(world: World, tmp_pa
     for kind in ("emails", "prompts"):
         shutil.copytree(SRC.parent / kind, checkout / kind)
     look = (
-        "import pathlib, sys; from paperboy.cli.home import folders; home = pathlib.Path(sys.argv[1]);"
+        "import pathlib, sys; from paperboy.config.home import folders; home = pathlib.Path(sys.argv[1]);"
         "print(*folders(home, 'emails'), *folders(home, 'prompts'), sep='\\n')"
     )
     site = ":".join(path for path in sys.path if path.endswith("-packages"))

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from paperboy.cli import picture, status_tables
-from paperboy.cli.home import Home
+from paperboy.config.home import Home
 from paperboy.models import Cost, Counts, DeliveryState, Outcome, Spending, Usage
 from paperboy.store import Store
 from tests.cli.conftest import World

@@ -13,14 +13,14 @@ from threading import Thread
 
 import pytest
 
-from paperboy import list_edits
 from paperboy.cli import lock
-from paperboy.cli.home import Home
 from paperboy.cli.main import invoke
 from paperboy.cli.subscribe import change
+from paperboy.config import list_edits
+from paperboy.config.home import Home
+from paperboy.config.values import Mailbox
 from paperboy.errors import PaperboyError
 from paperboy.models import Subscriber
-from paperboy.notation import Mailbox
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault

@@ -9,9 +9,9 @@ from email.message import EmailMessage
 import pytest
 
 from paperboy.cli.files import Files
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.watch import MAIL, MORNING, TIDYING, TRYING, Watch, _is_alert
+from paperboy.config.home import Home
 from paperboy.daemon import STUCK
 from paperboy.store import Store
 from tests.cli.conftest import World

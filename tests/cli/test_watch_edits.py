@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from paperboy.cli.files import Files
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.watch import MORNING, TRYING, Watch
+from paperboy.config.home import Home
 from paperboy.daemon import Child, Job
 from paperboy.store import Store
 from tests.cli.conftest import World

@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from paperboy import announcements, curate, mailing_lists, sample
+from paperboy import announcements, curate, sample
+from paperboy.config import lists as mailing_lists
 from paperboy.mail.compose import Composer
 from paperboy.mail.render import Renderer
 from paperboy.models import (

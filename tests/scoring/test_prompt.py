@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy import settings
+from paperboy.config import settings
 from paperboy.errors import ConfigError
 from paperboy.models import Paper
 from paperboy.scoring.prompt import MAX_ABSTRACT, MOST_PAPERS, Prompt, Question

@@ -27,9 +27,9 @@ from typing import Any, Self
 
 from paperboy.agenda import AFTER_A_FAILURE
 from paperboy.cli.files import Files
-from paperboy.cli.home import FILES, Home
 from paperboy.cli.main import Surroundings, invoke
 from paperboy.cli.watch import Watch
+from paperboy.config.home import FILES, Home
 from paperboy.daemon import TICK_SECONDS, Daemon
 from paperboy.errors import ConfigError
 from paperboy.models import Paper

@@ -9,8 +9,8 @@ import click
 
 from paperboy.cli import parts
 from paperboy.cli.files import Files
-from paperboy.cli.home import FILES, Home
 from paperboy.cli.main import Surroundings
+from paperboy.config.home import FILES, Home
 from paperboy.errors import ConfigError, PaperboyError, StoreWriteError
 from paperboy.models import Problem
 

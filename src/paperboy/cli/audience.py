@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from paperboy.cli.files import Files, Stamps
-from paperboy.cli.home import LISTS_FILE, Home, load_lists
+from paperboy.config.home import LISTS_FILE, Home, load_lists
 from paperboy.delivery import Membership
 from paperboy.errors import ConfigError
 from paperboy.models import MailingList

@@ -12,17 +12,18 @@ from pathlib import Path
 
 import click
 
-from paperboy import mailing_lists, settings
 from paperboy.cli import check_home, check_servers, parts
 from paperboy.cli.check_findings import Finding, tried
 from paperboy.cli.check_servers import Outside
-from paperboy.cli.home import LISTS_FILE, Home, folders
 from paperboy.cli.main import Surroundings
 from paperboy.cli.suppress import in_words, undo
 from paperboy.cli.words import together
+from paperboy.config import lists as mailing_lists
+from paperboy.config import settings
+from paperboy.config.home import LISTS_FILE, Home, folders
+from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError, StoreError
 from paperboy.models import MailingList, Problem
-from paperboy.settings import Settings
 from paperboy.store import Store
 
 _INDENT = 7  # of what a mark stands before

@@ -11,7 +11,7 @@ from pathlib import Path
 import dotenv
 
 from paperboy.cli.check_findings import Finding
-from paperboy.settings import Settings
+from paperboy.config.settings import Settings
 
 LITTLE = 500_000_000  # bytes; a year of five lists stays under 200 MB
 TOO_LITTLE = 50_000_000

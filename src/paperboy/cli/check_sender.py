@@ -10,8 +10,8 @@ from functools import partial
 from ipaddress import ip_address, ip_network
 
 from paperboy.cli.check_findings import Finding
+from paperboy.config.settings import Settings
 from paperboy.dns import Address, Dns, DnsError, Judgement, Verdict, judge, spf_records
-from paperboy.settings import Settings
 
 MOST_ADDRESSES = 4  # of SMTP_HOST
 

@@ -17,13 +17,13 @@ from paperboy.cli import check_sender, parts
 from paperboy.cli.check_findings import Finding, later, tried
 from paperboy.cli.check_fixes import with_fix
 from paperboy.cli.check_home import free_bytes
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
+from paperboy.config.home import Home
+from paperboy.config.settings import SETTINGS
+from paperboy.config.values import is_loopback
 from paperboy.dns import Dns
 from paperboy.errors import BudgetUsedUpError, ScoringError
 from paperboy.models import Paper, ToScore
-from paperboy.notation import is_loopback
-from paperboy.settings import SETTINGS
 
 if TYPE_CHECKING:
     from paperboy.scoring.llm import LlmScorer

@@ -13,13 +13,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from paperboy import announcements, delivery, mailing_lists, morning, sample
+from paperboy import announcements, delivery, morning, sample
 from paperboy.cli import parts, words
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import Bars
+from paperboy.config import lists as mailing_lists
+from paperboy.config.home import Home
+from paperboy.config.settings import Settings
 from paperboy.models import Paper
-from paperboy.settings import Settings
 
 
 @click.command(name="demo", short_help="A whole morning on a bundled sample of papers.")

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from paperboy.cli.home import FILES, LISTS_FILE, Home
+from paperboy.config.home import FILES, LISTS_FILE, Home
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
 

@@ -10,7 +10,7 @@ from datetime import date, datetime
 
 from paperboy.alerts import words
 from paperboy.cli.files import Files
-from paperboy.cli.home import Home
+from paperboy.config.home import Home
 from paperboy.errors import PaperboyError
 from paperboy.models import DeliveryState, Subscriber
 

@@ -11,13 +11,13 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from paperboy import delivery, draft, due, fetching, morning
+from paperboy import delivery, drafting, due, fetching, morning
 from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import PROGRESS, Bars, Beats
 from paperboy.cli.turn import LETS_OTHERS_IN, Turn
+from paperboy.config.home import Home
 from paperboy.errors import PaperboyError
 
 logger = logging.getLogger(__name__)
@@ -144,13 +144,13 @@ def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:
             click.echo(f"{mailing_list.name}: done earlier today")
             continue
         try:
-            scorings.append(draft.gather(work, mailing_list, now))
+            scorings.append(drafting.gather(work, mailing_list, now))
         except PaperboyError as error:
             click.echo(f"{mailing_list.name}: would stay due. {error}")
             code = 1
-    draft.score(work, scorings, now)
+    drafting.score(work, scorings, now)
     for scoring in scorings:
-        made = draft.draft(work, scoring, now)
+        made = drafting.draft(work, scoring, now)
         click.echo(words.dry_run(scoring.mailing_list, made, missing))
         code = max(code, int(made.stays_due(missing)))
     return code

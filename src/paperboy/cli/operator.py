@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from paperboy import alerts, delivery, due, morning
 from paperboy.cli import last_words
-from paperboy.cli.home import Home
+from paperboy.config.home import Home
 from paperboy.errors import MailServerError, PaperboyError, StoreWriteError
 from paperboy.models import Alert, DeliveryState, Subscriber
 from paperboy.store.alerts import Alerts, Standing

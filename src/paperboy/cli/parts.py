@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from paperboy import delivery, draft, fetching, morning
+from paperboy import delivery, drafting, fetching, morning
 from paperboy.arxiv_feed import ArxivFeed
 from paperboy.cli import lock
 from paperboy.cli.files import Files
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
+from paperboy.config.home import Home
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
 from paperboy.store import Store
@@ -43,7 +43,12 @@ class Work:
 
 @contextmanager
 def working(
-    home: Home, around: Surroundings, progress: draft.Progress, feed: fetching.Feed | None = None, *, alone: bool = True
+    home: Home,
+    around: Surroundings,
+    progress: drafting.Progress,
+    feed: fetching.Feed | None = None,
+    *,
+    alone: bool = True,
 ) -> Iterator[Work]:
     """Everything real, and closed in the end; `feed` stands in for arXiv. `alone`: no other Paperboy may hold the home.
 

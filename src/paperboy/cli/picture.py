@@ -11,9 +11,9 @@ from paperboy.agenda import AFTER_A_FAILURE
 from paperboy.alerts import WELL_AGAIN
 from paperboy.cli import lock
 from paperboy.cli.answer import answer
-from paperboy.cli.home import Home
 from paperboy.cli.stand import LATELY, NO_FACTS, Facts, facts
 from paperboy.cli.undelivered import Lack, lacks
+from paperboy.config.home import Home
 from paperboy.models import DaySummary, MailingList
 from paperboy.store import Store
 from paperboy.store.alerts import Standing

@@ -12,11 +12,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from paperboy import draft, due, fetching, notation
+from paperboy import drafting, due, fetching
 from paperboy.cli import logs, parts, words
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import Bars
+from paperboy.config import values as notation
+from paperboy.config.home import Home
 from paperboy.errors import PaperboyError
 from paperboy.mail import outbox
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Outcome, Subscriber
@@ -89,9 +90,9 @@ def _todays(work: parts.Work, mailing_list: MailingList, now: datetime) -> Compo
 def _now(home: Home, work: parts.Work, mailing_list: MailingList, now: datetime) -> Composed | None:
     """What the digest would be; None, and a word why, where there would be no mail."""
     missing = _look([entry for entry in home.lists if entry.subscribers or entry is mailing_list], work, now)
-    scoring = draft.gather(work.morning, mailing_list, now)
-    draft.score(work.morning, [scoring], now)
-    made = draft.draft(work.morning, scoring, now)
+    scoring = drafting.gather(work.morning, mailing_list, now)
+    drafting.score(work.morning, [scoring], now)
+    made = drafting.draft(work.morning, scoring, now)
     if made.outcome is None:
         raise PaperboyError(f"{mailing_list.name}: nothing could be scored, so there is no digest. {made.problem}")
     if made.outcome is Outcome.QUIET and missing:

@@ -11,15 +11,16 @@ from datetime import date, datetime
 import click
 from rich.console import Console
 
-from paperboy import delivery, due, morning, notation
+from paperboy import delivery, due, morning
 from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.once import Stop
 from paperboy.cli.progress import Bars
 from paperboy.cli.suppress import in_words, undo
 from paperboy.cli.undelivered import RESENT_FOR, lacks
+from paperboy.config import values as notation
+from paperboy.config.home import Home
 from paperboy.errors import PaperboyError
 from paperboy.mail.compose import LOCAL_SENDER
 from paperboy.mail.mime import addr_spec

@@ -17,15 +17,15 @@ import click
 from paperboy import alerts
 from paperboy.cli import last_words, lock, logs, operator, words
 from paperboy.cli.files import Files
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import PROGRESS
 from paperboy.cli.watch import Watch
+from paperboy.config.home import Home
+from paperboy.config.settings import Settings
 from paperboy.daemon import TICK_SECONDS, Daemon
 from paperboy.errors import ConfigError, HomeBusyError, PaperboyError
 from paperboy.mail.text import one_line
 from paperboy.privacy import without_addresses
-from paperboy.settings import Settings
 from paperboy.store import Store
 from paperboy.systemd import ENVIRONMENT, Notifier
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import click
 
-from paperboy import settings
-from paperboy.cli.home import LISTS_FILE, Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.words import together
+from paperboy.config import settings
+from paperboy.config.home import LISTS_FILE, Home
+from paperboy.config.settings import SETTINGS
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
-from paperboy.settings import SETTINGS
 from paperboy.systemd import HIDDEN, Service, unit
 
 _PATHS = frozenset({"PAPERBOY_DATABASE", "PAPERBOY_OUTBOX"})

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from paperboy.cli import lock, picture, status_json, status_tables, undelivered
 from paperboy.cli.files import Files
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
+from paperboy.config.home import Home
 from paperboy.models import Suppression
 from paperboy.store import Store
 

@@ -15,8 +15,8 @@ from paperboy.alerts.words import names as names_of
 from paperboy.cli import words
 from paperboy.cli.answer import moment
 from paperboy.cli.batches import leaves_papers, next_batch, no_batch, why_quiet
-from paperboy.cli.home import Home
 from paperboy.cli.picture import Picture, Trouble
+from paperboy.config.home import Home
 from paperboy.mail.text import one_line
 from paperboy.models import Cost, DaySummary, DeliveryState, MailingList, Outcome, Suppression
 from paperboy.store.alerts import Standing

@@ -15,16 +15,18 @@ from pathlib import Path
 
 import click
 
-from paperboy import list_edits, mailing_lists, notation
-from paperboy.cli.home import LISTS_FILE, Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.suppress import in_words, undo
+from paperboy.config import list_edits
+from paperboy.config import lists as mailing_lists
+from paperboy.config import values as notation
+from paperboy.config.home import LISTS_FILE, Home
+from paperboy.config.list_edits import Edit
+from paperboy.config.values import Mailbox
+from paperboy.config.yaml_document import Fault
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.list_edits import Edit
 from paperboy.models import MailingList, Problem, Subscriber, Suppression
-from paperboy.notation import Mailbox
 from paperboy.store import Store
-from paperboy.yaml_document import Fault
 
 
 @click.command(name="subscribe", short_help="Adds somebody to a list, in subscribers.yaml.")

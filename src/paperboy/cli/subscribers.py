@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.words import counted
+from paperboy.config.home import Home
 from paperboy.models import EVERY_DAY, MailingList, Suppression
 from paperboy.store import Store
 

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 import click
 
-from paperboy import notation
-from paperboy.cli.home import LISTS_FILE, Home
 from paperboy.cli.main import Surroundings
+from paperboy.config import values as notation
+from paperboy.config.home import LISTS_FILE, Home
 from paperboy.errors import UnknownNameError
 from paperboy.models import Suppression
 from paperboy.store import Store

@@ -12,8 +12,8 @@ import click
 from rich.console import Console
 
 from paperboy.cli import lock, logs, words
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
+from paperboy.config.home import Home
 from paperboy.errors import StoreWriteError
 from paperboy.store import Store
 from paperboy.store.growth import Growth, Size, Thinned

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 import click
 
-from paperboy import list_edits
-from paperboy.cli.home import LISTS_FILE, Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.subscribe import change, editing, on, parsed, written
 from paperboy.cli.words import counted, together
+from paperboy.config import list_edits
+from paperboy.config.home import LISTS_FILE, Home
+from paperboy.config.values import did_you_mean
 from paperboy.errors import UnknownNameError
 from paperboy.models import MailingList
-from paperboy.notation import did_you_mean
 from paperboy.store import Store
 
 _NEAR = 0.85  # two strangers at one domain are alike already

@@ -7,9 +7,9 @@ from datetime import date, datetime
 
 import click
 
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.suppress import Whom, in_words, named, undo
+from paperboy.config.home import Home
 from paperboy.models import DeliveryState, Subscriber, Suppression
 from paperboy.store import Store
 

@@ -13,9 +13,9 @@ from paperboy.agenda import Agenda
 from paperboy.cli import operator, words
 from paperboy.cli.answer import answer_of
 from paperboy.cli.files import Files, Stamps
-from paperboy.cli.home import FILES, Home
 from paperboy.cli.main import Surroundings
 from paperboy.cli.turn import LETS_OTHERS_IN
+from paperboy.config.home import FILES, Home
 from paperboy.daemon import STUCK, Child, Job
 from paperboy.mail.text import clipped, one_line
 from paperboy.models import MailingList, Problem

@@ -8,8 +8,8 @@ from datetime import datetime, tzinfo
 import click
 
 from paperboy.cli import words
-from paperboy.cli.home import Home
 from paperboy.cli.main import Surroundings
+from paperboy.config.home import Home
 from paperboy.curate import matched_author
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import one_line

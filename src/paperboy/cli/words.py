@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from paperboy import delivery, draft, morning
+from paperboy import delivery, drafting, morning
 from paperboy.models import Cost, Counts, DeliveryState, MailingList, Outcome, Usage
 from paperboy.privacy import without_addresses
 from paperboy.tex import to_text
@@ -108,7 +108,7 @@ def went_to_outbox(list_names: Sequence[str]) -> str:
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
 
 
-def dry_run(mailing_list: MailingList, made: draft.Draft, missing: str) -> str:
+def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> str:
     """What a list would get now."""
     head = f"{mailing_list.name}: "
     if made.stays_due(missing):

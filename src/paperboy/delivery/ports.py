@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Protocol
 
-from paperboy import draft
+from paperboy import drafting
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt
 
 
@@ -113,7 +113,7 @@ class Parts:
     suppressions: Suppressions
     digests: Digests
     address: Callable[[Composed, Delivery], Envelope]  # puts what is the subscriber's own into the frozen bytes
-    progress: draft.Progress
+    progress: drafting.Progress
     clock: Callable[[], datetime]
     timer: Callable[[], float]  # monotonic seconds
     wait: Callable[[float], None]

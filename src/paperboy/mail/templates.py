@@ -26,6 +26,7 @@ from jinja2 import (
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
+from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, RenderError
 from paperboy.mail.bill import Bill, counted
 from paperboy.mail.copies import Copy
@@ -33,7 +34,6 @@ from paperboy.mail.page import Author, Figure, Item, Line, Mention, Page
 from paperboy.mail.text import one_line, wrap
 from paperboy.mail.topics import Block
 from paperboy.models import Alert, Counts, Problem
-from paperboy.notation import did_you_mean
 
 # What an operator's expression can raise inside a template, apart from Jinja's own errors.
 _EXPRESSION_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)

@@ -30,9 +30,9 @@ from jinja2 import (
 )
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError
 from paperboy.models import Paper, Problem
-from paperboy.notation import did_you_mean
 
 TEMPLATE = "score.md.j2"
 BLOCKS = {  # and what each is the same for

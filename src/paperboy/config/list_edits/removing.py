@@ -7,8 +7,8 @@ import re
 from ruamel.yaml.nodes import MappingNode
 from ruamel.yaml.tokens import FlowSequenceEndToken
 
-from paperboy import notation
-from paperboy.list_edits.file import SUBSCRIBERS, Cut, Element, File, People
+from paperboy.config import values as notation
+from paperboy.config.list_edits.file import SUBSCRIBERS, Cut, Element, File, People
 
 _COMMENT_LINE = re.compile(r"[\r\n][ \t]*#")
 

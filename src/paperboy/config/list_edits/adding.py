@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.tokens import BlockEntryToken, FlowEntryToken, FlowMappingStartToken, ScalarToken
 
-from paperboy import yaml_document
-from paperboy.list_edits.file import SUBSCRIBERS, Cut, File, Key, People
+from paperboy.config import yaml_document
+from paperboy.config.list_edits.file import SUBSCRIBERS, Cut, File, Key, People
 
 _USUAL_INDENT = 2
 _JSON = '"'  # the quotes that it has

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import SecretStr
 
+from paperboy.config.settings import SETTINGS, load
+from paperboy.config.values import Mailbox
 from paperboy.errors import ConfigError
-from paperboy.notation import Mailbox
-from paperboy.settings import SETTINGS, load
 
 MAIL = "MAIL_FROM=papers@example.org\n"
 

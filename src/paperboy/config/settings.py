@@ -21,10 +21,10 @@ from zoneinfo import ZoneInfo
 from dotenv.parser import Binding, parse_stream
 from pydantic import SecretStr
 
-from paperboy import notation
+from paperboy.config import values as notation
+from paperboy.config.values import Mailbox, did_you_mean, one_line
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
-from paperboy.notation import Mailbox, did_you_mean, one_line
 
 T = TypeVar("T")
 

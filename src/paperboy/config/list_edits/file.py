@@ -19,8 +19,8 @@ from ruamel.yaml.tokens import (
     ValueToken,
 )
 
-from paperboy import yaml_document
-from paperboy.yaml_document import Fault
+from paperboy.config import yaml_document
+from paperboy.config.yaml_document import Fault
 
 SUBSCRIBERS = "subscribers"
 

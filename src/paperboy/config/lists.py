@@ -17,12 +17,13 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails
 
-from paperboy import notation, yaml_document
-from paperboy.categories import ARCHIVES_ONLY, CATEGORIES, all_of
+from paperboy.config import values as notation
+from paperboy.config import yaml_document
+from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
+from paperboy.config.values import did_you_mean, one_line
+from paperboy.config.yaml_document import Document, Fault
 from paperboy.errors import ConfigError
 from paperboy.models import EVERY_DAY, MailingList, Problem, Subscriber
-from paperboy.notation import did_you_mean, one_line
-from paperboy.yaml_document import Document, Fault
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

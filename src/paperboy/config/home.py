@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from paperboy import mailing_lists, settings
+from paperboy.config import lists as mailing_lists
+from paperboy.config import settings
+from paperboy.config.settings import Settings
+from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, UnknownNameError
 from paperboy.models import MailingList, Problem
-from paperboy.notation import did_you_mean
-from paperboy.settings import Settings
 
 LISTS_FILE = "subscribers.yaml"
 FILES = "PAPERBOY_FILES"  # in the environment of the daemon's children: where the home's last good files are

@@ -4,9 +4,9 @@ from datetime import time
 
 import pytest
 
-from paperboy import notation
-from paperboy.categories import ARCHIVES_ONLY, CATEGORIES
-from paperboy.notation import Mailbox, did_you_mean
+from paperboy.config import values as notation
+from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES
+from paperboy.config.values import Mailbox, did_you_mean
 
 
 @pytest.mark.parametrize(

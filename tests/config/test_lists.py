@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from paperboy.config.lists import load
 from paperboy.errors import ConfigError
-from paperboy.mailing_lists import load
 from paperboy.models import EVERY_DAY, MailingList, Subscriber
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 
 
 @pytest.fixture

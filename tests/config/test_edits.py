@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperboy import list_edits, mailing_lists, notation, yaml_document
-from paperboy.list_edits import Edit
-from paperboy.list_edits.adding import in_yaml
+from paperboy.config import list_edits, yaml_document
+from paperboy.config import lists as mailing_lists
+from paperboy.config import values as notation
+from paperboy.config.list_edits import Edit
+from paperboy.config.list_edits.adding import in_yaml
+from paperboy.config.yaml_document import Fault
 from paperboy.models import MailingList, Subscriber
-from paperboy.yaml_document import Fault
 
 NEW = notation.mailbox("Zoë <zoe@b.org>")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paperboy.list_edits import adding, removing
-from paperboy.list_edits.file import Cut, File, OddError, line_of
-from paperboy.notation import Mailbox
-from paperboy.yaml_document import Fault
+from paperboy.config.list_edits import adding, removing
+from paperboy.config.list_edits.file import Cut, File, OddError, line_of
+from paperboy.config.values import Mailbox
+from paperboy.config.yaml_document import Fault
 
 __all__ = ["Edit", "subscribe", "unsubscribe"]
 

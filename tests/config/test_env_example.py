@@ -4,9 +4,9 @@ import itertools
 import shutil
 from pathlib import Path
 
-from paperboy.settings import SETTINGS, load
+from paperboy.config.settings import SETTINGS, load
 
-EXAMPLE = Path(__file__).parents[1] / ".env.example"
+EXAMPLE = Path(__file__).parents[2] / ".env.example"
 
 
 def assignments() -> dict[str, str]:

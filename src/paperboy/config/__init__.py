@@ -1,0 +1,1 @@
+"""An operator's files and settings, read and checked."""

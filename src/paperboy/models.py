@@ -1,0 +1,385 @@
+"""The words of Paperboy as frozen values.
+
+Every stage of a morning hands the next one some of these. They do no I/O, know no other room, compare by value and
+can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+EVERY_DAY = frozenset(range(7))
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """Somebody on a mailing list."""
+
+    address: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MailingList:
+    """One entry of `subscribers.yaml`, with the defaults of the settings filled in."""
+
+    name: str
+    title: str
+    categories: tuple[str, ...]
+    topics: str  # the text itself, also where the file names another file
+    timezone: ZoneInfo
+    send_at: time = time(7, 0)  # local
+    weekdays: frozenset[int] = EVERY_DAY  # Monday is 0
+    authors: tuple[str, ...] = ()
+    min_relevance: int = 7
+    min_novelty: int = 6
+    max_papers: int = 50
+    cross_lists: bool = True
+    send_empty: bool = True
+    subscribers: tuple[Subscriber, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in a file or a setting: where, what, and what to do about it."""
+
+    place: str  # "subscribers.yaml:14:9", ".env:3", "environment"
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """One arXiv e-print, with arXiv's TeX still in title and abstract."""
+
+    arxiv_id: str  # without the version: "2502.06786", "astro-ph/0601001"
+    version: int
+    title: str
+    authors: tuple[str, ...]  # already Unicode
+    abstract: str
+    primary_category: str
+    categories: tuple[str, ...]
+    published: datetime  # when version 1 was submitted
+    updated: datetime  # when this version was submitted
+    comment: str = ""  # the authors' remark, as "12 pages, 3 figures"
+    doi: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a scorer thinks of one paper for one list."""
+
+    relevance: int  # 1-10
+    novelty: int | None  # 1-10; None where the scorer cannot judge it
+    comment: str = ""
+
+    def __post_init__(self) -> None:
+        for value in (self.relevance, self.novelty):
+            if value is not None and not 1 <= value <= 10:
+                raise ValueError(f"a score is 1 to 10, not {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that an LLM counted, as its replies report them. Cached and cache-write tokens are part of the prompt's,
+    reasoning tokens are part of the completion's.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """US dollars. Where a price is unknown there is no Cost (`None`), never a zero."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.prompt + self.completion
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.prompt + other.prompt, self.completion + other.completion)
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What scoring used and what that cost."""
+
+    usage: Usage = Usage()
+    cost: Cost | None = Cost()  # None: the price of some of it is unknown
+
+    def __add__(self, other: Spending) -> Spending:
+        known = self.cost is not None and other.cost is not None
+        return Spending(
+            self.usage + other.usage,
+            self.cost + other.cost if known else None,  # type: ignore[operator]  # narrowed by `known`
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Who scored."""
+
+    name: str
+    is_llm: bool  # False: the embedded scorer, which ranks by words and judges nothing
+
+
+@dataclass(frozen=True, slots=True)
+class ToScore:
+    """Papers that a list wants scored."""
+
+    mailing_list: MailingList
+    papers: tuple[Paper, ...]
+    recent: tuple[Paper, ...] = ()  # what a scorer that ranks compares them with
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What came of one request to a scorer. `unscored` says of papers why they, and not the scorer, are the reason that
+    there will be no score this morning.
+    """
+
+    list_name: str
+    scores: Mapping[str, Score] = field(default_factory=dict)  # by arXiv id
+    unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id
+    spending: Spending = Spending()
+    problem: str = ""  # why the list's other papers are not even asked for
+    hold: int | None = None  # the entry by which its cost was set aside of a budget
+
+
+class Shortfall(StrEnum):
+    """Why papers have no score though nothing is wrong with them."""
+
+    BUDGET = "budget"  # the day's budget was used up
+    SERVER = "server"  # the LLM is dead, or refuses us
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A paper in a digest."""
+
+    rank: int  # from 1
+    paper: Paper
+    score: Score
+    matched_author: str | None = None  # as the list spells the name it follows
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the papers of a digest. They always add up; a set that does not cannot be made."""
+
+    considered: int = 0
+    carried_over: int = 0
+    let_go: int = 0
+    author_matches: int = 0
+    selected: int = 0
+    over_cap: int = 0
+    below: int = 0
+
+    def __post_init__(self) -> None:
+        if self.considered != self.scored + self.carried_over + self.let_go:
+            raise ValueError(f"the counts do not add up: {self}")
+
+    @property
+    def scored(self) -> int:
+        return self.author_matches + self.selected + self.over_cap + self.below
+
+    @property
+    def relevant(self) -> int:
+        return self.author_matches + self.selected
+
+
+class Became(StrEnum):
+    """What became of a paper that a list has seen."""
+
+    AUTHOR_MATCH = "author match"
+    SELECTED = "selected"
+    OVER_CAP = "over the cap"
+    BELOW = "below"
+    LET_GO = "let go"
+    BEFORE_START = "before start"
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """One list's product of one morning, before it is rendered."""
+
+    mailing_list: MailingList
+    date: date  # the list's local date
+    entries: tuple[Entry, ...]
+    counts: Counts
+    model: Model
+    spending: Spending = Spending()
+    over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranks go on after the entries
+    let_go: tuple[Paper, ...] = ()
+    carried_over: tuple[Paper, ...] = ()
+    shortfall: Shortfall | None = None  # why papers were carried over that nothing is wrong with
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something that needs the operator's hand, or that no longer does."""
+
+    headline: str  # a short sentence: "The LLM refuses the key"
+    paragraphs: tuple[str, ...]  # what happened, what it means for the lists, what to do
+    details: tuple[str, ...] = ()  # lines to show as they are: places in files, replies of servers
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A mail's content. The subject is one line of text."""
+
+    subject: str
+    html: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A mail's shared bytes: everything but what differs per recipient."""
+
+    subject: str
+    sender: str  # the address of the envelope's MAIL FROM
+    message: bytes  # RFC 5322 with CRLF line ends
+
+
+class DeliveryState(StrEnum):
+    """Where one digest to one subscriber stands."""
+
+    PENDING = "pending"
+    SENDING = "sending"
+    SENT = "sent"
+    DEFERRED = "deferred"
+    AMBIGUOUS = "ambiguous"
+    FAILED = "failed"
+    SUPPRESSED = "suppressed"
+
+
+@dataclass(frozen=True, slots=True)
+class Addressed:
+    """What makes one subscriber's copy of a digest theirs."""
+
+    subscriber: Subscriber
+    message_id: str  # with its angle brackets; the same at every attempt
+    token: str  # names list and subscriber in an unsubscribe mail
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One digest to one subscriber."""
+
+    id: int
+    digest_id: int
+    list_name: str
+    addressed: Addressed
+    state: DeliveryState
+    attempts: int = 0
+    uncertain: int = 0  # how often the connection was lost after the final dot
+    frozen_at: datetime | None = None  # when its digest was; None: outside the ledger
+    reply: str = ""  # the last one
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """One message on its way to one recipient."""
+
+    sender: str
+    recipient: str
+    message: bytes
+    list_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a mail server, or the outbox, said of one envelope."""
+
+    state: DeliveryState  # SENT, DEFERRED, FAILED or AMBIGUOUS; PENDING: it was never handed over
+    reply: str  # one line, for people
+    bounce: bool = False  # the address does not exist
+    slow_down: bool = False  # the server is busy with us: 421, or "too many"
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """An address that must not get mail, whatever `subscribers.yaml` says."""
+
+    address: str
+    list_name: str  # empty: from any list
+    reason: str  # one line, for people
+    at: datetime
+
+
+class Outcome(StrEnum):
+    """What a list's day came to."""
+
+    DIGEST = "digest"
+    NOTE = "note"  # papers came, none passed
+    QUIET = "quiet"  # arXiv announced nothing
+    GAVE_UP = "gave up"  # late arXiv, dead LLM
+    SKIPPED = "skipped"  # not one of the list's weekdays
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What one list's day came to, ready to be frozen in one transaction."""
+
+    list_name: str
+    date: date  # local
+    outcome: Outcome
+    reason: str = ""  # for people; empty where the outcome says it all
+    model: str = ""
+    counts: Counts = Counts()
+    became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id: what the list has now seen
+    tried: frozenset[str] = frozenset()  # arXiv ids that could not be scored, though others were
+    composed: Composed | None = None  # None: there is nothing to send
+    addressed: tuple[Addressed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A digest that reached nobody; its papers come with a later one."""
+
+    list_name: str
+    date: date
+    reply: str  # the last word of a mail server, or why there was none
+
+
+@dataclass(frozen=True, slots=True)
+class DaySummary:
+    """A frozen day, as `status` shows it."""
+
+    list_name: str
+    date: date
+    outcome: Outcome
+    reason: str
+    model: str
+    counts: Counts
+    spending: Spending
+    deliveries: Mapping[DeliveryState, int]
