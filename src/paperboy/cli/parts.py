@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from paperboy import delivery, drafting, fetching, morning
+from paperboy import delivery, fetching, morning
 from paperboy.arxiv_feed import ArxivFeed
 from paperboy.cli import lock
 from paperboy.cli.files import Files
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
+from paperboy.drafting import Progress
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
 from paperboy.store import Store
@@ -43,12 +44,7 @@ class Work:
 
 @contextmanager
 def working(
-    home: Home,
-    around: Surroundings,
-    progress: drafting.Progress,
-    feed: fetching.Feed | None = None,
-    *,
-    alone: bool = True,
+    home: Home, around: Surroundings, progress: Progress, feed: fetching.Feed | None = None, *, alone: bool = True
 ) -> Iterator[Work]:
     """Everything real, and closed in the end; `feed` stands in for arXiv. `alone`: no other Paperboy may hold the home.
 
