@@ -11,7 +11,7 @@ FLOORS = {
     0: {"models", "errors", "privacy"},
     1: {"agenda", "curate", "decisions", "announcements", "due", "pace", "tex"},
     2: {"config", "dns", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"absences", "drafting", "fetching", "morning", "delivery", "alerts", "status", "check"},
+    3: {"drafting", "fetching", "morning", "delivery", "alerts", "status", "check"},
     4: {"app"},
     5: {"lock", "systemd", "daemon"},
     6: {"cli"},
@@ -23,7 +23,6 @@ ADJOINING = {
     ("scoring", "config"),  # did_you_mean
     ("fetching", "drafting"),
     ("morning", "fetching"),
-    ("morning", "absences"),
     *(("morning", "drafting"), ("delivery", "drafting")),  # they share its parts and its Progress
     *(("alerts", "morning"), ("alerts", "delivery")),  # it reads their reports
 }

@@ -3,12 +3,25 @@
 import random
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy.due import begins, due, is_open, local_date, next_morning, patience_ends, window
-from paperboy.models import MailingList, Outcome, Subscriber
+from paperboy.due import (
+    RETRY,
+    Standing,
+    State,
+    begins,
+    failed,
+    is_open,
+    local_date,
+    next_morning,
+    standing,
+    standings,
+    window,
+)
+from paperboy.models import Attempt, MailingList, Outcome, Subscriber
 from tests.builders import mailing_list
 
 BERLIN, NEW_YORK, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York"), ZoneInfo("Asia/Kolkata")
@@ -31,18 +44,54 @@ def test_a_morning_begins_at_the_lists_own_hour(zone: ZoneInfo, at: time, day: d
     assert begin == datetime.fromisoformat(utc).replace(tzinfo=UTC)
 
 
+SIX_HOURS = timedelta(hours=6)
+FRIDAY_SEVEN = datetime(2026, 11, 20, 6, tzinfo=UTC)  # in Berlin
+
+
+def stands(now: datetime, outcome: Outcome | None = None, attempt: Attempt | None = None, **changes: Any) -> Standing:
+    """A list in Berlin that sends at seven."""
+    mine = mailing_list(**({"timezone": BERLIN, "send_at": time(7), "subscribers": ADA} | changes))
+    return standing(mine, outcome, attempt, now, SIX_HOURS)
+
+
 def test_a_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
+    early = stands(FRIDAY_SEVEN - timedelta(minutes=1))
+    assert (early.state, early.next_try, early.next_digest) == (State.COMING, None, FRIDAY_SEVEN)
+    at_seven = stands(FRIDAY_SEVEN)
+    assert (at_seven.state, at_seven.next_try, at_seven.next_digest) == (State.DUE, FRIDAY_SEVEN, FRIDAY_SEVEN)
+    assert at_seven.ready(FRIDAY_SEVEN)
+    done = stands(FRIDAY_SEVEN, Outcome.QUIET)
+    assert (done.state, done.next_try, done.next_digest) == (State.DONE, None, FRIDAY_SEVEN + timedelta(days=1))
+
+
+def test_a_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
+    monday = {"weekdays": frozenset({0})}
+    assert stands(FRIDAY_SEVEN - timedelta(minutes=1), **monday).next_try is None
+    at_seven = stands(FRIDAY_SEVEN, **monday)
+    assert (at_seven.state, at_seven.next_try) == (State.OFF, FRIDAY_SEVEN)
+    assert at_seven.next_digest == FRIDAY_SEVEN + timedelta(days=3)
+    skipped = stands(FRIDAY_SEVEN, Outcome.SKIPPED, **monday)
+    assert (skipped.state, skipped.next_try) == (State.OFF, None)
+
+
+def test_a_skipped_day_whose_weekday_is_added_is_due_today_and_not_tomorrow() -> None:
+    noon = FRIDAY_SEVEN + timedelta(hours=5)
+    added = stands(noon, Outcome.SKIPPED, weekdays=frozenset({0, 4}))
+    assert (added.state, added.next_digest) == (State.DUE, FRIDAY_SEVEN)
+    assert added.ready(noon)
+
+
+def test_a_failed_morning_is_tried_again_after_the_backoff() -> None:
     entry = mailing_list(timezone=BERLIN, send_at=time(7), subscribers=ADA)
-    outcomes: dict[tuple[str, date], Outcome] = {}
-
-    def find(name: str, day: date, _now: datetime) -> Outcome | None:
-        return outcomes.get((name, day))
-
-    before, after = datetime(2026, 11, 20, 5, 59, tzinfo=UTC), datetime(2026, 11, 20, 6, 0, tzinfo=UTC)
-    assert due([entry], find, before) == ()
-    assert due([entry], find, after) == (entry,)
-    outcomes[entry.name, date(2026, 11, 20)] = Outcome.QUIET
-    assert due([entry], find, after) == ()
+    later = FRIDAY_SEVEN + timedelta(minutes=3)
+    first = failed(entry, "the LLM is dead", None, FRIDAY_SEVEN, later)
+    assert stands(later, attempt=first).next_try == later + RETRY
+    assert not stands(later, attempt=first).ready(later)
+    second = failed(entry, "the LLM is dead", first, later + RETRY, later + RETRY)
+    assert (second.since, second.next_try) == (FRIDAY_SEVEN, later + 2 * RETRY)
+    tomorrow = FRIDAY_SEVEN + timedelta(days=1)
+    assert stands(tomorrow, attempt=second).ready(tomorrow)
+    assert failed(entry, "the LLM is dead", second, tomorrow, tomorrow).since == tomorrow
 
 
 @pytest.mark.parametrize(
@@ -67,16 +116,16 @@ def test_a_day_is_open_until_it_came_to_something(
 
 
 def test_patience_lasts_from_the_first_try_of_the_day() -> None:
-    entry, friday = mailing_list(timezone=BERLIN, send_at=time(7)), date(2026, 11, 20)
     tried = datetime(2026, 11, 20, 13, tzinfo=UTC)
-    assert patience_ends(entry, friday, timedelta(hours=6), tried) == tried + timedelta(hours=6)
-    of_yesterday = tried - timedelta(days=1)
-    assert patience_ends(entry, friday, timedelta(hours=6), of_yesterday) == datetime(2026, 11, 20, 12, tzinfo=UTC)
+    assert stands(tried, attempt=Attempt("foundations", "", tried, tried, tried)).gives_up == tried + SIX_HOURS
+    before = tried - timedelta(days=1)
+    of_yesterday = Attempt("foundations", "", before, before, before)
+    assert stands(tried, attempt=of_yesterday).gives_up == FRIDAY_SEVEN + SIX_HOURS
 
 
 def test_a_list_without_subscribers_is_never_due() -> None:
-    entry = mailing_list(subscribers=())
-    assert due([entry], lambda _name, _day, _now: None, datetime(2026, 11, 20, 23, tzinfo=UTC)) == ()
+    empty = stands(FRIDAY_SEVEN, subscribers=())
+    assert (empty.state, empty.next_try, empty.next_digest) == (State.EMPTY, None, None)
 
 
 def test_each_list_has_its_own_date() -> None:
@@ -124,8 +173,7 @@ def test_a_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
 )
 def test_patience_never_lasts_over_midnight(at: time, ends: str) -> None:
     """An evening's list has its word before its day is over, after a last try."""
-    entry = mailing_list(timezone=BERLIN, send_at=at)
-    until = patience_ends(entry, date(2026, 11, 20), timedelta(hours=6))
+    until = stands(FRIDAY_SEVEN, send_at=at).gives_up
     assert until == datetime.fromisoformat(ends).replace(tzinfo=UTC)
 
 
@@ -145,8 +193,9 @@ def mornings(entry: MailingList, looks: Iterable[datetime]) -> dict[date, dateti
     """Looks for what is due at these instants and does it at once: by local date, when that was."""
     done: dict[date, datetime] = {}
     for now in looks:
-        if due([entry], lambda _name, day, _now: Outcome.QUIET if day in done else None, now):
-            day = local_date(entry, now)
+        day = local_date(entry, now)
+        outcome = Outcome.QUIET if day in done else None
+        if standings([entry], {entry.name: outcome}, {}, now, SIX_HOURS)[entry.name].ready(now):
             assert day not in done
             done[day] = now
     return done

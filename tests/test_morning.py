@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy import absences, drafting, morning
+from paperboy import drafting, morning
+from paperboy.due import RETRY
 from paperboy.errors import BudgetUsedUpError, RenderError, ScoringError, StoreWriteError
-from paperboy.models import Day, DeliveryState, MailingList, Outcome, Paper, Score, Shortfall, Subscriber
+from paperboy.models import Attempt, Day, DeliveryState, MailingList, Outcome, Paper, Score, Shortfall, Subscriber
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
@@ -311,10 +312,12 @@ def test_a_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
 def test_why_a_list_is_due_is_kept_until_it_is_served(world: World) -> None:
     world.feed.broken = "arXiv does not answer"
     world.run(foundations())
-    assert world.store.days.troubles() == {"foundations": ("arXiv does not answer", FRIDAY)}
+    assert world.store.days.attempts() == {
+        "foundations": Attempt("foundations", "arXiv does not answer", FRIDAY, FRIDAY, FRIDAY + RETRY)
+    }
     world.feed.broken, world.feed.papers = "", [new(1)]
     world.run(foundations())
-    assert world.store.days.troubles() == {}
+    assert world.store.days.attempts() == {}
 
 
 def test_an_unreachable_arxiv_leaves_the_list_due_and_loses_nothing(world: World) -> None:
@@ -394,14 +397,17 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:  # noqa: C901  # a 
         def tries(self, list_name: str) -> dict[str, int]:
             return self._days.tries(list_name)
 
-        def trouble(self, list_name: str, reason: str, at: datetime, since: datetime) -> None:
-            self._days.trouble(list_name, reason, at, since)
+        def last(self, list_name: str, now: datetime) -> date | None:
+            return self._days.last(list_name, now)
 
-        def tried_since(self) -> dict[str, datetime]:
-            return self._days.tried_since()
+        def attempts(self) -> dict[str, Attempt]:
+            return self._days.attempts()
 
-        def untrouble(self, list_name: str) -> None:
-            self._days.untrouble(list_name)
+        def note_attempt(self, attempt: Attempt) -> None:
+            self._days.note_attempt(attempt)
+
+        def forget_attempt(self, list_name: str) -> None:
+            self._days.forget_attempt(list_name)
 
         def freeze(self, day: Day, at: datetime) -> None:
             raise StoreWriteError("the disk is full")
@@ -671,7 +677,7 @@ class TestScheduled:
             if 20 <= day.date.day <= 22
         )
         assert (friday.outcome, friday.reason) == (Outcome.GAVE_UP, "scored 0 of 1: the LLM at nowhere does not answer")
-        assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, absences.NOTHING_WAS_DONE)
+        assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, morning.NOTHING_WAS_DONE)
         assert sunday.outcome is Outcome.SKIPPED
 
     def test_a_list_that_was_away_for_long_has_no_days_to_explain(self, world: World) -> None:

@@ -1,16 +1,111 @@
-"""When a list's morning comes, and how far back it has to look: pure functions of instants."""
+"""Whether a list is due, until when it waits, when it is tried again: pure functions of instants.
+
+The only place that answers. The daemon, `once` and `status` ask `standing`:
+
+    EMPTY    no subscribers: it costs nothing, and is never due
+    DONE     today has an outcome that stands
+    OFF      today is not one of its weekdays; at its hour a morning writes that down (`skipped`)
+    COMING   its hour has not come
+    DUE      its hour has come, and today has no outcome yet
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
 
-from paperboy.models import MailingList, Outcome
+from paperboy.models import Attempt, MailingList, Outcome
 
+RETRY = timedelta(minutes=15)  # retry backoff after a morning that came to nothing
 LONGEST_WINDOW = timedelta(days=30)
-_LAST_TRY = timedelta(minutes=20)  # before midnight; there is a try in each quarter of an hour
+_LAST_TRY = timedelta(minutes=20)  # before midnight, longer than a retry takes to come
 _HELD = timedelta(days=4)  # by moderation, at most
 _DAY = timedelta(days=1)
+
+
+class State(StrEnum):
+    """Where a list stands on its local date."""
+
+    EMPTY = "empty"
+    OFF = "off"
+    COMING = "coming"
+    DUE = "due"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a list stands, and what comes next. Instants are in UTC."""
+
+    state: State
+    day: date  # the list's local date
+    start: datetime  # the hour at which that day's work starts
+    next_try: datetime | None  # when a morning may take the day up, DUE or OFF; None: that day needs none now
+    gives_up: datetime  # until when it waits for a late arXiv or a dead LLM
+    next_digest: datetime | None  # when one may come next; in the past: it is due. None: nobody would get it
+
+    def ready(self, now: datetime) -> bool:
+        """Whether a morning may take the day up now."""
+        return self.next_try is not None and self.next_try <= now
+
+
+def standing(
+    mailing_list: MailingList, outcome: Outcome | None, attempt: Attempt | None, now: datetime, patience: timedelta
+) -> Standing:
+    """Where the list stands. `outcome` is that of its local date, `attempt` its last one that came to nothing."""
+    day = local_date(mailing_list, now)
+    start = begins(mailing_list, day)
+    state = _state(mailing_list, day, outcome, now)
+    of_today = attempt if attempt is not None and local_date(mailing_list, attempt.at) == day else None
+    next_try = None
+    if state is State.DUE:
+        next_try = max(start, of_today.next_try) if of_today else start
+    elif state is State.OFF and outcome is None and now >= start:
+        next_try = start
+    next_digest = start if state in {State.DUE, State.COMING} else next_morning(mailing_list, max(now, start))
+    return Standing(
+        state,
+        day,
+        start,
+        next_try,
+        _gives_up(mailing_list, day, patience, _first_try(state, of_today, now)),
+        next_digest if state is not State.EMPTY else None,
+    )
+
+
+def standings(
+    lists: Sequence[MailingList],
+    outcomes: Mapping[str, Outcome | None],
+    attempts: Mapping[str, Attempt],
+    now: datetime,
+    patience: timedelta,
+) -> dict[str, Standing]:
+    """Where each list stands, by its name."""
+    return {
+        mailing_list.name: standing(
+            mailing_list, outcomes.get(mailing_list.name), attempts.get(mailing_list.name), now, patience
+        )
+        for mailing_list in lists
+    }
+
+
+def failed(mailing_list: MailingList, reason: str, before: Attempt | None, began: datetime, now: datetime) -> Attempt:
+    """A morning that `began` then and has come to nothing by `now`; `before` is the attempt noted before it."""
+    day = local_date(mailing_list, began)
+    goes_on = before is not None and before.since <= began and local_date(mailing_list, before.since) == day
+    return Attempt(mailing_list.name, reason, began, before.since if before and goes_on else began, now + RETRY)
+
+
+def _state(mailing_list: MailingList, day: date, outcome: Outcome | None, now: datetime) -> State:
+    if not mailing_list.subscribers:
+        return State.EMPTY
+    if outcome not in {None, Outcome.SKIPPED}:
+        return State.DONE
+    if day.weekday() not in mailing_list.weekdays:
+        return State.OFF
+    return State.DUE if now >= begins(mailing_list, day) else State.COMING
 
 
 def local_date(mailing_list: MailingList, now: datetime) -> date:
@@ -26,21 +121,6 @@ def begins(mailing_list: MailingList, day: date) -> datetime:
     return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
 
 
-def due(
-    lists: Sequence[MailingList], outcome: Callable[[str, date, datetime], Outcome | None], now: datetime
-) -> tuple[MailingList, ...]:
-    """The lists whose hour has come and whose local date is open, by what `outcome` tells of list and date at `now`.
-    One without subscribers is never due.
-    """
-    return tuple(
-        entry
-        for entry in lists
-        if entry.subscribers
-        and now >= begins(entry, local_date(entry, now))
-        and is_open(entry, local_date(entry, now), outcome(entry.name, local_date(entry, now), now))
-    )
-
-
 def is_open(mailing_list: MailingList, day: date, outcome: Outcome | None, *, by_hand: bool = False) -> bool:
     """Whether that day of the list can still come to something: it has no outcome, or was skipped and is one of the
     list's weekdays by now. A person may ask for what was skipped, and for what was given up.
@@ -50,21 +130,18 @@ def is_open(mailing_list: MailingList, day: date, outcome: Outcome | None, *, by
     return outcome is None or (by_hand and outcome is Outcome.GAVE_UP)
 
 
-def patience_ends(mailing_list: MailingList, day: date, patience: timedelta, since: datetime | None = None) -> datetime:
-    """Until when a list waits for what is late on one of its local dates, in UTC: so long after its hour, or after its
-    first try, `since`, if that came later; never over midnight.
-    """
+def _first_try(state: State, attempt: Attempt | None, now: datetime) -> datetime | None:
+    """When the day was first tried, or would be."""
+    return attempt.since if attempt else now if state is State.DUE else None
+
+
+def _gives_up(mailing_list: MailingList, day: date, patience: timedelta, first_try: datetime | None) -> datetime:
+    """So long after the list's hour, or after its first try of the day if that came later; never over midnight."""
     midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
-    first = begins(mailing_list, day)
-    if since is not None and local_date(mailing_list, since) == day:
-        first = max(first, since)
-    return min(first + patience, midnight - _LAST_TRY)
-
-
-def next_start(mailing_list: MailingList, now: datetime) -> datetime:
-    """When the list's work starts next after this instant, on whatever weekday, in UTC."""
-    today = local_date(mailing_list, now)
-    return next(start for ahead in range(3) if (start := begins(mailing_list, today + timedelta(days=ahead))) > now)
+    start = begins(mailing_list, day)
+    if first_try is not None and local_date(mailing_list, first_try) == day:
+        start = max(start, first_try)
+    return min(start + patience, midnight - _LAST_TRY)
 
 
 def next_morning(mailing_list: MailingList, now: datetime) -> datetime:

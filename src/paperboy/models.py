@@ -347,6 +347,17 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """A morning of a list that came to nothing: the list stays due."""
+
+    list_name: str
+    reason: str  # for people
+    at: datetime  # when it was last tried
+    since: datetime  # the day's first attempt
+    next_try: datetime  # retry backoff: not before
+
+
+@dataclass(frozen=True, slots=True)
 class Day:
     """What one list's day came to, ready to be frozen in one transaction."""
 

@@ -19,19 +19,20 @@ Protocols below. Sending is `delivery.py`'s.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
-from paperboy import absences, announcements, drafting, fetching
+from paperboy import announcements, drafting, due, fetching
 from paperboy.curate import ways_in
 from paperboy.decisions import explained
 from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
 from paperboy.errors import PaperboyError, StoreWriteError
 from paperboy.models import (
     Addressed,
+    Attempt,
     Composed,
     Counts,
     Day,
@@ -48,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
+NOTHING_WAS_DONE = "no morning of this list came to its end: Paperboy was not at work, or the list had no subscribers"
+
 
 class Composer(Protocol):
     """Makes a mail's shared bytes, and what makes one copy a subscriber's own."""
@@ -59,7 +62,7 @@ class Composer(Protocol):
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed: ...
 
 
-class Days(drafting.Days, absences.Days, Protocol):
+class Days(drafting.Days, Protocol):
     """What each list's days came to."""
 
     def outcome(self, list_name: str, day: date, now: datetime) -> Outcome | None: ...
@@ -68,7 +71,15 @@ class Days(drafting.Days, absences.Days, Protocol):
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None: ...
 
-    def untrouble(self, list_name: str) -> None: ...
+    def last(self, list_name: str, now: datetime) -> date | None: ...
+
+    def attempts(self) -> Mapping[str, Attempt]: ...
+
+    def note_attempt(self, attempt: Attempt) -> None: ...
+
+    def forget_attempt(self, list_name: str) -> None: ...
+
+    def freeze(self, day: Day, at: datetime) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +145,7 @@ def run(
     missing = looked.missing
     if not by_hand:
         for entry in wanted:
-            _guarded(entry, partial(absences.explain, parts.days, entry, now))
+            _guarded(entry, partial(_explain, parts, entry, now))
     opened = {entry.name: _guarded(entry, partial(_open, parts, entry, missing, now, patience)) for entry in to_do}
     scorings = [each for each in opened.values() if isinstance(each, drafting.Scoring)]
     bug = _score(parts, scorings, now)
@@ -147,15 +158,36 @@ def run(
         else:
             report = each
         if report.outcome is None:
-            absences.note(parts.days, entry, _trouble(report), now)
+            before = parts.days.attempts().get(entry.name)
+            parts.days.note_attempt(due.failed(entry, _trouble(report), before, now, parts.clock()))
         else:
-            parts.days.untrouble(entry.name)
+            parts.days.forget_attempt(entry.name)
         reports.append(report)
     return Report(tuple(reports), missing, looked.news)
 
 
 def _next_batch(parts: Parts, now: datetime) -> datetime:
     return announcements.next_batch(now, parts.holidays).visible
+
+
+def _waits(parts: Parts, mailing_list: MailingList, now: datetime, patience: timedelta) -> bool:
+    """Whether a list that has nothing to say yet is tried again today."""
+    attempt = parts.days.attempts().get(mailing_list.name)
+    return now < due.standing(mailing_list, None, attempt, now, patience).gives_up
+
+
+def _explain(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
+    """No day is left without a word: one that ended before its list could be served, or while nobody was at work."""
+    name, today = mailing_list.name, local_date(mailing_list, now)
+    last, attempt = parts.days.last(name, now), parts.days.attempts().get(name)
+    if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
+        return
+    for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
+        outcome = Outcome.GAVE_UP if day.weekday() in mailing_list.weekdays else Outcome.SKIPPED
+        tried = attempt is not None and local_date(mailing_list, attempt.at) == day
+        why = attempt.reason if attempt and tried else NOTHING_WAS_DONE
+        parts.days.freeze(Day(name, day, outcome, why if outcome is Outcome.GAVE_UP else ""), now)
+        logger.warning("%s: %s ended as %s%s", name, day, outcome, f"; {why}" if outcome is Outcome.GAVE_UP else "")
 
 
 def _trouble(report: ListReport) -> str:
@@ -205,7 +237,7 @@ def _open(
     _begin(parts, mailing_list, now)
     if patience is not None and day.weekday() not in mailing_list.weekdays:
         return _freeze(parts, Day(name, day, Outcome.SKIPPED), now, parts.clock())
-    if missing and patience is not None and absences.waits(parts.days, mailing_list, now, patience):
+    if missing and patience is not None and _waits(parts, mailing_list, now, patience):
         return ListReport(name, None, problem=missing)
     if superseded := parts.days.supersede(name, day, now):
         logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
@@ -225,7 +257,7 @@ def _close(
     counts = made.digest.counts
     if made.stays_due(missing):
         reason = missing if made.leftover else made.problem or missing
-        if patience is None or absences.waits(parts.days, mailing_list, now, patience):
+        if patience is None or _waits(parts, mailing_list, now, patience):
             return _report(made, None, reason)
         # it answered, and had nothing: a holiday that is on no list looks like that
         gap = made.outcome is Outcome.QUIET and _fetched(parts, mailing_list, now)

@@ -16,7 +16,8 @@ from paperboy import fetching
 from paperboy.cli.answer import answer, answer_of
 from paperboy.cli.sentences import MOST
 from paperboy.cli.stand import NO_FACTS, Facts
-from paperboy.models import Counts, Day, MailingList, Outcome, Subscriber
+from paperboy.due import RETRY
+from paperboy.models import Attempt, Counts, Day, MailingList, Outcome, Subscriber
 from paperboy.store import Store
 from paperboy.store.reach import Reach
 from tests.store.ledger import NOW, TODAY, morning
@@ -44,7 +45,11 @@ def known(
 ) -> Facts:
     """Each day with an outcome of `digest` was mailed."""
     mailed = {each.list_name: each.date for each in days if each.outcome is Outcome.DIGEST}
-    return Facts({each.list_name: each for each in days}, mailed, troubles or {}, today, before)
+    return Facts({each.list_name: each for each in days}, mailed, attempts(troubles or {}), today, before)
+
+
+def attempts(troubles: dict[str, tuple[str, datetime]]) -> dict[str, Attempt]:
+    return {name: Attempt(name, why, at, at, at + RETRY) for name, (why, at) in troubles.items()}
 
 
 def at(hour: int, minute: int = 0, *, days: int = 0) -> datetime:

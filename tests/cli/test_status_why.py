@@ -8,7 +8,8 @@ from datetime import date, timedelta
 import pytest
 
 from paperboy.cli import lock
-from paperboy.models import Alert, Counts, Outcome, Spending, Usage
+from paperboy.due import RETRY
+from paperboy.models import Alert, Attempt, Counts, Outcome, Spending, Usage
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.cli.statuses import FRIDAY, had, spend
@@ -97,9 +98,8 @@ def test_troubles_that_differ_are_told_each(world: World) -> None:
     with Store.open(world.path / "data" / "paperboy.db") as store:
         for number in range(10):
             reason = "scored 0 of 4: the LLM is down" if number % 2 else "the LLM is down"
-            store.days.trouble(
-                f"list-{number}", reason, at - timedelta(days=number == 9), at - timedelta(days=number == 9)
-            )
+            tried = at - timedelta(days=number == 9)
+            store.days.note_attempt(Attempt(f"list-{number}", reason, tried, tried, tried + RETRY))
     with running(world):
         lines = world.run("status").out.splitlines()[1:]
     again = "last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC"
@@ -163,7 +163,7 @@ def test_text_from_elsewhere_gives_the_terminal_no_orders(world: World) -> None:
     """Neither by control characters, nor by the markup of our tables, nor by lines of its own."""
     evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        store.days.trouble("foundations", evil, world.clock(), world.clock())
+        store.days.note_attempt(Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY))
         store.alerts.note(evil, ["galaxies"], Alert(evil, ()), FRIDAY, world.clock())
         store.suppressions.add("ada@example.org", "", evil, world.clock())
     spend(world, "2026-11-20T07:00Z", Spending(Usage(1, 900)), "galaxies")

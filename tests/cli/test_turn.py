@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from paperboy.cli.turn import Turn
-from paperboy.models import Alert, Day, Outcome
+from paperboy.due import RETRY
+from paperboy.models import Alert, Attempt, Day, Outcome
 from paperboy.store import Store
 from tests.builders import mailing_list
 from tests.fakes import Clock
@@ -58,7 +59,7 @@ def test_it_is_over_when_the_operator_is_to_be_told_of_something(world: World) -
 
 def test_it_is_over_when_a_list_that_failed_may_be_tried_again(world: World) -> None:
     """Nobody's day is lost because another's mail takes hours."""
-    world.store.days.trouble("foundations", "the LLM does not answer", SEVEN, SEVEN)
+    world.store.days.note_attempt(Attempt("foundations", "the LLM does not answer", SEVEN, SEVEN, SEVEN + RETRY))
     assert not world.over_at(14)
     assert world.over_at(15)
 

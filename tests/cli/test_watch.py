@@ -82,7 +82,7 @@ class Office:
         return did
 
     def tried_just_now(self, name: str) -> bool:
-        return self.store.days.troubles()[name][1] == self.world.clock.now
+        return self.store.days.attempts()[name].at == self.world.clock.now
 
     def subjects(self) -> list[str]:
         """Of the operator's mails."""
@@ -148,7 +148,7 @@ def test_a_late_arxiv_is_looked_for_every_quarter_of_an_hour_and_holds_up_nothin
     assert MORNING not in office.tick(after=timedelta(minutes=4))
     looks = len(office.world.arxiv.requests)
     assert MORNING in office.tick(after=timedelta(minutes=1))  # the other list's own hour
-    assert {name for name in office.store.days.troubles() if office.tried_just_now(name)} == {"sky"}
+    assert {name for name in office.store.days.attempts() if office.tried_just_now(name)} == {"sky"}
     assert len(office.world.arxiv.requests) > looks
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from paperboy.alerts import Kind
 from paperboy.cli.turn import LETS_OTHERS_IN
 from paperboy.cli.watch import MORNING
+from paperboy.due import RETRY
+from paperboy.models import Attempt
 from tests.cli.conftest import World
 from tests.cli.test_watch import LISTS, OPERATOR, Office, office
 from tests.servers.smtp import Fault
@@ -64,7 +66,7 @@ def test_a_list_that_failed_before_a_long_sending_is_tried_again_in_time(office:
     job = office.watch.next(office.world.clock(), [])
     assert job is not None
     tried = office.world.clock()
-    office.store.days.trouble("foundations", "the LLM does not answer", tried, tried)
+    office.store.days.note_attempt(Attempt("foundations", "the LLM does not answer", tried, tried, tried + RETRY))
     office.world.clock.now += timedelta(minutes=16)
     job.ended(LETS_OTHERS_IN, office.world.clock())
     assert MORNING in office.tick()

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from paperboy.models import (
     Addressed,
+    Attempt,
     Became,
     Composed,
     Counts,
@@ -163,9 +165,17 @@ def test_what_was_skipped_or_given_up_may_come_to_something_after_all(
         assert store.days.outcome("galaxies", TODAY, NOW) is Outcome.QUIET
 
 
-def test_a_trouble_knows_when_it_began(store: Store) -> None:
-    store.days.trouble("foundations", "arXiv is late", NOW + timedelta(hours=1), NOW)
-    assert store.days.troubles() == {"foundations": ("arXiv is late", NOW + timedelta(hours=1))}
-    assert store.days.tried_since() == {"foundations": NOW}
-    store.days.untrouble("foundations")
-    assert store.days.tried_since() == {}
+def test_an_attempt_is_kept_until_the_list_came_to_something(store: Store) -> None:
+    attempt = Attempt("foundations", "arXiv is late", NOW + timedelta(hours=1), NOW, NOW + timedelta(hours=2))
+    store.days.note_attempt(attempt)
+    assert store.days.attempts() == {"foundations": attempt}
+    store.days.forget_attempt("foundations")
+    assert store.days.attempts() == {}
+
+
+def test_outcomes_are_those_of_each_lists_local_date(store: Store) -> None:
+    berlin, kiritimati = mailing_list(), mailing_list(name="early", timezone=ZoneInfo("Pacific/Kiritimati"))
+    store.days.freeze(Day("foundations", TODAY, Outcome.QUIET), NOW)
+    store.days.freeze(Day("early", TODAY, Outcome.QUIET), NOW)
+    evening = NOW.replace(hour=20)
+    assert store.days.outcomes([berlin, kiritimati], evening) == {"foundations": Outcome.QUIET, "early": None}

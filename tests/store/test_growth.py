@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlite_utils import Migrations
 
-from paperboy.models import Alert, Became, Composed, Cost, Day, Outcome, Score, Spending, Usage
+from paperboy.models import Alert, Attempt, Became, Composed, Cost, Day, Outcome, Score, Spending, Usage
 from paperboy.store import Store, schema
 from paperboy.store.database import Database
 from paperboy.store.growth import SETTLED, Growth, Thinned
@@ -358,7 +358,7 @@ def test_what_was_spent_lately_is_left_as_it_is(store: Store, tmp_path: Path) ->
 def test_what_crashes_and_vanished_lists_left_behind_goes(store: Store, tmp_path: Path) -> None:
     alert = Alert("The LLM is dead", ("It answers nothing.",))
     for at, name in ((LONG_AGO, "old"), (NOW, "new")):
-        store.days.trouble(name, "arXiv is late", at, at)
+        store.days.note_attempt(Attempt(name, "arXiv is late", at, at, at))
         assert store.scores.hold(0.5, 10, at, at) is not None
         store.alerts.note(f"told {name}", ["x"], alert, at.date(), at)
         store.alerts.told(f"told {name}", at.date())
@@ -366,7 +366,7 @@ def test_what_crashes_and_vanished_lists_left_behind_goes(store: Store, tmp_path
         store.days.freeze(Day(name, at.date(), Outcome.NOTE, tried=frozenset({f"{name} paper"})), at)
     fetched(store, "old paper", at=LONG_AGO)
     thin(store)
-    assert set(store.days.troubles()) == {"new"}
+    assert set(store.days.attempts()) == {"new"}
     assert len(rows(tmp_path, "select * from holds")) == 1
     assert {each.cause for each in store.alerts.standing()} == {"told new", "waits old", "waits new"}
     assert (store.days.tries("old"), store.days.tries("new")) == ({}, {"new paper": 1})

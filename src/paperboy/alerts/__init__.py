@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from paperboy import delivery, due, morning
 from paperboy.alerts import words
-from paperboy.models import Alert, DeliveryState, MailingList, Outcome, Problem, Shortfall, Superseded
+from paperboy.models import Alert, Attempt, DeliveryState, MailingList, Outcome, Problem, Shortfall, Superseded
 
 MAIL_SERVER = "the mail server"  # what `Kind.MAIL` troubles; no list can be called that
 WELL_AGAIN = "well again"
@@ -69,17 +69,18 @@ def causes(
     now: datetime,
     patience: timedelta,
     superseded: Sequence[Superseded] = (),
-    since: Mapping[str, datetime] = MappingProxyType({}),
+    attempts: Mapping[str, Attempt] = MappingProxyType({}),
 ) -> tuple[Cause, ...]:
     """What this run met. A list that waits for arXiv, and a mail server that is away or busy, are no cause before
     `patience` has passed; a list that could not be scored is, at its first try: the scorer has tried again by then.
-    `since` says when lists that are still due were first tried.
+    `attempts` are those of the lists that are still due.
     """
     tried = [entry for entry in report.lists if not entry.earlier]
+    outcomes = {entry.list_name: entry.outcome for entry in report.lists}
     overdue = {
         entry.name
         for entry in lists
-        if now >= due.patience_ends(entry, due.local_date(entry, now), patience, since.get(entry.name))
+        if now >= due.standing(entry, outcomes.get(entry.name), attempts.get(entry.name), now, patience).gives_up
     }
     by_kind: dict[Kind, list[morning.ListReport]] = {}
     for entry in tried:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 from paperboy import due
-from paperboy.agenda import AFTER_A_FAILURE
 from paperboy.cli.batches import leaves_papers, next_batch, no_batch, why_quiet
 from paperboy.cli.sentences import Clause, fitted
 from paperboy.cli.stand import Facts, Stand, facts, stand
@@ -109,9 +108,9 @@ class _Sentences:
             return
         zone = entries[0].timezone
         since = min(due.begins(entry, due.local_date(entry, self.now)) for entry in entries).astimezone(zone)
-        tried = [self.known.troubles[entry.name] for entry in entries if entry.name in self.known.troubles]
-        tried = [(reason, at) for reason, at in tried if at >= since]
-        again = min((at + AFTER_A_FAILURE for _, at in tried), default=self.now)
+        attempts = [self.known.attempts[entry.name] for entry in entries if entry.name in self.known.attempts]
+        tried = [attempt for attempt in attempts if attempt.at >= since]
+        again = min((attempt.next_try for attempt in tried), default=self.now)
         head = f"{_names(entries)} {'is' if len(entries) == 1 else 'are'} due since {since:%H:%M}"
         if self.at_work:
             yield Clause(f"A morning is at work: {head} {since:%Z}")
@@ -119,9 +118,9 @@ class _Sentences:
             yield Clause(f"Not yet: {head} {since:%Z}, and {_NOBODY_AT_WORK}")
         elif self.running and again > self.now:
             tail = f"; next try about {moment(again, self.now, zone)}"
-            yield Clause(f"Not yet: {head}", _commonest(reason for reason, _ in tried), tail)
+            yield Clause(f"Not yet: {head}", _commonest(attempt.reason for attempt in tried), tail)
         else:
-            yield Clause(f"Not yet: {head} {since:%Z}", _commonest(reason for reason, _ in tried), self._idle())
+            yield Clause(f"Not yet: {head} {since:%Z}", _commonest(attempt.reason for attempt in tried), self._idle())
 
     def _idle(self) -> str:
         """What is to be added where something is due, or comes, and nobody is there to do it."""
@@ -151,7 +150,7 @@ class _Sentences:
 
     def _then(self, reach: Reach) -> str:
         """When it is tried again, if it is."""
-        tries = [reach.try_at, reach.tried and reach.tried + AFTER_A_FAILURE]
+        tries = [reach.try_at, reach.tried and reach.tried + due.RETRY]
         again = min((at for at in tries if at), default=self.now)
         if not self.running or not reach.wait or again <= self.now:
             return ""

@@ -62,7 +62,9 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
 
 def _due(work: parts.Work, home: Home, around: Surroundings) -> frozenset[str]:
     now = around.clock()
-    return frozenset(entry.name for entry in due.due(home.lists, work.store.days.outcome, now))
+    outcomes, patience = work.store.days.outcomes(home.lists, now), timedelta(hours=home.settings.give_up_after_hours)
+    standings = due.standings(home.lists, outcomes, {}, now, patience)
+    return frozenset(name for name, each in standings.items() if each.ready(now))
 
 
 def _morning(

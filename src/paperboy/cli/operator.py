@@ -54,12 +54,18 @@ def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, 
     _safely(both)
 
 
+def _still_due(work: Work, home: Home, now: datetime) -> frozenset[str]:
+    outcomes = work.store.days.outcomes(home.lists, now)
+    standings = due.standings(home.lists, outcomes, {}, now, timedelta())
+    return frozenset(name for name, each in standings.items() if each.ready(now))
+
+
 def failed(work: Work, home: Home, problem: str, lists: Collection[str], now: datetime) -> None:
     """A morning of those lists that could not go on: it is told, as long as that goes. Never raises."""
 
     def note() -> None:
-        still = due.due(home.lists, work.store.days.outcome, now)
-        cause = alerts.broken_morning(problem, {entry.name for entry in still} & set(lists))
+        still = _still_due(work, home, now)
+        cause = alerts.broken_morning(problem, still & set(lists))
         note_one(work.store.alerts, cause, home.settings.timezone, now)
 
     try:
@@ -102,8 +108,8 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
     """Brings what stands up to date with this run."""
     ledger, zone = work.store.alerts, home.settings.timezone
     patience = timedelta(hours=home.settings.give_up_after_hours)
-    superseded, since = work.store.days.untold(), work.store.days.tried_since()
-    for cause in alerts.causes(report, sent, home.lists, now, patience, superseded, since):
+    superseded, attempts = work.store.days.untold(), work.store.days.attempts()
+    for cause in alerts.causes(report, sent, home.lists, now, patience, superseded, attempts):
         if cause.key == alerts.Kind.NOBODY and sent.problem:
             continue  # that tells it already
         note_one(ledger, cause, zone, now)

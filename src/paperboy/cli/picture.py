@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from paperboy import due
-from paperboy.agenda import AFTER_A_FAILURE
 from paperboy.alerts import WELL_AGAIN
 from paperboy.cli import lock
 from paperboy.cli.answer import answer
-from paperboy.cli.stand import LATELY, NO_FACTS, Facts, facts
+from paperboy.cli.stand import LATELY, NO_FACTS, Facts, facts, standing
 from paperboy.cli.undelivered import Lack, lacks
 from paperboy.config.home import Home
 from paperboy.models import DaySummary, MailingList
@@ -60,20 +58,15 @@ class Picture:
 
     def trouble(self, entry: MailingList) -> Trouble | None:
         """What keeps the list due."""
-        if entry.name not in self.facts.troubles or not entry.subscribers:
+        attempt = self.facts.attempts.get(entry.name)
+        if attempt is None or not entry.subscribers:
             return None
-        reason, at = self.facts.troubles[entry.name]
-        return Trouble(reason, at, at + AFTER_A_FAILURE)
+        return Trouble(attempt.reason, attempt.at, attempt.next_try)
 
     def next(self, entry: MailingList) -> datetime | None:
         """When the list's next digest may come, in its zone; in the past: it is due. None: it has nobody to send to."""
-        if not entry.subscribers:
-            return None
-        today, newest = due.local_date(entry, self.now), self.facts.days.get(entry.name)
-        start = due.begins(entry, today)
-        if (newest is None or newest.date < today) and today.weekday() in entry.weekdays:
-            return start.astimezone(entry.timezone)
-        return due.next_morning(entry, max(self.now, start)).astimezone(entry.timezone)
+        following = standing(entry, self.facts, self.now).next_digest
+        return following.astimezone(entry.timezone) if following else None
 
 
 def look(home: Home, now: datetime, mornings: int) -> Picture:

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from enum import Enum, auto
 
 from paperboy import due
-from paperboy.models import Day, MailingList, Outcome
+from paperboy.models import Attempt, Day, MailingList, Outcome
 from paperboy.store import Store
 from paperboy.store.reach import Reach
 
@@ -33,7 +33,7 @@ class Facts:
 
     days: Mapping[str, Day]  # the newest of each
     mailed: Mapping[str, date]  # the date of each one's newest digest, unless that was superseded
-    troubles: Mapping[str, tuple[str, datetime]]  # why those that were tried have no outcome, and when that was
+    attempts: Mapping[str, Attempt]  # of those that were tried and have no outcome
     today: Reach  # of the digests of today
     before: Reach  # of the last digests of lists that have none of today
 
@@ -54,20 +54,33 @@ def facts(store: Store, lists: Sequence[MailingList], now: datetime) -> Facts:
             today.append((entry, day))
         elif due.local_date(entry, now) - day <= LATELY:
             before.append((entry, day))
-    return Facts(days, mailed, store.days.troubles(), store.deliveries.reach(today), store.deliveries.reach(before))
+    return Facts(days, mailed, store.days.attempts(), store.deliveries.reach(today), store.deliveries.reach(before))
 
 
 def stand(entry: MailingList, known: Facts, now: datetime) -> Stand:
     """Where the list stands on its local day."""
-    today, newest = due.local_date(entry, now), known.days.get(entry.name)
-    if newest is None or newest.date < today or due.is_open(entry, today, newest.outcome):
-        if today.weekday() not in entry.weekdays:
-            return Stand.OFF
-        return Stand.DUE if now >= due.begins(entry, today) else Stand.COMING
+    newest = known.days.get(entry.name)
+    state = standing(entry, known, now).state
+    if newest is None or state in _OPEN:
+        return _OPEN[state]
     if newest.outcome is Outcome.NOTE and not _is_of_today(entry, known.mailed.get(entry.name), now):
         return Stand.NONE_PASSED
     return _CAME[newest.outcome]
 
+
+def standing(entry: MailingList, known: Facts, now: datetime) -> due.Standing:
+    """What `due` says of the list."""
+    today, newest = due.local_date(entry, now), known.days.get(entry.name)
+    outcome = newest.outcome if newest is not None and newest.date >= today else None
+    return due.standing(entry, outcome, known.attempts.get(entry.name), now, timedelta())
+
+
+_OPEN = {
+    due.State.EMPTY: Stand.OFF,
+    due.State.OFF: Stand.OFF,
+    due.State.COMING: Stand.COMING,
+    due.State.DUE: Stand.DUE,
+}
 
 _CAME = {
     Outcome.DIGEST: Stand.MAILED,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
 
 from paperboy import due
-from paperboy.agenda import AFTER_A_FAILURE
 from paperboy.errors import PaperboyError
 from paperboy.models import MailingList
 from paperboy.store import Store
@@ -66,9 +65,11 @@ class Turn:
 
     def _waiting(self, store: Store) -> frozenset[str]:
         """The days of lists that are due, those that may be tried again, and what is to be told."""
-        now, troubles = self._clock(), store.days.troubles()
-        lists = due.due(self._lists, store.days.outcome, now)
-        rested = {name for name, (_, at) in troubles.items() if now - at >= AFTER_A_FAILURE}
+        now, attempts = self._clock(), store.days.attempts()
+        outcomes = store.days.outcomes(self._lists, now)
+        standings = due.standings(self._lists, outcomes, attempts, now, timedelta())
+        lists = [entry for entry in self._lists if standings[entry.name].next_try is not None]
+        rested = {name for name, attempt in attempts.items() if now >= attempt.next_try}
         return frozenset(
             [
                 *(f"{entry.name} {due.local_date(entry, now)}" for entry in lists),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
-from paperboy import absences, alerts, due
+from paperboy import alerts, due
 from paperboy.agenda import Agenda
 from paperboy.cli import operator, words
 from paperboy.cli.answer import answer_of
@@ -98,7 +98,7 @@ class Watch:
 
     def waiting(self, now: datetime) -> frozenset[str]:
         """All that could be done: lists that are due, mail and alerts that may go."""
-        things = {entry.name for entry in due.due(self._home.lists, self._store.days.outcome, now)}
+        things = {name for name, each in self._standings(now).items() if each.next_try is not None}
         next_try = self._store.deliveries.next_try(now)
         if next_try is not None and next_try <= now:
             things.add(MAIL)
@@ -248,7 +248,8 @@ class Watch:
         cause = alerts.broken_morning(how, {entry.name for entry in lists})
         operator.note_one(self._store.alerts, cause, self._home.settings.timezone, now)
         for entry in lists:
-            absences.note(self._store.days, entry, f"the morning came to a bad end: {how}", now)
+            before = self._store.days.attempts().get(entry.name)
+            self._store.days.note_attempt(due.failed(entry, f"the morning came to a bad end: {how}", before, now, now))
 
     def _bad_end(self, code: int, left: frozenset[str], began: datetime, patience: timedelta) -> str:
         """What is to be told of a morning that could not tell it by itself; nothing of one that could."""
@@ -259,9 +260,9 @@ class Watch:
         told = {each.cause for each in self._store.alerts.standing()}
         if code == 0 or alerts.Kind.PROCESS in told:  # it has said by itself what it met
             return ""
-        troubles = self._store.days.troubles()
+        attempts = self._store.days.attempts()
         silent = sorted(
-            name for name in left if name not in troubles or troubles[name][1] < began.replace(microsecond=0)
+            name for name in left if name not in attempts or attempts[name].at < began.replace(microsecond=0)
         )
         return f"nothing became of {silent[0]}, and it did not say why" if silent else ""
 
@@ -271,8 +272,13 @@ class Watch:
 
     def _has_time_to_tidy(self, waiting: frozenset[str], now: datetime) -> bool:
         lists = [entry for entry in self._home.lists if entry.subscribers]
-        soon = any(due.next_start(entry, now) - now < _AWAY_FROM_MORNINGS for entry in lists)
+        soon = any(due.next_morning(entry, now) - now < _AWAY_FROM_MORNINGS for entry in lists)
         return waiting.isdisjoint(entry.name for entry in lists) and not soon and self._tidied != self._today(now)
+
+    def _standings(self, now: datetime) -> dict[str, due.Standing]:
+        patience = timedelta(hours=self._home.settings.give_up_after_hours)
+        lists, days = self._home.lists, self._store.days
+        return due.standings(lists, days.outcomes(lists, now), days.attempts(), now, patience)
 
     def _today(self, now: datetime) -> date:
         return now.astimezone(self._home.settings.timezone).date()

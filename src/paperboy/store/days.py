@@ -5,11 +5,22 @@ from __future__ import annotations
 import json
 import lzma
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from paperboy.models import Became, Composed, Counts, Day, DaySummary, DeliveryState, Outcome, Superseded
+from paperboy.models import (
+    Attempt,
+    Became,
+    Composed,
+    Counts,
+    Day,
+    DaySummary,
+    DeliveryState,
+    MailingList,
+    Outcome,
+    Superseded,
+)
 from paperboy.store.database import Database, instant, iso
 from paperboy.store.scores import Scores
 
@@ -40,6 +51,17 @@ class Days:
             [list_name, day.isoformat(), iso(now)],
         )
         return Outcome(rows[0]["outcome"]) if rows else None
+
+    def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
+        """What each list's local date came to, by the list's name. None: nothing yet."""
+        dates = {each.name: now.astimezone(each.timezone).date().isoformat() for each in lists}
+        rows = self._database.rows(
+            "select list, outcome from days join json_each(?) as wanted on list = wanted.key and date = wanted.value "
+            "where at <= ? or digest_id is not null",
+            [json.dumps(dates), iso(now)],
+        )
+        found = {row["list"]: Outcome(row["outcome"]) for row in rows}
+        return {name: found.get(name) for name in dates}
 
     def last(self, list_name: str, now: datetime) -> date | None:
         """The newest of the list's days that has an outcome."""
@@ -78,30 +100,28 @@ class Days:
                     [list_name, arxiv_id, Became.BEFORE_START.value, day.isoformat()],
                 )
 
-    def trouble(self, list_name: str, reason: str, at: datetime, since: datetime) -> None:
-        """Notes why the list's last try came to nothing, until a day of it is frozen. `since` is the first of its tries
-        that count as one.
-        """
+    def note_attempt(self, attempt: Attempt) -> None:
+        """Notes why the list's last try came to nothing, until a day of it is frozen."""
         with self._database.transaction(durable=False):
             self._database.execute(
-                "insert or replace into troubles (list, reason, at, since) values (?, ?, ?, ?)",
-                [list_name, reason, iso(at), iso(since)],
+                "insert or replace into attempts (list, reason, at, since, next_try) values (?, ?, ?, ?, ?)",
+                [attempt.list_name, attempt.reason, iso(attempt.at), iso(attempt.since), iso(attempt.next_try)],
             )
 
-    def untrouble(self, list_name: str) -> None:
+    def forget_attempt(self, list_name: str) -> None:
         """The list's last try came to something."""
         with self._database.transaction(durable=False):
-            self._database.execute("delete from troubles where list = ?", [list_name])
+            self._database.execute("delete from attempts where list = ?", [list_name])
 
-    def troubles(self) -> dict[str, tuple[str, datetime]]:
-        """Why lists are still due, and when they were last tried."""
-        rows = self._database.rows("select * from troubles")
-        return {row["list"]: (row["reason"], instant(row["at"])) for row in rows}
-
-    def tried_since(self) -> dict[str, datetime]:
-        """When the lists that are still due were first tried."""
-        rows = self._database.rows("select list, since from troubles where since != ''")
-        return {row["list"]: instant(row["since"]) for row in rows}
+    def attempts(self) -> dict[str, Attempt]:
+        """The last try of each list that is still due, by the list's name."""
+        rows = self._database.rows("select * from attempts")
+        return {
+            row["list"]: Attempt(
+                row["list"], row["reason"], instant(row["at"]), instant(row["since"]), instant(row["next_try"])
+            )
+            for row in rows
+        }
 
     def tries(self, list_name: str) -> dict[str, int]:
         """On how many of the list's mornings papers that it has not seen could not be scored, though others were."""

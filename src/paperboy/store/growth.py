@@ -138,7 +138,7 @@ class Growth:
     def _sweep(self, old: str) -> None:
         """What lists that are no more, and crashes, left behind."""
         with self._database.transaction(durable=False):
-            self._database.execute("delete from troubles where at < ?", [old])
+            self._database.execute("delete from attempts where at < ?", [old])
             self._database.execute("delete from holds where at < ?", [old])
             self._database.execute("delete from alerts where noted < ? and alert is null", [old])
 

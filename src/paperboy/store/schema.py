@@ -239,6 +239,15 @@ def m008_when_a_trouble_began(db: Database) -> None:
     db.execute("alter table troubles add column since text not null default ''")
 
 
+@migrations()
+def m009_when_a_list_is_tried_again(db: Database) -> None:
+    """What was kept in memory: a morning that came to nothing rests until `next_try`."""
+    db.execute("alter table troubles rename to attempts")
+    db.execute("update attempts set since = at where since = ''")
+    db.execute("alter table attempts add column next_try text not null default ''")
+    db.execute("update attempts set next_try = at")
+
+
 _GROWTH = """
 create table scores_by_key (
     list text not null,
