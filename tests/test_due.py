@@ -120,7 +120,8 @@ def test_patience_lasts_from_the_first_try_of_the_day() -> None:
     assert stands(tried, attempt=Attempt("foundations", "", tried, tried, tried)).gives_up == tried + SIX_HOURS
     before = tried - timedelta(days=1)
     of_yesterday = Attempt("foundations", "", before, before, before)
-    assert stands(tried, attempt=of_yesterday).gives_up == FRIDAY_SEVEN + SIX_HOURS
+    assert stands(tried, attempt=of_yesterday).gives_up == tried + SIX_HOURS
+    assert stands(tried, Outcome.GAVE_UP, of_yesterday).gives_up == FRIDAY_SEVEN + SIX_HOURS
 
 
 def test_a_list_without_subscribers_is_never_due() -> None:

@@ -80,7 +80,10 @@ def causes(
     overdue = {
         entry.name
         for entry in lists
-        if now >= due.standing(entry, outcomes.get(entry.name), attempts.get(entry.name), now, patience).gives_up
+        if now
+        >= due.standing(
+            entry, outcomes.get(entry.name) or Outcome.GAVE_UP, attempts.get(entry.name), now, patience
+        ).gives_up
     }
     by_kind: dict[Kind, list[morning.ListReport]] = {}
     for entry in tried:
