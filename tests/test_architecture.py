@@ -9,11 +9,11 @@ PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 
 FLOORS = {
     0: {"models", "errors", "privacy"},
-    1: {"agenda", "curate", "decisions", "announcements", "due", "pace", "tex"},
+    1: {"lock", "agenda", "curate", "decisions", "announcements", "due", "pace", "tex"},
     2: {"config", "dns", "arxiv_feed", "scoring", "mail", "store", "sample"},
     3: {"drafting", "fetching", "morning", "delivery", "alerts", "status", "check"},
     4: {"app"},
-    5: {"lock", "systemd", "daemon"},
+    5: {"systemd", "daemon"},
     6: {"cli"},
     7: {"__main__"},
 }

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.cli import lock
 from paperboy.cli.main import Surroundings
 from paperboy.cli.run import spawn
 from paperboy.models import Score
@@ -333,29 +332,23 @@ def test_while_it_runs_the_home_is_held_and_status_answers(service: Service) -> 
     service.until(lambda: service.world.llm.requests)
     told = service.world.run("status")
     assert (told.code, told.out.count("foundations") > 0) == (0, True)
-    once = service.world.run("once")
-    assert once.code == 75
-    assert f"process {pid}, paperboy run) holds this home: stop that one first" in once.err
     service.start()
     assert service.ended() == 75
     assert f"process {pid}, paperboy run) holds this home" in service.said
     assert service.systemd.heard("READY") == ["1"]
 
 
-def test_kill_minus_9_of_the_daemon_leaves_the_morning_to_end_by_itself(service: Service) -> None:
-    """It holds the home until then, so a daemon that starts meanwhile gives way; systemd starts it again."""
+def test_next_daemon_waits_for_the_morning_of_one_that_was_killed(service: Service) -> None:
     service.answers.clear()
     pid = service.begin()
     service.until(lambda: service.world.llm.requests)
     (morning,) = children(pid)
     service.process.kill()
     service.process.wait()
-    service.start()
-    assert service.ended() == 75
+    service.begin()
     assert is_there(morning)
     service.answers.set()
     service.until(lambda: not is_there(morning))
-    service.begin()
     service.until(lambda: "Everyone got today's mail" in service.status)
     service.idle()
     assert service.world.mails() == ["ada@example.org"]
@@ -375,13 +368,12 @@ def test_a_morning_that_scores_or_sends_says_that_it_gets_on(service: Service) -
     seen: Counter[str] = Counter()
     environ: Mapping[str, str] = {"PYTHONPATH": str(SRC)}
     around = Surroundings(world.path, environ, world.clock)
-    with lock.held(world.path / "data" / "paperboy.db", {}, "run") as descriptor:
-        child = spawn(around, descriptor, ["once", "--scheduled", "--list", "foundations"], {})
-        end = time.monotonic() + SECONDS
-        while child.poll() is None and time.monotonic() < end:
-            if child.progressed():
-                seen["sending" if world.smtp.dots else "scoring" if len(world.llm.requests) > 1 else "fetching"] += 1
-            time.sleep(0.02)
+    child = spawn(around, ["once", "--scheduled", "--list", "foundations"], {})
+    end = time.monotonic() + SECONDS
+    while child.poll() is None and time.monotonic() < end:
+        if child.progressed():
+            seen["sending" if world.smtp.dots else "scoring" if len(world.llm.requests) > 1 else "fetching"] += 1
+        time.sleep(0.02)
     assert child.wait(SECONDS) == 0
     assert world.mails() == CROWD
     assert min(seen["fetching"], seen["scoring"], seen["sending"]) > 0

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.cli import lock
+from paperboy import lock
 from paperboy.due import RETRY
 from paperboy.models import Alert, Attempt, Counts, Outcome, Spending, Usage
 from paperboy.store import Store
@@ -27,7 +27,7 @@ NOBODY_AT_WORK = "No Paperboy is at work in this home: nothing comes before pape
 def running(world: World) -> Iterator[None]:
     """While a daemon holds the home."""
     database = world.path / "data" / "paperboy.db"
-    with lock.held(database, {}, "run"), Store.open(database):
+    with lock.held(database, "run", "run"), Store.open(database):
         yield
 
 
@@ -257,7 +257,7 @@ def test_who_is_at_work_is_told(world: World) -> None:
         assert NOBODY_AT_WORK not in ran.out
         assert ran.out.startswith("Not yet: foundations and galaxies are due since 07:00 UTC.\n")
         assert json.loads(world.run("status", "--json").out)["running"]["command"] == "run"
-    with lock.held(world.path / "data" / "paperboy.db", {}, "once"):
+    with lock.held(world.path / "data" / "paperboy.db", "morning", "once"):
         assert world.run("status").out.startswith("A morning is at work: foundations and galaxies are due since ")
     assert f"\n{NOBODY_AT_WORK}" in world.run("status").out
 
@@ -267,7 +267,7 @@ def test_looking_takes_the_home_from_nobody(world: World) -> None:
         pass
     for _ in range(2):
         world.run("status")
-        with lock.held(world.path / "data" / "paperboy.db", {}, "run"):
+        with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
             pass
 
 
@@ -279,7 +279,7 @@ def test_while_the_files_are_broken_it_shows_what_the_daemon_goes_by(world: Worl
     world.write("subscribers.yaml", LISTS.replace("categories", "categoriez"))
     database = world.path / "data" / "paperboy.db"
     assert world.run("status").code == 78  # nobody goes by the copy
-    with lock.held(database, {}, "run"), Store.open(database):
+    with lock.held(database, "run", "run"), Store.open(database):
         ran = world.run("status")
         assert ran.code == 0
         assert "subscribers.yaml:4:" in ran.err

@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 
-from paperboy.cli import lock
+from paperboy import lock
 from paperboy.cli.main import invoke
 from paperboy.cli.subscribe import change
 from paperboy.config import list_edits
@@ -448,7 +448,7 @@ def test_who_may_not_write_the_file_is_told_who_may(world: World) -> None:
 
 
 def test_all_three_work_while_another_paperboy_holds_the_home(world: World) -> None:
-    with lock.held(world.path / "data" / "paperboy.db", {}, "run"):
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
         assert world.run("subscribe", "galaxies", ADA).code == 0
         assert world.run("unsubscribe", "galaxies", ADA).code == 0
         assert world.run("subscribers").code == 0

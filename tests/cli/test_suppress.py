@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.cli import lock
+from paperboy import lock
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
@@ -246,7 +246,7 @@ def test_a_list_that_left_the_file_can_still_be_lifted(world: World) -> None:
 
 
 def test_it_works_while_another_paperboy_holds_the_home(world: World) -> None:
-    with lock.held(world.path / "data" / "paperboy.db", {}, "run"):
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
         assert world.run("suppress", ADA).code == 0
         assert world.run("unsuppress", ADA).code == 0
         assert world.run("resend", "foundations").code == 75  # which sends, as the other one does

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.cli import lock, tidy
+from paperboy.cli import tidy
 from paperboy.cli.main import invoke
 from paperboy.models import Score, Spending
 from paperboy.store import Store
@@ -79,22 +78,6 @@ def test_what_was_sent_is_never_sent_again_and_all_else_still_works(world: World
     assert "selected, in the digest of" in world.run("why", "2611.00003", "--list", "galaxies").out
     assert "Spent in November 2026" in world.run("status").out
     assert world.run("preview", "foundations").code == 0
-
-
-def test_nobody_else_may_hold_the_home(world: World) -> None:
-    world.announce(1)
-    world.run("once")
-    with lock.held(database(world), {}):
-        assert world.run("tidy").code == 75
-
-
-def test_the_daemons_child_works_under_its_lock(world: World) -> None:
-    world.announce(1)
-    world.run("once")
-    with lock.held(database(world), {}, "run") as descriptor:
-        world.environ[lock.INHERITED] = str(descriptor)
-        assert world.run("tidy").code == 0
-        os.fstat(descriptor)  # still open, still the daemon's
 
 
 # --- writing it anew

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paperboy import delivery, fetching, morning
+import click
+
+from paperboy import delivery, fetching, lock, morning
 from paperboy.arxiv_feed import ArxivFeed
-from paperboy.cli import lock
 from paperboy.cli.files import Files
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
@@ -57,7 +59,7 @@ def working(
         templates.check()
         if alone:
             _refuse_two_databases(home, around)
-            stack.enter_context(lock.held(settings.paperboy_database, around.environ))
+            stack.enter_context(_both_halves(settings.paperboy_database))
         store = stack.enter_context(Store.open(settings.paperboy_database))
         post = composer(home, templates, store.secret())
         yield Work(
@@ -73,7 +75,7 @@ def working(
                 wait=around.wait,
                 holidays=settings.arxiv_holidays,
                 lookback=timedelta(days=settings.arxiv_lookback_days),
-                alone=lambda: lock.scoring(settings.paperboy_database),
+                alone=lambda: nullcontext() if alone else _one_by_one(settings.paperboy_database),
                 budget=settings.llm_budget_usd or None,
                 budget_zone=settings.timezone,
             ),
@@ -93,6 +95,20 @@ def working(
             post,
             store,
         )
+
+
+@contextmanager
+def _both_halves(database: Path) -> Iterator[None]:
+    with lock.held(database, "morning", "once", _say), lock.held(database, "sending", "once", _say):
+        yield
+
+
+def _one_by_one(database: Path) -> AbstractContextManager[None]:
+    return lock.held(database, "morning", "preview", _say)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _refuse_two_databases(home: Home, around: Surroundings) -> None:

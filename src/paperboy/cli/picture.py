@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from paperboy import lock
 from paperboy.alerts import WELL_AGAIN
-from paperboy.cli import lock
 from paperboy.cli.answer import answer
 from paperboy.cli.stand import LATELY, NO_FACTS, Facts, facts, standing
 from paperboy.cli.undelivered import Lack, lacks

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paperboy import alerts
-from paperboy.cli import last_words, lock, logs, operator, words
+from paperboy import alerts, lock
+from paperboy.cli import last_words, logs, operator, words
 from paperboy.cli.files import Files
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import PROGRESS
@@ -73,8 +73,8 @@ def _watch(
     """Until it is told to stop."""
     settings = home.settings
     database = settings.paperboy_database
-    with lock.held(database, around.environ, "run") as descriptor, Store.open(database) as store:
-        watch = Watch(around, home, store, files, partial(spawn, around, descriptor), log_by)
+    with lock.held(database, "run", "run"), Store.open(database) as store:
+        watch = Watch(around, home, store, files, partial(spawn, around), log_by)
         notifier = Notifier.of(around.environ, os.getpid())
         seconds = int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS))
         daemon = Daemon(watch, notifier, around.clock, around.timer, tick_seconds=max(1, seconds))
@@ -140,15 +140,15 @@ class _Process:
         return self._process.wait(timeout)
 
 
-def spawn(around: Surroundings, descriptor: int, arguments: Sequence[str], more: Mapping[str, str]) -> _Process:
-    """A child holds the home by the daemon's own lock, also if the daemon dies. It is not who systemd watches."""
+def spawn(around: Surroundings, arguments: Sequence[str], more: Mapping[str, str]) -> _Process:
+    """A child has locks of its own. It is not who systemd watches."""
     reader, writer = os.pipe()
     environ = {name: value for name, value in {**os.environ, **around.environ}.items() if name not in ENVIRONMENT}
     try:
         process = subprocess.Popen(
             [sys.executable, "-m", "paperboy", "--home", str(around.home), *arguments],
-            pass_fds=[descriptor, writer],
-            env={**environ, **more, lock.INHERITED: str(descriptor), PROGRESS: str(writer)},
+            pass_fds=[writer],
+            env={**environ, **more, PROGRESS: str(writer)},
         )
     except BaseException:
         os.close(reader)

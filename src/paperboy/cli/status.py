@@ -10,7 +10,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from paperboy.cli import lock, picture, status_json, status_tables, undelivered
+from paperboy import lock
+from paperboy.cli import picture, status_json, status_tables, undelivered
 from paperboy.cli.files import Files
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from paperboy.cli import lock, logs, words
+from paperboy import lock
+from paperboy.cli import logs, words
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
 from paperboy.errors import StoreWriteError
@@ -40,7 +41,7 @@ def command(around: Surroundings) -> int:
         click.echo(f"{database}: there is no database yet; the first morning makes it", err=True)
         return 0
     begun = around.timer()
-    with lock.held(database, around.environ, "tidy"), Store.open(database) as store:
+    with lock.held(database, "morning", "tidy", logger.info), Store.open(database) as store:
         growth = store.growth
         before = growth.size()
         thinned = growth.thin(timedelta(days=home.settings.keep_days), around.clock(), partial(around.wait, _PAUSE))
