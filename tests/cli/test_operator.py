@@ -15,9 +15,9 @@ import pytest
 from rich.console import Console
 
 from paperboy import delivery
+from paperboy.app import App
 from paperboy.cli import logs, operator, parts
 from paperboy.cli.main import Surroundings
-from paperboy.cli.parts import Work
 from paperboy.config.home import Home
 from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, Outcome, Shortfall, Subscriber
 from paperboy.morning import ListReport, Report
@@ -50,10 +50,11 @@ def told(world: World) -> World:
 
 
 @contextmanager
-def at_work(world: World) -> Iterator[tuple[Work, Home]]:
+def at_work(world: World) -> Iterator[tuple[App, Home]]:
     around = Surroundings(world.path, world.environ, world.clock)
     home = Home.load(world.path, world.environ)
     with parts.working(home, around, NoProgress()) as work:
+        assert work.store  # opened, and so made
         yield work, home
 
 
@@ -291,7 +292,7 @@ def test_it_is_told_after_the_digests_have_gone(told: World) -> None:
         frozen = Composed("s", "papers@example.org", b"Subject: s\r\n\r\nhello\r\n")
         day = Day("foundations", date(2026, 11, 20), Outcome.DIGEST, composed=frozen, addressed=(copy,))
         work.store.days.freeze(day, told.clock())
-        sent = delivery.deliver(work.delivery, lambda *_: delivery.Membership.ON, stopped=lambda: False)
+        sent = work.deliver(lambda *_: delivery.Membership.ON, stopped=lambda: False)
         operator.tell(work, home, Report((LET_GO,)), sent, told.clock())
     assert told.mails() == ["ada@example.org", "ops@example.org"]
     assert told.smtp.connections == 2
@@ -304,14 +305,9 @@ def test_a_template_that_breaks_is_said(told: World) -> None:
     logs.set_up("INFO", {}, Console(stderr=True))
     with at_work(told) as (work, home):
         told.write("emails/alert.txt.j2", "{{ nonsense.at_all }}")
-        fresh = parts.composer(home, parts.renderer(Home.load(told.path, told.environ)), b"secret")
-        operator.tell(
-            replace(work, composer=fresh),
-            home,
-            Report((replace(UNSCORED, list_name="galaxies"), LET_GO)),
-            NOTHING_SENT,
-            told.clock(),
-        )
+        work.home = Home.load(told.path, told.environ)
+        vars(work).pop("templates")
+        operator.tell(work, home, Report((replace(UNSCORED, list_name="galaxies"), LET_GO)), NOTHING_SENT, told.clock())
     err = told.capture.readouterr().err
     assert err.count("the operator could not be told: emails/alert.txt.j2:1") == 2
     assert subjects(told) == []

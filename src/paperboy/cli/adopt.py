@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from paperboy.cli import parts
+from paperboy.app import App
 from paperboy.cli.files import Files
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import FILES, Home
@@ -54,10 +54,11 @@ def _problems(around: Surroundings, files: Files, database: Path) -> Iterator[Pr
         return
     if home.settings.paperboy_database != database:
         yield Problem(".env", "PAPERBOY_DATABASE has changed; the daemon has to be restarted for that")
-    yield from _tried("emails", lambda: parts.renderer(home).check())
-    yield from _tried("prompts", lambda: parts.prompt(home))
+    app = App.of(home, around.environ, around.clock, around.wait, around.timer)
+    yield from _tried("emails", app.templates.check)
+    yield from _tried("prompts", lambda: app.prompt)
     if home.settings.has_llm:
-        yield from _tried("settings", lambda: parts.llm(home, around.wait).close())
+        yield from _tried("settings", lambda: app.llm().close())
 
 
 def _tried(place: str, look: Callable[[], object]) -> Iterator[Problem]:

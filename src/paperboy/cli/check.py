@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from paperboy.cli import check_home, check_servers, parts
+from paperboy.cli import check_home, check_servers
 from paperboy.cli.check_findings import Finding, tried
 from paperboy.cli.check_servers import Outside
 from paperboy.cli.main import Surroundings
@@ -136,7 +136,9 @@ def _nobodys(lists: Sequence[MailingList]) -> Iterator[Finding]:
 
 
 def _templates(home: Home) -> str:
-    parts.renderer(home).check()
+    from paperboy.mail.render import Renderer
+
+    Renderer(home.folders("emails")).check()
     return f"the templates render{_yours(home)}"
 
 

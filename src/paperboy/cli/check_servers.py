@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from paperboy.cli import check_sender, parts
+from paperboy.app import App
+from paperboy.cli import check_sender
 from paperboy.cli.check_findings import Finding, later, tried
 from paperboy.cli.check_fixes import with_fix
 from paperboy.cli.check_home import free_bytes
@@ -97,11 +98,15 @@ def _mail(home: Home, now: datetime) -> list[Finding]:
 
     def probe() -> str:
         sender = home.settings.mail_from
-        probed = parts.smtp(home, timeout=SMTP_SECONDS).probe(sender.address if sender else "")
+        probed = _app(home).smtp(timeout=SMTP_SECONDS).probe(sender.address if sender else "")
         findings.extend(_certificate(home.settings.smtp_host, probed.certificate_until, now))
         return probed.words
 
     return [*tried("mail", probe), *findings]
+
+
+def _app(home: Home, pause: Callable[[float], None] = time.sleep) -> App:
+    return App.of(home, {}, lambda: datetime.now(UTC), pause, time.monotonic)
 
 
 def _certificate(host: str, until: datetime | None, now: datetime) -> Iterator[Finding]:
@@ -134,7 +139,7 @@ def _scoring(home: Home, pause: Callable[[float], None]) -> list[Finding]:
     findings: list[Finding] = []
 
     def probe() -> str:
-        with closing(parts.llm(home, pause)) as scorer:
+        with closing(_app(home, pause).llm()) as scorer:
             findings.extend(_money(home, scorer))
             return scorer.probe()
 
@@ -189,7 +194,7 @@ def _ask_arxiv(home: Home, outside: Outside) -> Asked:
 
 def _arxiv(home: Home) -> str:
     category = next((category for entry in home.lists for category in entry.categories), "cs.LG")
-    total = parts.arxiv(home).probe(category)
+    total = _app(home).arxiv().probe(category)
     return f"{home.settings.arxiv_api_url} answers; {total:,} paper{'s' if total > 1 else ''} in {category}"
 
 

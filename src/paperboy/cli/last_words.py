@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import time
 from contextlib import closing, suppress
 from datetime import date, datetime
 
@@ -51,12 +52,16 @@ def forget(home: Home) -> bool:
 
 
 def _mailed(home: Home, problem: str, to: Subscriber, now: datetime) -> bool:
-    from paperboy.cli import parts  # the daemon does without, as long as it lives
+    from paperboy.app import App  # the daemon does without, as long as it lives
+    from paperboy.mail.compose import Composer
 
     try:
-        composer = parts.composer(home, parts.renderer(home), secrets.token_bytes(32))
+        app = App.of(home, {}, lambda: now, time.sleep, time.monotonic)
+        composer = Composer(
+            app.templates, sender=str(home.settings.mail_from or ""), reply_to="", secret=secrets.token_bytes(32)
+        )
         envelope = composer.alert(words.no_start(problem), to, now)
-        with closing(parts.smtp(home)) as transport:
+        with closing(app.smtp()) as transport:
             receipt = transport.send(envelope)
     except PaperboyError as error:
         logger.error("the operator could not be told: %s", error)  # nothing is a bug here either

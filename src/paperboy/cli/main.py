@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import logging
 import os
 import sys
@@ -10,7 +11,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -36,6 +39,11 @@ _COMMANDS = {
     "unsubscribe": "Takes somebody off a list, in subscribers.yaml.",
     "service": "The systemd unit for this home.",
 }
+_FAMILIES = {  # the module with several commands of one kind
+    **dict.fromkeys(("demo", "once", "run"), "mornings"),
+    **dict.fromkeys(("preview", "resend"), "digests"),
+    **dict.fromkeys(("suppress", "unsuppress", "subscribers", "subscribe", "unsubscribe"), "people"),
+}
 _OF_THE_DAEMON = frozenset({"adopt", "tidy"})  # for its children; nobody else needs them
 
 
@@ -59,7 +67,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS.keys() | _OF_THE_DAEMON:
             return None
-        command: click.Command = importlib.import_module(f"paperboy.cli.{cmd_name}").command
+        command = _imported(cmd_name)
         if "--home" not in {option for parameter in command.params for option in parameter.opts}:
             command.params.append(_home_option())
         return command
@@ -67,6 +75,35 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+
+def _imported(name: str) -> click.Command:
+    """The command of that name in the module of its family; or, as `command`, in a module of its own."""
+    family = f"paperboy.cli.{_FAMILIES.get(name, name)}"
+    if importlib.util.find_spec(family):
+        module = importlib.import_module(family)
+        if isinstance(found := getattr(module, name, None), click.Command):
+            return found
+    command: click.Command = importlib.import_module(f"paperboy.cli.{name}").command
+    return command
+
+
+def with_app(command: Callable[..., int]) -> Callable[..., int]:
+    """Hands the command, as its first argument, the `App` of its home: read, with the log and the progress set up."""
+
+    @click.pass_obj
+    @wraps(command)
+    def run(around: Surroundings, /, *arguments: object, **options: object) -> int:
+        from paperboy.app import App
+        from paperboy.cli import logs
+        from paperboy.cli.progress import bars
+
+        with App.open(around.home, around.environ, around.clock, around.wait, around.timer) as app:
+            app.progress, console = bars()
+            logs.set_up(app.settings.log_level, around.environ, console)
+            return command(app, *arguments, **options)
+
+    return cast("Callable[..., int]", run)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from paperboy import delivery, drafting, due, fetching, morning
+from paperboy.app import App
 from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
 from paperboy.cli.main import Surroundings
@@ -42,7 +43,7 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
     progress = Beats(int(descriptor), around.timer) if scheduled and descriptor.isdigit() else Bars(console)
     with parts.working(home, around, progress) as work:
         if dry_run:
-            return _dry_run(work.morning, home, chosen)
+            return _dry_run(work.morning_parts, home, chosen)
         if not scheduled:
             return _morning(work, home, chosen, None, around)
         patience, mine = timedelta(hours=home.settings.give_up_after_hours), frozenset(names)
@@ -60,24 +61,25 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
                 operator.failed(work, home, problem, mine, around.clock())
 
 
-def _due(work: parts.Work, home: Home, around: Surroundings) -> frozenset[str]:
+def _due(work: App, home: Home, around: Surroundings) -> frozenset[str]:
     now = around.clock()
     outcomes, patience = work.store.days.outcomes(home.lists, now), timedelta(hours=home.settings.give_up_after_hours)
     standings = due.standings(home.lists, outcomes, {}, now, patience)
     return frozenset(name for name, each in standings.items() if each.ready(now))
 
 
-def _morning(
-    work: parts.Work, home: Home, chosen: frozenset[str], patience: timedelta | None, around: Surroundings
-) -> int:
+def _morning(work: App, home: Home, chosen: frozenset[str], patience: timedelta | None, around: Surroundings) -> int:
     if not home.settings.uses_outbox and (names := work.store.deliveries.only_in_outbox()):
         click.echo(words.went_to_outbox(names), err=True)
     with Stop() as stop:
-        report = morning.run(work.morning, home.lists, chosen, patience)
+        report = work.morning(chosen, patience)
         operator.note(work, home, report, around.clock())
         stop.gently = True
         if patience is None:
-            sent, turn_is_over = delivery.deliver(work.delivery, Audience(home), stopped=lambda: stop.asked), False
+            sent, turn_is_over = (
+                work.deliver(Audience(home), lambda: stop.asked),
+                False,
+            )
         else:
             sent, turn_is_over = _sent_by_turns(work, home, stop, around)
     unfinished = work.store.deliveries.unfinished()
@@ -93,11 +95,11 @@ def _morning(
     return 1 if report.due or unfinished else 0
 
 
-def _sent_by_turns(work: parts.Work, home: Home, stop: Stop, around: Surroundings) -> tuple[delivery.Report, bool]:
+def _sent_by_turns(work: App, home: Home, stop: Stop, around: Surroundings) -> tuple[delivery.Report, bool]:
     """Whether others were let in before all was sent comes with the report."""
     with Turn(home.settings.paperboy_database, home.lists, around.clock, around.timer) as turn:
         sent = delivery.deliver(
-            work.delivery,
+            work.delivery_parts,
             Audience(home),
             stopped=lambda: stop.asked or turn.over(),
             hurried=lambda: stop.asked,

@@ -16,14 +16,14 @@ from paperboy.models import Alert, DeliveryState, Subscriber
 from paperboy.store.alerts import Alerts, Standing
 
 if TYPE_CHECKING:
-    from paperboy.cli.parts import Work  # imports arXiv's client, which the daemon does without
+    from paperboy.app import App
 
 logger = logging.getLogger(__name__)
 
 _LONG = timedelta(hours=1)
 
 
-def note(work: Work, home: Home, report: morning.Report, now: datetime) -> None:
+def note(work: App, home: Home, report: morning.Report, now: datetime) -> None:
     """Keeps what a morning's first half has to tell, before sending begins: whatever happens there, it is told. That
     mornings have come to bad ends for an hour is told at once: this one may, too. Never raises.
     """
@@ -38,7 +38,7 @@ def note(work: Work, home: Home, report: morning.Report, now: datetime) -> None:
     _safely(both)
 
 
-def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+def tell(work: App, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
     """One mail for each cause and day of the operator's zone, and one when it is well again. None through a mail server
     that has just refused us for good.
 
@@ -54,13 +54,13 @@ def tell(work: Work, home: Home, report: morning.Report, sent: delivery.Report, 
     _safely(both)
 
 
-def _still_due(work: Work, home: Home, now: datetime) -> frozenset[str]:
+def _still_due(work: App, home: Home, now: datetime) -> frozenset[str]:
     outcomes = work.store.days.outcomes(home.lists, now)
     standings = due.standings(home.lists, outcomes, {}, now, timedelta())
     return frozenset(name for name, each in standings.items() if each.ready(now))
 
 
-def failed(work: Work, home: Home, problem: str, lists: Collection[str], now: datetime) -> None:
+def failed(work: App, home: Home, problem: str, lists: Collection[str], now: datetime) -> None:
     """A morning of those lists that could not go on: it is told, as long as that goes. Never raises."""
 
     def note() -> None:
@@ -104,7 +104,7 @@ def _safely(work: Callable[[], None]) -> None:
         logger.exception("the operator could not be told: this is a bug in Paperboy")
 
 
-def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+def _note(work: App, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
     """Brings what stands up to date with this run."""
     ledger, zone = work.store.alerts, home.settings.timezone
     patience = timedelta(hours=home.settings.give_up_after_hours)
@@ -121,7 +121,7 @@ def _note(work: Work, home: Home, report: morning.Report, sent: delivery.Report,
         work.store.suppressions.told()
 
 
-def _end_what_is_over(work: Work, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+def _end_what_is_over(work: App, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
     ledger, zone = work.store.alerts, home.settings.timezone
     there = {entry.name for entry in home.lists if entry.subscribers} | alerts.BESIDE_LISTS
     well = alerts.well(report, sent)
@@ -140,20 +140,20 @@ def _end_what_is_over(work: Work, home: Home, report: morning.Report, sent: deli
         ledger.end(over, f"{alerts.WELL_AGAIN} {now.isoformat()}", alerts.well_again(ended) if ended else None, now)
 
 
-def _post(work: Work, home: Home, now: datetime, *, by_mail: bool) -> None:
+def _post(work: App, home: Home, now: datetime, *, by_mail: bool) -> None:
     """Tells what waits, the oldest first, and marks each as told when somebody took it; else only the log has it."""
     to, day = home.settings.alert_to, now.astimezone(home.settings.timezone).date()
     waiting = [(each.cause, each.waiting, each.noted) for each in work.store.alerts.standing() if each.waiting]
     for cause, alert, _ in waiting:
         logger.log(logging.INFO if cause.startswith(alerts.WELL_AGAIN) else logging.WARNING, "%s", alert.headline)
-    with closing(work.delivery.transports[0]) as transport:
+    with closing(work.delivery_parts.transports[0]) as transport:
         for cause, alert, noted in waiting if by_mail or to is None else ():
             work.store.alerts.touch(cause)  # raises where it could not be marked as told, and would be again and again
             if to is None or _mailed(work, transport, alert, Subscriber(to.address, to.name), noted):
                 work.store.alerts.told(cause, day)
 
 
-def _mailed(work: Work, transport: delivery.Transport, alert: Alert, to: Subscriber, noted: datetime) -> bool:
+def _mailed(work: App, transport: delivery.Transport, alert: Alert, to: Subscriber, noted: datetime) -> bool:
     """Dated when it was found, so that every try is the same message. Raises MailServerError: no other would go."""
     try:
         receipt = transport.send(work.composer.alert(alert, to, noted))

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 
 from paperboy import drafting, due, fetching
+from paperboy.app import App
 from paperboy.cli import logs, parts, words
 from paperboy.cli.main import Surroundings
 from paperboy.cli.progress import Bars
@@ -77,7 +78,7 @@ def _reader(address: str) -> Subscriber:
     return Subscriber(found.address, found.name)
 
 
-def _todays(work: parts.Work, mailing_list: MailingList, now: datetime) -> Composed | None:
+def _todays(work: App, mailing_list: MailingList, now: datetime) -> Composed | None:
     today = due.local_date(mailing_list, now)
     composed = work.store.days.composed(mailing_list.name, today)
     if composed:
@@ -87,12 +88,12 @@ def _todays(work: parts.Work, mailing_list: MailingList, now: datetime) -> Compo
     return composed
 
 
-def _now(home: Home, work: parts.Work, mailing_list: MailingList, now: datetime) -> Composed | None:
+def _now(home: Home, work: App, mailing_list: MailingList, now: datetime) -> Composed | None:
     """What the digest would be; None, and a word why, where there would be no mail."""
     missing = _look([entry for entry in home.lists if entry.subscribers or entry is mailing_list], work, now)
-    scoring = drafting.gather(work.morning, mailing_list, now)
-    drafting.score(work.morning, [scoring], now)
-    made = drafting.draft(work.morning, scoring, now)
+    scoring = drafting.gather(work.morning_parts, mailing_list, now)
+    drafting.score(work.morning_parts, [scoring], now)
+    made = drafting.draft(work.morning_parts, scoring, now)
     if made.outcome is None:
         raise PaperboyError(f"{mailing_list.name}: nothing could be scored, so there is no digest. {made.problem}")
     if made.outcome is Outcome.QUIET and missing:
@@ -104,19 +105,19 @@ def _now(home: Home, work: parts.Work, mailing_list: MailingList, now: datetime)
         click.echo(f"{mailing_list.name}: none passed, and send_empty is false; no mail", err=True)
         return None
     click.echo(f"{mailing_list.name}: {made.outcome}, {words.papers(made.digest.counts)}", err=True)
-    composer = work.morning.composer
+    composer = work.morning_parts.composer
     return (composer.digest if made.outcome is Outcome.DIGEST else composer.note)(made.digest, now)
 
 
-def _look(lists: Sequence[MailingList], work: parts.Work, now: datetime) -> str:
+def _look(lists: Sequence[MailingList], work: App, now: datetime) -> str:
     """Fetches what a morning would fetch, and this list's categories, unless that was done just now."""
     categories = {category for entry in lists for category in entry.categories}
     if work.store.papers.fetched_between(categories, now - _FETCH_HOLDS, now):
         return ""
-    return fetching.look(work.morning, lists, now).missing
+    return fetching.look(work.morning_parts, lists, now).missing
 
 
-def _delivery(work: parts.Work, mailing_list: MailingList, reader: Subscriber, now: datetime) -> Delivery:
+def _delivery(work: App, mailing_list: MailingList, reader: Subscriber, now: datetime) -> Delivery:
     """A delivery outside the ledger. Its Message-ID must not be that of the real one, or a server drops the second."""
     own = work.composer.addressed(mailing_list.name, now.date(), reader)
     other = work.composer.addressed(f"{mailing_list.name}-preview-{now:%H%M%S}", now.date(), reader)
@@ -124,8 +125,8 @@ def _delivery(work: parts.Work, mailing_list: MailingList, reader: Subscriber, n
     return Delivery(0, 0, mailing_list.name, own, DeliveryState.PENDING)
 
 
-def _send(work: parts.Work, composed: Composed, mailing_list: MailingList, reader: Subscriber, now: datetime) -> int:
-    transport = work.delivery.transports[0]
+def _send(work: App, composed: Composed, mailing_list: MailingList, reader: Subscriber, now: datetime) -> int:
+    transport = work.delivery_parts.transports[0]
     try:
         envelope = work.composer.test(composed, _delivery(work, mailing_list, reader, now))
         receipt = transport.send(replace(envelope, list_name=f"{mailing_list.name}-preview"))

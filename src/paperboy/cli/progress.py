@@ -67,3 +67,11 @@ class Bars:
         ) as progress:
             task = progress.add_task(what, total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def bars() -> tuple[Bars, Console]:
+    """Bars on stderr, and the console that draws them."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return Bars(console), console

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from paperboy import delivery, due, morning
+from paperboy.app import App
 from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
 from paperboy.cli.main import Surroundings
@@ -76,9 +77,9 @@ def _nothing_yet(name: str) -> PaperboyError:
     return PaperboyError(f"{name} has had no digest yet; paperboy once makes what is due")
 
 
-def _newest(work: parts.Work, home: Home, name: str) -> Frozen:
+def _newest(work: App, home: Home, name: str) -> Frozen:
     """The digest that can be sent again; PaperboyError, and why, where there is none."""
-    digest = work.store.deliveries.newest(name, work.morning.clock())
+    digest = work.store.deliveries.newest(name, work.morning_parts.clock())
     if digest is None:
         raise _nothing_yet(name)
     day = f"{digest.date:%a %d %b}"
@@ -96,7 +97,7 @@ def _newest(work: parts.Work, home: Home, name: str) -> Frozen:
     return digest
 
 
-def _to_all(work: parts.Work, home: Home, mailing_list: MailingList, around: Surroundings, *, failed_only: bool) -> int:
+def _to_all(work: App, home: Home, mailing_list: MailingList, around: Surroundings, *, failed_only: bool) -> int:
     now, name, ledger = around.clock(), mailing_list.name, work.store.deliveries
     back: dict[date, int] = {}
     missing: PaperboyError | None = None
@@ -118,7 +119,7 @@ def _to_all(work: parts.Work, home: Home, mailing_list: MailingList, around: Sur
     if missing:
         click.echo(str(missing), err=True)
     _say(name, back, ledger.queue(now)[0] - sum(back.values()))
-    sent = _deliver(work, work.delivery, home, around)
+    sent = _deliver(work, work.delivery_parts, home, around)
     if sent.states:
         click.echo(f"Deliveries: {words.in_words(sent.states)}")
     if not failed_only and (number := _given_up(work, mailing_list, now)):
@@ -140,7 +141,7 @@ def _say(name: str, back: dict[date, int], anyway: int) -> None:
         click.echo(f"{anyway} {goes} out now, too" if any(back.values()) else f"But {anyway} {goes} out now")
 
 
-def _given_up_again(work: parts.Work, mailing_list: MailingList, now: datetime) -> dict[date, int]:
+def _given_up_again(work: App, mailing_list: MailingList, now: datetime) -> dict[date, int]:
     """Puts back what was given up of earlier digests: how many, by the digest's date."""
     return work.store.deliveries.given_up_again(
         mailing_list.name,
@@ -150,11 +151,11 @@ def _given_up_again(work: parts.Work, mailing_list: MailingList, now: datetime) 
     )
 
 
-def _addressed(work: parts.Work, mailing_list: MailingList, day: date) -> list[Addressed]:
+def _addressed(work: App, mailing_list: MailingList, day: date) -> list[Addressed]:
     return [work.composer.addressed(mailing_list.name, day, who) for who in mailing_list.subscribers]
 
 
-def _given_up(work: parts.Work, mailing_list: MailingList, now: datetime) -> int:
+def _given_up(work: App, mailing_list: MailingList, now: datetime) -> int:
     """How many deliveries `--failed` would take up, beyond the newest digest's."""
     since, suppressed = _since(mailing_list, now), work.store.suppressions.reason
     rows = work.store.deliveries.undelivered(now - RESENT_FOR)
@@ -169,7 +170,7 @@ def _since(mailing_list: MailingList, now: datetime) -> date:
     return due.local_date(mailing_list, now) - RESENT_FOR
 
 
-def _deliver(work: parts.Work, sending: delivery.Parts, home: Home, around: Surroundings) -> delivery.Report:
+def _deliver(work: App, sending: delivery.Parts, home: Home, around: Surroundings) -> delivery.Report:
     with Stop() as stop:
         stop.gently = True
         sent = delivery.deliver(sending, Audience(home), stopped=lambda: stop.asked)
@@ -178,7 +179,7 @@ def _deliver(work: parts.Work, sending: delivery.Parts, home: Home, around: Surr
 
 
 def _to_one(
-    work: parts.Work, home: Home, mailing_list: MailingList, digest: Frozen, reader: Subscriber, around: Surroundings
+    work: App, home: Home, mailing_list: MailingList, digest: Frozen, reader: Subscriber, around: Surroundings
 ) -> int:
     """Through the ledger, where it did not reach this subscriber yet; else beside it."""
     name, ledger, now = mailing_list.name, work.store.deliveries, around.clock()
@@ -191,7 +192,7 @@ def _to_one(
         waiting = ledger.find(digest.id, reader.address)
     if waiting is None or waiting.state not in _WAITING:
         return _beside(work, mailing_list, digest, reader, now)
-    sent = _deliver(work, replace(work.delivery, ledger=ledger.only(waiting)), home, around)
+    sent = _deliver(work, replace(work.delivery_parts, ledger=ledger.only(waiting)), home, around)
     came = ledger.find(digest.id, reader.address) or waiting
     click.echo(f"{reader.address}: {came.state}, {came.reply}")
     if came.state in _WAITING:
@@ -199,7 +200,7 @@ def _to_one(
     return 0 if came.state is DeliveryState.SENT else 1
 
 
-def _beside(work: parts.Work, mailing_list: MailingList, digest: Frozen, reader: Subscriber, now: datetime) -> int:
+def _beside(work: App, mailing_list: MailingList, digest: Frozen, reader: Subscriber, now: datetime) -> int:
     """Outside the ledger. Another Message-ID, or a server that knows the first one drops it; who is not on the list is
     told that it is a test, since nothing else in it would be true of them.
     """
@@ -209,7 +210,7 @@ def _beside(work: parts.Work, mailing_list: MailingList, digest: Frozen, reader:
     own = replace(composer.addressed(name, digest.date, reader), message_id=other.message_id)
     apart = Delivery(0, 0, name, own, DeliveryState.PENDING)
     composed = work.store.days.composed_by_id(digest.id)
-    with closing(work.delivery.transports[0]) as transport:
+    with closing(work.delivery_parts.transports[0]) as transport:
         envelope = (composer.envelope if on_list else composer.test)(composed, apart)
         receipt = transport.send(envelope if on_list else replace(envelope, list_name=f"{name}-preview"))
     click.echo(f"{reader.address}: {receipt.state}, {receipt.reply}")

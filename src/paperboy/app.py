@@ -1,0 +1,306 @@
+"""The façade: what Paperboy can do with one home, and the only builder of real parts.
+
+A part is built when it is first used, and closed with the `App`. The scorer, the mail rooms and arXiv's client are
+imported then: `openai` alone takes 0.4 s, which a command that asks nobody need not wait for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from paperboy.config.home import Home
+from paperboy.config.settings import Settings
+from paperboy.errors import ConfigError
+from paperboy.models import Problem
+from paperboy.store import Store
+
+if TYPE_CHECKING:
+    from paperboy import delivery, drafting, fetching, morning
+    from paperboy.arxiv_feed import ArxivFeed
+    from paperboy.mail.compose import Composer
+    from paperboy.mail.render import Renderer
+    from paperboy.mail.smtp import SmtpTransport
+    from paperboy.scoring.llm import LlmScorer
+    from paperboy.scoring.local import LocalScorer
+    from paperboy.scoring.prompt import Prompt
+
+
+class App:
+    """One home at work. Use as a context manager: that closes what was opened."""
+
+    def __init__(
+        self,
+        path: Path,
+        environ: Mapping[str, str],
+        clock: Callable[[], datetime],
+        wait: Callable[[float], None],
+        timer: Callable[[], float],
+    ) -> None:
+        self.path = path
+        self.environ = environ
+        self.clock = clock
+        self.wait = wait  # seconds
+        self.timer = timer  # monotonic seconds
+        self.progress: drafting.Progress = _Silent()
+        self.scoring_alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
+        self._opened = ExitStack()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        environ: Mapping[str, str],
+        clock: Callable[[], datetime],
+        wait: Callable[[float], None],
+        timer: Callable[[], float],
+    ) -> Self:
+        """The home in the folder `path`, read at once. Raises ConfigError with all that is wrong in it."""
+        app = cls(path, environ, clock, wait, timer)
+        app.home  # noqa: B018 - read now, so that every command says at once what is wrong
+        return app
+
+    @classmethod
+    def of(
+        cls,
+        home: Home,
+        environ: Mapping[str, str],
+        clock: Callable[[], datetime],
+        wait: Callable[[float], None],
+        timer: Callable[[], float],
+        feed: fetching.Feed | None = None,
+    ) -> Self:
+        """A home that was read already, perhaps with a feed of its own as the demo's."""
+        app = cls(home.path, environ, clock, wait, timer)
+        app.home = home
+        if feed is not None:
+            app.feed = feed
+        return app
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    # The parts
+
+    @cached_property
+    def home(self) -> Home:
+        """Settings and lists. Raises ConfigError."""
+        return Home.load(self.path, self.environ)
+
+    @property
+    def settings(self) -> Settings:
+        return self.home.settings
+
+    @cached_property
+    def store(self) -> Store:
+        """The database, made if it is new. Raises StoreError."""
+        return self._opened.enter_context(Store.open(self.settings.paperboy_database))
+
+    @cached_property
+    def feed(self) -> fetching.Feed:
+        """ArXiv."""
+        return self.arxiv()
+
+    @cached_property
+    def scorer(self) -> LlmScorer | LocalScorer:
+        """The LLM, or the embedded scorer where none is set up. Raises ConfigError."""
+        if self.settings.has_llm:
+            return self._opened.enter_context(closing(self.llm()))
+        from paperboy.scoring.local import LocalScorer
+
+        return LocalScorer()
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt, tried. Raises ConfigError."""
+        from paperboy.scoring.prompt import Prompt
+
+        return Prompt(self.home.folders("prompts"))
+
+    @cached_property
+    def templates(self) -> Renderer:
+        """The operator's templates and ours."""
+        from paperboy.mail.render import Renderer
+
+        return Renderer(self.home.folders("emails"))
+
+    @cached_property
+    def composer(self) -> Composer:
+        """Composes from the configured sender."""
+        from paperboy.mail.compose import Composer
+
+        settings = self.settings
+        return Composer(
+            self.templates,
+            sender=str(settings.mail_from or ""),
+            reply_to=str(settings.mail_reply_to or ""),
+            secret=self.store.secret(),
+        )
+
+    @cached_property
+    def transports(self) -> tuple[delivery.Transport, ...]:
+        """Connections to the mail server, or the outbox where none is set up."""
+        if self.settings.uses_outbox:
+            from paperboy.mail.outbox import Outbox
+
+            return (Outbox(self.settings.paperboy_outbox),)
+        return tuple(self.smtp() for _ in range(self.settings.smtp_connections))
+
+    def smtp(self, timeout: float = 60) -> SmtpTransport:
+        """A connection to the mail server; `timeout` (seconds) for each reply."""
+        from paperboy.mail.smtp import SmtpTransport
+
+        settings = self.settings
+        return SmtpTransport(
+            host=settings.smtp_host,
+            port=settings.smtp_port,
+            security=settings.smtp_security,
+            username=settings.smtp_username,
+            password=settings.smtp_password.get_secret_value(),
+            timeout=timeout,
+        )
+
+    def arxiv(self) -> ArxivFeed:
+        """The feed of the configured server, polite at the configured pace."""
+        from paperboy.arxiv_feed import ArxivFeed
+
+        settings = self.settings
+        contact = settings.mail_reply_to or settings.alert_to or settings.mail_from
+        return ArxivFeed(
+            settings.arxiv_api_url,
+            delay_seconds=settings.arxiv_delay_seconds,
+            contact=contact.address if contact else "",
+        )
+
+    def llm(self) -> LlmScorer:
+        """The LLM. Raises ConfigError for a broken prompt, and for a budget that cannot be kept."""
+        from paperboy.scoring.caching import cache_of
+        from paperboy.scoring.costs import Prices
+        from paperboy.scoring.llm import LlmScorer
+
+        settings = self.settings
+        model, url = settings.openai_model, settings.openai_base_url
+
+        def price(kind: str) -> float | None:
+            value = getattr(settings, f"llm_price_{kind}")
+            return None if value is None else float(value)
+
+        prices = Prices.find(
+            model,
+            url,
+            service_tier=settings.openai_service_tier,
+            input_price=price("input"),
+            cached_input_price=price("cached_input"),
+            cache_write_price=price("cache_write"),
+            output_price=price("output"),
+        )
+        if settings.llm_budget_usd and prices is None:
+            message = (
+                f"LLM_BUDGET_USD: the price of {model} is unknown, so a budget cannot be kept; "
+                "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
+            )
+            raise ConfigError([Problem("settings", message)])
+        return LlmScorer(
+            base_url=url,
+            api_key=settings.openai_api_key.get_secret_value(),
+            model=model,
+            prompt=self.prompt,
+            prices=prices,
+            reasoning_effort=settings.openai_reasoning_effort,
+            service_tier=settings.openai_service_tier,
+            batch_size=settings.llm_batch_size,
+            concurrency=settings.llm_concurrency,
+            timeout_seconds=settings.llm_timeout_seconds,
+            cache=cache_of(model, url),
+            wait=self.wait,
+        )
+
+    def prepare(self) -> None:
+        """Builds what may be unusable: prompts, prices, templates. Raises ConfigError before anything is touched."""
+        self.scorer  # noqa: B018
+        self.templates.check()
+
+    # The two halves of a morning
+
+    @property
+    def morning_parts(self) -> morning.Parts:
+        """What fetching, scoring and freezing work with."""
+        from paperboy import morning
+
+        settings = self.settings
+        return morning.Parts(
+            feed=self.feed,
+            scorer=self.scorer,
+            composer=self.composer,
+            papers=self.store.papers,
+            scores=self.store.scores,
+            days=self.store.days,
+            progress=self.progress,
+            clock=self.clock,
+            wait=self.wait,
+            holidays=settings.arxiv_holidays,
+            lookback=timedelta(days=settings.arxiv_lookback_days),
+            alone=self.scoring_alone,
+            budget=settings.llm_budget_usd or None,
+            budget_zone=settings.timezone,
+        )
+
+    def morning(self, names: Collection[str], patience: timedelta | None = None) -> morning.Report:
+        """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
+        None: this one attempt is by hand.
+        """
+        from paperboy import morning
+
+        return morning.run(self.morning_parts, self.home.lists, names, patience)
+
+    @property
+    def delivery_parts(self) -> delivery.Parts:
+        """What sending works with."""
+        from paperboy import delivery
+
+        settings = self.settings
+        return delivery.Parts(
+            transports=self.transports,
+            ledger=self.store.deliveries,
+            suppressions=self.store.suppressions,
+            digests=self.store.days,
+            address=self.composer.envelope,
+            progress=self.progress,
+            clock=self.clock,
+            timer=self.timer,
+            wait=self.wait,
+            jitter=random.random,
+            most_per_minute=0 if settings.uses_outbox else settings.smtp_max_per_minute,
+        )
+
+    def deliver(
+        self,
+        audience: delivery.Audience,
+        stopped: Callable[[], bool],
+        hurried: Callable[[], bool] | None = None,
+        ledger: delivery.Ledger | None = None,
+    ) -> delivery.Report:
+        """Sends what waits in the ledger, or in a part of it."""
+        from paperboy import delivery
+
+        parts = self.delivery_parts
+        if ledger is not None:
+            parts = replace(parts, ledger=ledger)
+        return delivery.deliver(parts, audience, stopped=stopped, hurried=hurried)
+
+
+class _Silent:
+    """Shows no progress."""
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:  # noqa: ARG002
+        yield lambda _done, _total: None
