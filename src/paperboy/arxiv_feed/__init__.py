@@ -1,5 +1,5 @@
-"""arXiv's API: papers of a window of days, whole or not at all."""
+"""The arXiv API: the papers of a window of days, whole or not at all."""
 
-from paperboy.arxiv_feed.feed import ArxivFeed
+from paperboy.arxiv_feed.client import ArxivFeed
 
 __all__ = ["ArxivFeed"]
