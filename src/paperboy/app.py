@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError
-from paperboy.models import Problem
+from paperboy.models import Delivery, Problem
 from paperboy.store import Store
 
 if TYPE_CHECKING:
@@ -262,40 +261,33 @@ class App:
 
         return morning.run(self.morning_parts, self.home.lists, names, patience)
 
-    @property
-    def delivery_parts(self) -> delivery.Parts:
-        """What sending works with."""
+    def deliver(
+        self,
+        on_list: Callable[[str, str], bool],
+        stopped: Callable[[], bool],
+        *,
+        by_hand: bool = False,
+        only: Delivery | None = None,
+    ) -> delivery.Report:
+        """Send what waits, or `only` one delivery; see `delivery.deliver`."""
         from paperboy import delivery
 
         settings = self.settings
-        return delivery.Parts(
-            transports=self.transports,
-            ledger=self.store.deliveries,
-            suppressions=self.store.suppressions,
-            digests=self.store.days,
-            address=self.composer.envelope,
-            progress=self.progress,
+        return delivery.deliver(
+            self.store,
+            self.transports,
+            self.composer,
+            on_list,
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,
             jitter=random.random,
+            progress=self.progress,
+            stopped=stopped,
             most_per_minute=0 if settings.uses_outbox else settings.smtp_max_per_minute,
+            by_hand=by_hand,
+            only=only,
         )
-
-    def deliver(
-        self,
-        audience: delivery.Audience,
-        stopped: Callable[[], bool],
-        hurried: Callable[[], bool] | None = None,
-        ledger: delivery.Ledger | None = None,
-    ) -> delivery.Report:
-        """Sends what waits in the ledger, or in a part of it."""
-        from paperboy import delivery
-
-        parts = self.delivery_parts
-        if ledger is not None:
-            parts = replace(parts, ledger=ledger)
-        return delivery.deliver(parts, audience, stopped=stopped, hurried=hurried)
 
 
 class _Silent:

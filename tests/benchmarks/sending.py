@@ -148,19 +148,18 @@ def deliver(path: Path, line: Line, connections: int) -> None:
     """What waits in the database, to everybody."""
     with Store.open(path) as store:
         waiting = store.deliveries.unfinished()
-        parts = delivery.Parts(
-            transports=[line.transport() for _ in range(connections)],
-            ledger=store.deliveries,
-            suppressions=store.suppressions,
-            digests=store.days,
-            address=COMPOSER.envelope,
-            progress=NoProgress(),
+        report = delivery.deliver(
+            store,
+            [line.transport() for _ in range(connections)],
+            COMPOSER,
+            lambda *_: True,
             clock=lambda: datetime.now(UTC),
             timer=time.monotonic,
             wait=time.sleep,
             jitter=random.random,
+            progress=NoProgress(),
+            stopped=lambda: False,
         )
-        report = delivery.deliver(parts, lambda *_: delivery.Membership.ON, stopped=lambda: False)
         assert report.states == {DeliveryState.SENT: waiting}, report
 
 

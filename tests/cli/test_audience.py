@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.cli.audience import Audience
+from paperboy.cli.audience import Audience, Membership
 from paperboy.cli.files import Files
 from paperboy.config.home import Home
-from paperboy.delivery import Membership
-from tests.cli.conftest import LISTS, Ran, World
-from tests.servers.smtp import Fault
+from tests.cli.conftest import LISTS, World
 
 ADA, GRACE, VERA = "ada@example.org", "grace@example.org", "vera@example.org"
 WITHOUT_ADA = LISTS.replace(f"      - {ADA}\n", "")
@@ -140,44 +138,3 @@ def test_a_link_that_is_pointed_at_an_older_file_has_just_changed(world: World, 
     lists.unlink()
     lists.symlink_to(tmp_path / "old.yaml")
     assert ada(audience, now) is LEAVING
-
-
-# --- a morning by hand
-
-
-@pytest.fixture
-def waiting(world: World, now: datetime) -> World:
-    """Two deliveries wait, nothing else is to be done, and it is now."""
-    world.announce(1)
-    world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
-    assert world.run("once", "--list", "foundations").code == 1
-    world.smtp.faults.clear()
-    world.clock.now = now
-    return world
-
-
-def once(world: World, lists: str) -> Ran:
-    world.write("subscribers.yaml", lists.replace(f"[{VERA}]", "[]"))
-    return world.run("once", "--list", "galaxies")
-
-
-def test_who_may_be_leaving_is_not_waited_for_and_that_is_said(waiting: World) -> None:
-    ran = once(waiting, WITHOUT_ADA)
-    assert (ran.code, waiting.mails()) == (1, [GRACE])
-    assert "foundations: 1 passed over: not on the list now, which may be half an edit" in ran.err
-    assert "1 delivery waits for the next try; the log says why" in ran.err
-    assert not waiting.waits
-
-
-def test_who_has_left_for_a_minute_gets_nothing(waiting: World) -> None:
-    once(waiting, WITHOUT_ADA)
-    waiting.clock.now += LATER
-    ran = waiting.run("once", "--list", "galaxies")
-    assert (ran.code, waiting.mails()) == (0, [GRACE])
-    assert "suppressed (no longer on the list)" in ran.err
-
-
-def test_who_is_back_within_the_minute_gets_it(waiting: World) -> None:
-    once(waiting, WITHOUT_ADA)
-    assert once(waiting, LISTS).code == 0
-    assert waiting.mails() == [GRACE, ADA]

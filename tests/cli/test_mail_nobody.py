@@ -138,7 +138,7 @@ def test_what_a_crash_left_on_its_way_does_not_take_it_from_the_others(world: Wo
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
     world.run("once")
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        assert store.deliveries.reserve(store.deliveries.waiting(FRIDAY)[0], FRIDAY)
+        assert store.deliveries.reserve(store.deliveries.waiting(FRIDAY, by_hand=True)[0], FRIDAY)
     for number, day in ((2, MONDAY), (3, TUESDAY)):
         world.clock.now = day
         world.announce(number)

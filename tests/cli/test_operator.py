@@ -292,7 +292,7 @@ def test_it_is_told_after_the_digests_have_gone(told: World) -> None:
         frozen = Composed("s", "papers@example.org", b"Subject: s\r\n\r\nhello\r\n")
         day = Day("foundations", date(2026, 11, 20), Outcome.DIGEST, composed=frozen, addressed=(copy,))
         work.store.days.freeze(day, told.clock())
-        sent = work.deliver(lambda *_: delivery.Membership.ON, stopped=lambda: False)
+        sent = work.deliver(lambda *_: True, stopped=lambda: False)
         operator.tell(work, home, Report((LET_GO,)), sent, told.clock())
     assert told.mails() == ["ada@example.org", "ops@example.org"]
     assert told.smtp.connections == 2

@@ -7,6 +7,7 @@ import pytest
 
 from paperboy.models import Addressed, DeliveryState
 from paperboy.store import Store
+from paperboy.store.deliveries import Missed
 from tests.store.ledger import FOREVER, NOW, TODAY, WAITS, addressed, delivery, morning, states
 
 LATER = NOW + timedelta(days=5)
@@ -15,8 +16,10 @@ LATER = NOW + timedelta(days=5)
 def again(
     store: Store, to: Iterable[str], *, failed_only: bool = False, by_mail: bool = True, day: date = TODAY
 ) -> int:
-    audience: list[Addressed] = [addressed(name, day=day) for name in to]
-    return store.deliveries.again("foundations", failed_only=failed_only, addressed=audience, by_mail=by_mail, at=LATER)
+    people: list[Addressed] = [addressed(name, day=day) for name in to]
+    digest = store.deliveries.newest("foundations", FOREVER)
+    assert digest is not None
+    return store.deliveries.again(digest, people, Missed.FAILED if failed_only else Missed.ANY, LATER, by_mail=by_mail)
 
 
 @pytest.mark.parametrize(
@@ -65,25 +68,6 @@ def test_who_left_the_list_gets_nothing(store: Store) -> None:
     assert states(store, digest, "ada", "grace") == ["failed", "pending"]
 
 
-@pytest.mark.parametrize("list_name", ["", "foundations"])
-def test_who_is_suppressed_gets_nothing(store: Store, list_name: str) -> None:
-    digest = morning(store, {"ada": "refused"})
-    for name in ("Ada", "vera"):
-        store.suppressions.add(f"{name}@example.org", list_name, "by hand", NOW)
-    assert again(store, ["Ada", "vera"]) == 0
-    assert states(store, digest, "ada") == ["failed"]
-    assert store.deliveries.find(digest, "vera@example.org") is None
-    for name in ("ada", "vera"):
-        store.suppressions.lift(f"{name}@example.org", list_name, NOW)
-    assert again(store, ["ada", "vera"]) == 2
-
-
-def test_who_is_suppressed_for_another_list_gets_it(store: Store) -> None:
-    morning(store, {"ada": "refused"})
-    store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
-    assert again(store, ["ada"]) == 1
-
-
 def test_who_joined_since_gets_it_too(store: Store) -> None:
     digest = morning(store, {"ada": "sent"})
     assert again(store, ["ada", "grace"], failed_only=True) == 0
@@ -122,18 +106,16 @@ def test_a_superseded_digest_is_over(store: Store) -> None:
     assert digest.superseded
 
 
-def test_a_list_without_a_digest_has_nothing_to_put_back(store: Store) -> None:
-    assert store.deliveries.newest("foundations", FOREVER) is None
-    assert again(store, ["ada"]) == 0
-
-
 # --- what was given up of earlier digests
 
 
 def given_up_again(store: Store, *names: str, since: date = TODAY - timedelta(days=14)) -> dict[date, int]:
-    return store.deliveries.given_up_again(
-        "foundations", addressed=[addressed(name) for name in names], since=since, at=LATER
-    )
+    people = [addressed(name) for name in names]
+    numbers = {
+        digest.date: store.deliveries.again(digest, people, Missed.EXPIRED, LATER, by_mail=True)
+        for digest in store.deliveries.digests_since("foundations", since)
+    }
+    return {day: number for day, number in numbers.items() if number}
 
 
 def test_what_was_given_up_lately_is_put_back_whatever_came_since(store: Store) -> None:
@@ -164,9 +146,8 @@ def test_what_was_given_up_long_ago_stays_so(store: Store) -> None:
     assert given_up_again(store, "ada", since=TODAY) == {TODAY: 1}
 
 
-def test_what_was_given_up_for_who_left_or_is_suppressed_stays_so(store: Store) -> None:
-    morning(store, {"ada": "expired", "grace": "expired", "hedy": "sent"})
-    store.suppressions.add("ada@example.org", "", "by hand", NOW)
+def test_what_was_given_up_for_who_left_stays_so(store: Store) -> None:
+    morning(store, {"grace": "expired", "hedy": "sent"})
     assert given_up_again(store, "ada", "hedy") == {}
 
 
@@ -179,7 +160,5 @@ def test_what_was_given_up_of_a_superseded_digest_stays_so(store: Store) -> None
 def test_one_delivery_can_be_sent_by_itself(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": WAITS})
     grace = delivery(store, "grace", digest)
-    alone = store.deliveries.only(grace)
-    assert alone.waiting(NOW) == (grace,)
-    assert alone.reserve(grace, NOW)
-    assert store.deliveries.unfinished() == 2
+    assert store.deliveries.waiting(NOW, only=grace) == (grace,)
+    assert store.deliveries.queue(NOW, only=grace)[0] == 1

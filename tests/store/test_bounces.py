@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from paperboy.store import Store
+from paperboy.store.deliveries import Missed
 from tests.store.ledger import FOREVER, NOW, TODAY, WAITS, at, delivery, morning, move
 
 ADA = ("ada@example.org", "550 5.1.1 no such user")
@@ -143,7 +144,7 @@ def test_a_bounce_is_forgotten_for_another_try(store: Store, how: str) -> None:
     digest = store.deliveries.newest("foundations", FOREVER)
     assert digest is not None
     ada = delivery(store, "ada", digest.id).addressed
-    assert store.deliveries.again("foundations", failed_only=True, addressed=[ada], by_mail=True, at=NOW) == 1
+    assert store.deliveries.again(digest, [ada], Missed.FAILED, NOW, by_mail=True) == 1
     assert store.deliveries.bounced_thrice() == ()
     move(store, delivery(store, "ada", digest.id), how, at(TODAY))
     assert store.deliveries.bounced_thrice() == ()

@@ -85,7 +85,7 @@ def test_the_next_try_is_the_earliest_of_all(store: Store) -> None:
 
 
 @pytest.mark.parametrize("state", [DeliveryState.FAILED, DeliveryState.AMBIGUOUS])
-def test_an_end_is_an_end(store: Store, state: DeliveryState) -> None:
+def test_settled_delivery_cannot_change_state(store: Store, state: DeliveryState) -> None:
     delivery = first(store)
     store.deliveries.reserve(delivery, NOW)
     store.deliveries.settle(delivery, state, "550", NOW)
@@ -134,11 +134,29 @@ def test_what_has_come_to_an_end_is_not_given_up(store: Store) -> None:
     assert store.deliveries.find(delivery.digest_id, "nobody@example.org") is None
 
 
-def test_what_was_put_off_while_the_clock_was_ahead_is_not_waited_for(store: Store) -> None:
-    delivery, ahead = first(store), NOW + timedelta(days=5)
-    store.deliveries.reserve(delivery, ahead)
-    store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450", ahead, try_at=ahead + timedelta(minutes=5))
-    assert len(store.deliveries.waiting(NOW)) == 2
-    next_try = store.deliveries.next_try(NOW)
-    assert next_try is not None
-    assert next_try <= NOW
+def test_server_backoff_holds_back_all_that_waits_except_by_hand(store: Store) -> None:
+    ada, grace = store.deliveries.waiting(NOW)
+    store.deliveries.reserve(ada, NOW)
+    store.deliveries.settle(ada, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=5))
+    until = NOW + timedelta(minutes=15)
+    store.deliveries.postpone(until, NOW)
+    assert store.deliveries.waiting(until - timedelta(seconds=1)) == ()
+    assert store.deliveries.waiting(NOW, by_hand=True) == (grace,)
+    assert len(store.deliveries.waiting(until)) == 2
+    assert store.deliveries.next_try(NOW) == until
+    store.deliveries.retry_now()
+    assert store.deliveries.waiting(NOW) == (grace,)
+
+
+def test_server_backoff_makes_a_deferred_delivery_that_was_due_pending(store: Store) -> None:
+    """Whoever sends by hand does not wait for it."""
+    ada, _ = store.deliveries.waiting(NOW)
+    store.deliveries.reserve(ada, NOW)
+    store.deliveries.settle(ada, DeliveryState.DEFERRED, "450", NOW, try_at=NOW)
+    store.deliveries.postpone(NOW + timedelta(minutes=15), NOW)
+    back = first_by_hand(store)
+    assert (back.id, back.state, back.attempts) == (ada.id, DeliveryState.PENDING, 1)
+
+
+def first_by_hand(store: Store) -> Delivery:
+    return store.deliveries.waiting(NOW, by_hand=True)[0]

@@ -20,6 +20,7 @@ from sqlite_utils import Migrations
 from paperboy.models import Alert, Attempt, Became, Composed, Cost, Day, Outcome, Score, Spending, Usage
 from paperboy.store import Store, schema
 from paperboy.store.database import Database
+from paperboy.store.deliveries import Missed
 from paperboy.store.growth import SETTLED, Growth, Thinned
 from tests.builders import mailing_list, paper
 from tests.store import ledger
@@ -186,7 +187,7 @@ def test_the_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> 
         assert digest is not None
         assert store.days.composed_by_id(digest.id).message == b"m"
         again = [ledger.addressed("ada", name, digest.date)]
-        assert store.deliveries.again(name, failed_only=False, addressed=again, by_mail=True, at=NOW) == 1
+        assert store.deliveries.again(digest, again, Missed.ANY, NOW, by_mail=True) == 1
 
 
 @pytest.mark.parametrize("how", ["waits", "deferred", "a crash", "expired"])
@@ -275,7 +276,10 @@ def test_what_was_given_up_long_ago_is_not_sent_again_without_its_bytes(store: S
     assert ledger.states(store, emptied, "ada") == ["failed"]
     since = TODAY - timedelta(days=1000)
     again = [ledger.addressed("ada")]
-    assert store.deliveries.given_up_again(LIST.name, addressed=again, since=since, at=NOW) == {}
+    assert not any(
+        store.deliveries.again(digest, again, Missed.EXPIRED, NOW, by_mail=True)
+        for digest in store.deliveries.digests_since(LIST.name, since)
+    )
 
 
 WHO = ("ada", "grace", "vera")

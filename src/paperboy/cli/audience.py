@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
 from pathlib import Path
 
 from paperboy.cli.files import Files, Stamps
 from paperboy.config.home import LISTS_FILE, Home, load_lists
-from paperboy.delivery import Membership
 from paperboy.errors import ConfigError
 from paperboy.models import MailingList
 
 logger = logging.getLogger(__name__)
+
+
+class Membership(Enum):
+    """How an address stands to a list."""
+
+    ON = auto()
+    LEAVING = auto()  # it is not on it, and that may be half an edit
+    GONE = auto()
+
 
 _HALF_AN_EDIT = timedelta(minutes=1)  # cut, saved, and not pasted yet; or saved in pieces
 _AGES_AGO = datetime.min.replace(tzinfo=UTC)
@@ -25,8 +34,8 @@ class Audience:
     files of its topics, is read again until it is whole.
     """
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, home: Home, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._home, self._clock = home, clock
         self._on = addresses(home.lists)
         self._since = _changed((home.source or home.path) / LISTS_FILE, _AGES_AGO)  # nobody else was on the lists
         self._left: dict[tuple[str, str], datetime] = {}  # and who was, by list and address, is not since
@@ -34,6 +43,10 @@ class Audience:
         self._files = Files(home.path)
         self._beside: Stamps = ()  # what a broken file needs beside it may be whole by now
         self._complaint = ""
+
+    def has(self, list_name: str, address: str) -> bool:
+        """Whether mail of the list still goes to the address; who is gone for less than a minute counts as there."""
+        return self(list_name, address, self._clock()) is not Membership.GONE
 
     def __call__(self, list_name: str, address: str, now: datetime) -> Membership:
         stamp = self._stamped()

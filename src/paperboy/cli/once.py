@@ -76,10 +76,8 @@ def _morning(work: App, home: Home, chosen: frozenset[str], patience: timedelta 
         operator.note(work, home, report, around.clock())
         stop.gently = True
         if patience is None:
-            sent, turn_is_over = (
-                work.deliver(Audience(home), lambda: stop.asked),
-                False,
-            )
+            on_list = Audience(home, around.clock).has
+            sent, turn_is_over = work.deliver(on_list, stopped=lambda: stop.asked, by_hand=True), False
         else:
             sent, turn_is_over = _sent_by_turns(work, home, stop, around)
     unfinished = work.store.deliveries.unfinished()
@@ -98,12 +96,7 @@ def _morning(work: App, home: Home, chosen: frozenset[str], patience: timedelta 
 def _sent_by_turns(work: App, home: Home, stop: Stop, around: Surroundings) -> tuple[delivery.Report, bool]:
     """Whether others were let in before all was sent comes with the report."""
     with Turn(home.settings.paperboy_database, home.lists, around.clock, around.timer) as turn:
-        sent = delivery.deliver(
-            work.delivery_parts,
-            Audience(home),
-            stopped=lambda: stop.asked or turn.over(),
-            hurried=lambda: stop.asked,
-        )
+        sent = work.deliver(Audience(home, around.clock).has, stopped=lambda: stop.asked or turn.over())
         return sent, turn.was_over
 
 

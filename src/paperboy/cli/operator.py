@@ -146,7 +146,7 @@ def _post(work: App, home: Home, now: datetime, *, by_mail: bool) -> None:
     waiting = [(each.cause, each.waiting, each.noted) for each in work.store.alerts.standing() if each.waiting]
     for cause, alert, _ in waiting:
         logger.log(logging.INFO if cause.startswith(alerts.WELL_AGAIN) else logging.WARNING, "%s", alert.headline)
-    with closing(work.delivery_parts.transports[0]) as transport:
+    with closing(work.transports[0]) as transport:
         for cause, alert, noted in waiting if by_mail or to is None else ():
             work.store.alerts.touch(cause)  # raises where it could not be marked as told, and would be again and again
             if to is None or _mailed(work, transport, alert, Subscriber(to.address, to.name), noted):

@@ -126,7 +126,7 @@ def _delivery(work: App, mailing_list: MailingList, reader: Subscriber, now: dat
 
 
 def _send(work: App, composed: Composed, mailing_list: MailingList, reader: Subscriber, now: datetime) -> int:
-    transport = work.delivery_parts.transports[0]
+    transport = work.transports[0]
     try:
         envelope = work.composer.test(composed, _delivery(work, mailing_list, reader, now))
         receipt = transport.send(replace(envelope, list_name=f"{mailing_list.name}-preview"))

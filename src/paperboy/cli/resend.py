@@ -26,7 +26,7 @@ from paperboy.errors import PaperboyError
 from paperboy.mail.compose import LOCAL_SENDER
 from paperboy.mail.mime import addr_spec
 from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, Subscriber
-from paperboy.store.deliveries import Frozen
+from paperboy.store.deliveries import Frozen, Missed
 
 _WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
 
@@ -104,11 +104,11 @@ def _to_all(work: App, home: Home, mailing_list: MailingList, around: Surroundin
     try:
         digest = _newest(work, home, name)
         back[digest.date] = ledger.again(
-            name,
-            failed_only=failed_only,
-            addressed=_addressed(work, mailing_list, digest.date),
+            digest,
+            _addressed(work, mailing_list, digest.date),
+            Missed.FAILED if failed_only else Missed.ANY,
+            now,
             by_mail=not home.settings.uses_outbox,
-            at=now,
         )
     except PaperboyError as error:
         missing = error
@@ -118,8 +118,8 @@ def _to_all(work: App, home: Home, mailing_list: MailingList, around: Surroundin
         raise missing
     if missing:
         click.echo(str(missing), err=True)
-    _say(name, back, ledger.queue(now)[0] - sum(back.values()))
-    sent = _deliver(work, work.delivery_parts, home, around)
+    _say(name, back, ledger.queue(now, by_hand=True)[0] - sum(back.values()))
+    sent = _deliver(work, home, around)
     if sent.states:
         click.echo(f"Deliveries: {words.in_words(sent.states)}")
     if not failed_only and (number := _given_up(work, mailing_list, now)):
@@ -143,16 +143,16 @@ def _say(name: str, back: dict[date, int], anyway: int) -> None:
 
 def _given_up_again(work: App, mailing_list: MailingList, now: datetime) -> dict[date, int]:
     """Puts back what was given up of earlier digests: how many, by the digest's date."""
-    return work.store.deliveries.given_up_again(
-        mailing_list.name,
-        addressed=_addressed(work, mailing_list, now.date()),
-        since=_since(mailing_list, now),
-        at=now,
-    )
+    ledger, people = work.store.deliveries, _addressed(work, mailing_list, now.date())
+    digests = ledger.digests_since(mailing_list.name, _since(mailing_list, now))
+    numbers = {digest.date: ledger.again(digest, people, Missed.EXPIRED, now, by_mail=True) for digest in digests}
+    return {day: number for day, number in numbers.items() if number}
 
 
 def _addressed(work: App, mailing_list: MailingList, day: date) -> list[Addressed]:
-    return [work.composer.addressed(mailing_list.name, day, who) for who in mailing_list.subscribers]
+    name, suppressed = mailing_list.name, work.store.suppressions.reason
+    people = [who for who in mailing_list.subscribers if not suppressed(name, who.address)]
+    return [work.composer.addressed(name, day, who) for who in people]
 
 
 def _given_up(work: App, mailing_list: MailingList, now: datetime) -> int:
@@ -170,10 +170,11 @@ def _since(mailing_list: MailingList, now: datetime) -> date:
     return due.local_date(mailing_list, now) - RESENT_FOR
 
 
-def _deliver(work: App, sending: delivery.Parts, home: Home, around: Surroundings) -> delivery.Report:
+def _deliver(work: App, home: Home, around: Surroundings, only: Delivery | None = None) -> delivery.Report:
     with Stop() as stop:
         stop.gently = True
-        sent = delivery.deliver(sending, Audience(home), stopped=lambda: stop.asked)
+        on_list = Audience(home, around.clock).has
+        sent = work.deliver(on_list, stopped=lambda: stop.asked, by_hand=True, only=only)
     operator.tell(work, home, morning.Report(()), sent, around.clock())
     return sent
 
@@ -188,11 +189,11 @@ def _to_one(
     waiting = None
     if reader in mailing_list.subscribers:
         addressed = work.composer.addressed(name, digest.date, reader)
-        ledger.again(name, failed_only=False, addressed=[addressed], by_mail=not home.settings.uses_outbox, at=now)
+        ledger.again(digest, [addressed], Missed.ANY, now, by_mail=not home.settings.uses_outbox)
         waiting = ledger.find(digest.id, reader.address)
     if waiting is None or waiting.state not in _WAITING:
         return _beside(work, mailing_list, digest, reader, now)
-    sent = _deliver(work, replace(work.delivery_parts, ledger=ledger.only(waiting)), home, around)
+    sent = _deliver(work, home, around, waiting)
     came = ledger.find(digest.id, reader.address) or waiting
     click.echo(f"{reader.address}: {came.state}, {came.reply}")
     if came.state in _WAITING:
@@ -210,7 +211,7 @@ def _beside(work: App, mailing_list: MailingList, digest: Frozen, reader: Subscr
     own = replace(composer.addressed(name, digest.date, reader), message_id=other.message_id)
     apart = Delivery(0, 0, name, own, DeliveryState.PENDING)
     composed = work.store.days.composed_by_id(digest.id)
-    with closing(work.delivery_parts.transports[0]) as transport:
+    with closing(work.transports[0]) as transport:
         envelope = (composer.envelope if on_list else composer.test)(composed, apart)
         receipt = transport.send(envelope if on_list else replace(envelope, list_name=f"{name}-preview"))
     click.echo(f"{reader.address}: {receipt.state}, {receipt.reply}")

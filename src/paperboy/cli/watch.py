@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
@@ -17,6 +18,7 @@ from paperboy.cli.main import Surroundings
 from paperboy.cli.turn import LETS_OTHERS_IN
 from paperboy.config.home import FILES, Home
 from paperboy.daemon import STUCK, Child, Job
+from paperboy.errors import StoreWriteError
 from paperboy.mail.text import clipped, one_line
 from paperboy.models import MailingList, Problem
 from paperboy.privacy import without_addresses
@@ -195,6 +197,8 @@ class Watch:
         before, self._home = self._home, self._last_good()
         self._stale = False
         self._agenda.forget()  # what is tried in vain may be mended
+        with suppress(StoreWriteError):  # on a full disk the mail waits for its quarter of an hour
+            self._store.deliveries.retry_now()
         self._adopted(self._home)
         if before.lists != self._home.lists or before.settings != self._home.settings:
             number = words.counted(len(self._home.lists), "list", "lists")

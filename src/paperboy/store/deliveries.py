@@ -1,4 +1,7 @@
-"""The ledger of deliveries. Each move is a conditional update, and the number of rows it touched is the answer."""
+"""The ledger of deliveries: one digest to one subscriber each.
+
+Each move is a conditional update in a commit of its own, and the number of rows it touched says whether it was made.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,17 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import Enum, auto
 from typing import Any
 
 from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.store.database import Database, instant, iso
-from paperboy.store.putting_back import PuttingBack
 from paperboy.store.reach import Reach, Undelivered, reach, undelivered
 
-_UNTOLD, _TOLD = 1, 2  # of a delivery that was given up after three days: whether the operator knows
-_WAITING = "state in ('pending', 'sending', 'deferred')"
-# what was put off while the clock was ahead is not waited for
-_MAY_GO = "(try_at is null or try_at <= :now or deliveries.at > :now)"
-_NOW = f"{_WAITING} and {_MAY_GO} and (:only is null or deliveries.id = :only)"
+_UNTOLD, _TOLD = 1, 2  # of a delivery that expired: whether the operator knows
+_WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite leaves it unused
+_READY = f"""{_WAITING} and (try_at is null or try_at <= :now or :by_hand and state != 'deferred')
+and (:only is null or deliveries.id = :only)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,48 +31,59 @@ class Frozen:
     superseded: bool  # it reached nobody, and its papers came back
 
 
+class Missed(Enum):
+    """Which deliveries `resend` sends again."""
+
+    ANY = auto()  # also what is deferred, suppressed or only in the outbox, and who joined since
+    FAILED = auto()  # what failed or is ambiguous
+    EXPIRED = auto()  # what was given up after three days
+
+
 class Deliveries:
-    """One digest to one subscriber each. All moves are their own commit."""
+    """All deliveries of one database. Only one process sends at a time."""
 
-    def __init__(self, database: Database, only: int | None = None) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._only = only
 
-    def only(self, delivery: Delivery) -> Deliveries:
-        """The same ledger, of which nothing but this delivery waits."""
-        return Deliveries(self._database, delivery.id)
+    def waiting(
+        self,
+        now: datetime,
+        *,
+        by_hand: bool = False,
+        only: Delivery | None = None,
+        after: Delivery | None = None,
+        most: int = -1,
+    ) -> tuple[Delivery, ...]:
+        """Deliveries that may be sent now, oldest digest first; `most` (-1: all) of those that come `after` one.
 
-    def waiting(self, now: datetime, *, behind: Delivery | None = None, most: int = -1) -> tuple[Delivery, ...]:
-        """What may be sent now, oldest digest first; `behind` one of them, and so many at `most` (-1: all). Only one
-        process sends, so `sending` means a crash left it.
+        `sending` is what a crash left behind. `by_hand` ignores the server's retry backoff, not that of an address.
         """
         rows = self._database.rows(
-            f"""{_SELECT} where {_NOW} and (digest_id, deliveries.id) > (:digest, :behind)
+            f"""{_SELECT} where {_READY} and (digest_id, deliveries.id) > (:digest, :after)
             order by digest_id, deliveries.id limit :most""",
             {
-                **self._now(now),
-                "digest": behind.digest_id if behind else 0,
-                "behind": behind.id if behind else 0,
+                **_ready(now, by_hand=by_hand, only=only),
+                "digest": after.digest_id if after else 0,
+                "after": after.id if after else 0,
                 "most": most,
             },
         )
-        return tuple(_delivery(row) for row in rows)
+        return tuple(map(_delivery, rows))
 
-    def queue(self, now: datetime) -> tuple[int, datetime | None]:
-        """How many may be sent now; and since when nothing has left of it: what has waited longest was frozen then, or
-        the last mail was sent.
+    def queue(
+        self, now: datetime, *, by_hand: bool = False, only: Delivery | None = None
+    ) -> tuple[int, datetime | None]:
+        """How many deliveries may be sent now; and since when none has left: the oldest of them was frozen then, or the
+        last mail was sent.
         """
         (row,) = self._database.rows(
             f"""select count(*) as n, min(:now, max(
                 min(coalesce(again, digests.at)),
-                coalesce((select max(at) from deliveries where state = 'sent' and at <= :now), '')
-            )) as since from deliveries join digests on digests.id = digest_id where {_NOW}""",
-            self._now(now),
+                coalesce((select max(at) from deliveries where state = 'sent'), '')
+            )) as since from deliveries join digests on digests.id = digest_id where {_READY}""",
+            _ready(now, by_hand=by_hand, only=only),
         )
         return row["n"], instant(row["since"]) if row["since"] else None
-
-    def _now(self, now: datetime) -> dict[str, Any]:
-        return {"now": iso(now), "only": self._only}
 
     def find(self, digest_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, whatever became of it."""
@@ -83,6 +96,13 @@ class Deliveries:
         """How many deliveries are pending, sending or deferred."""
         return int(self._database.rows(f"select count(*) as n from deliveries where {_WAITING}")[0]["n"])
 
+    def next_try(self, now: datetime) -> datetime | None:
+        """When the first waiting delivery may be tried; None if none waits."""
+        row = self._database.rows(
+            f"select min(coalesce(try_at, :now)) as at from deliveries where {_WAITING}", {"now": iso(now)}
+        )[0]
+        return instant(row["at"]) if row["at"] else None
+
     def reached(self, digest_id: int) -> datetime | None:
         """When the digest was first delivered to somebody, or may have been."""
         row = self._database.rows(
@@ -91,8 +111,8 @@ class Deliveries:
         return instant(row["at"]) if row["at"] else None
 
     def only_in_outbox(self) -> tuple[str, ...]:
-        """The lists whose newest digest went to the outbox and to nobody by mail, though its sender is one that mail
-        can have: before MAIL_FROM is set it is at localhost.
+        """The lists whose newest digest went to the outbox alone, though its sender is one that a mail server takes:
+        before MAIL_FROM is set it is at localhost.
         """
         rows = self._database.rows(
             """select list from digests join deliveries on digest_id = digests.id
@@ -101,17 +121,10 @@ class Deliveries:
         )
         return tuple(row["list"] for row in rows)
 
-    def next_try(self, now: datetime) -> datetime | None:
-        """When the first delivery that waits may be tried; None where none waits."""
-        row = self._database.rows(
-            f"""select min(case when {_MAY_GO} then min(at, :now) else try_at end) as at
-            from deliveries where {_WAITING}""",
-            {"now": iso(now)},
-        )[0]
-        return instant(row["at"]) if row["at"] else None
+    # --- moves
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
-        """Says, before the first word to the server, that this one is on its way. False: somebody else moved it."""
+        """Record that a delivery is on its way, before the first word to the server. False: somebody else moved it."""
         return self._move(
             "update deliveries set state = 'sending', attempts = attempts + 1, at = ? where id = ? and state = ?",
             [iso(at), delivery.id, delivery.state.value],
@@ -130,8 +143,8 @@ class Deliveries:
         bounce: bool = False,
         undone: bool = False,
     ) -> bool:
-        """Says what became of a delivery that was reserved. `bounce`: its address does not exist. `undone`: it was not
-        tried, after all.
+        """Record what became of a reserved delivery. `bounce`: its address does not exist. `undone`: the attempt does
+        not count.
         """
         return self._move(
             "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
@@ -143,29 +156,53 @@ class Deliveries:
         )
 
     def suppress(self, delivery: Delivery, reason: str, at: datetime) -> bool:
-        """Takes out one that waits: its address may get no more mail."""
+        """Take out a waiting delivery whose address may get no more mail."""
         return self._move(
             "update deliveries set state = 'suppressed', reply = ?, at = ? where id = ? and state = ?",
             [reason, iso(at), delivery.id, delivery.state.value],
         )
 
     def expire(self, delivery: Delivery, reason: str, at: datetime) -> bool:
-        """Gives up one that waits; the operator is to be told."""
+        """Give up a waiting delivery; the operator is to be told."""
         return self._move(
             f"update deliveries set state = 'failed', reply = ?, at = ?, given_up = {_UNTOLD} "
             f"where id = ? and state = ? and {_WAITING}",
             [reason, iso(at), delivery.id, delivery.state.value],
         )
 
+    def postpone(self, until: datetime, now: datetime) -> None:
+        """Retry backoff of the server: nothing that waits is tried before `until`. What was due is pending again."""
+        with self._database.transaction(durable=False):
+            self._database.execute(
+                f"""update deliveries set try_at = :until, state = case
+                    when state = 'deferred' and (try_at is null or try_at <= :now) then 'pending' else state end
+                where {_WAITING} and (try_at is null or try_at < :until)""",
+                {"until": iso(until), "now": iso(now)},
+            )
+
+    def retry_now(self) -> None:
+        """End the server's retry backoff: whatever it minded may be fixed."""
+        with self._database.transaction(durable=False):
+            self._database.execute(f"update deliveries set try_at = null where {_WAITING} and state != 'deferred'")
+
+    def _move(self, sql: str, values: list[Any]) -> bool:
+        with self._database.transaction(durable=False):
+            return self._database.execute(sql, values) == 1
+
+    # --- what the operator is told
+
     def untold(self) -> tuple[Delivery, ...]:
-        """What was given up, and the operator was not told."""
+        """What expired and was not told."""
         rows = self._database.rows(f"{_SELECT} where given_up = {_UNTOLD} order by deliveries.id")
         return tuple(map(_delivery, rows))
 
+    def told(self) -> None:
+        """The operator knows of all that expired."""
+        with self._database.transaction():
+            self._database.execute(f"update deliveries set given_up = {_TOLD} where given_up = {_UNTOLD}")
+
     def refused_by_all(self, digest_ids: Collection[int]) -> tuple[tuple[str, str], ...]:
-        """Those of the digests that every server refused for good, for all that were to get them: each one's list,
-        and the last reply.
-        """
+        """Those of the digests that were refused for good for all recipients: each one's list, and the last reply."""
         rows = self._database.rows(
             """select list, reply, max(deliveries.at) from deliveries join digests on digests.id = digest_id
             where digest_id in (select value from json_each(?)) and state != 'suppressed'
@@ -174,25 +211,14 @@ class Deliveries:
         )
         return tuple((row["list"], row["reply"]) for row in rows)
 
-    def told(self) -> None:
-        """The operator knows of all that was given up."""
-        with self._database.transaction():
-            self._database.execute(f"update deliveries set given_up = {_TOLD} where given_up = {_UNTOLD}")
-
-    def _move(self, sql: str, values: list[Any]) -> bool:
-        with self._database.transaction(durable=False):
-            return self._database.execute(sql, values) == 1
-
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
         """The addresses, casefolded, that do not exist, each with the last server's word for it.
 
-        That is: of what the address was to get since it was last brought back, over all lists, the last three
-        deliveries that came to an end bounced, each in a digest that reached somebody else by mail. A bounce in one
-        that did not may be the server's fault: it counts neither way, as what waits, what was suppressed and what was
-        superseded do not. Addresses that are suppressed for all lists already are left out.
+        Of what the address was to get since its last suppression was lifted, over all lists, the last three deliveries
+        that came to an end bounced, each in a digest that reached somebody else by mail. Without that the server may be
+        at fault, and a bounce counts neither way. Addresses suppressed for all lists already are left out.
         """
-        rows = self._database.rows(_BOUNCED_THRICE)
-        return tuple((row["address"], row["reply"]) for row in rows)
+        return tuple((row["address"], row["reply"]) for row in self._database.rows(_BOUNCED_THRICE))
 
     def reach(self, days: Iterable[tuple[MailingList, date]]) -> Reach:
         """Whom the digests of those days reached, and who on the lists now was to get one and did not."""
@@ -204,46 +230,73 @@ class Deliveries:
         """
         return undelivered(self._database, since)
 
+    # --- resend
+
     def newest(self, list_name: str, now: datetime) -> Frozen | None:
-        """The list's newest digest; None where it has had none. One of a clock that was ahead is not the newest."""
+        """The list's newest digest; None if it has had none. One of a clock that was ahead is not the newest."""
         rows = self._database.rows(
             "select id, date, superseded from digests where list = ? order by at > ?, date desc limit 1",
             [list_name, iso(now)],
         )
         return _frozen(rows[0]) if rows else None
 
+    def digests_since(self, list_name: str, since: date) -> tuple[Frozen, ...]:
+        """The list's digests since a day, oldest first, and none that was superseded."""
+        rows = self._database.rows(
+            "select id, date, superseded from digests where list = ? and date >= ? and superseded is null "
+            "order by date",
+            [list_name, since.isoformat()],
+        )
+        return tuple(map(_frozen, rows))
+
     def again(
-        self, list_name: str, *, failed_only: bool, addressed: Sequence[Addressed], by_mail: bool, at: datetime
+        self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, at: datetime, *, by_mail: bool
     ) -> int:
-        """Puts back, as if they had never been tried, the deliveries of the list's newest digest that did not reach
-        whom they were for; gives how many.
-
-        `addressed` are those who are on the list now, made for that digest's day; who is suppressed is left out. With
-        `failed_only` those that failed or stayed ambiguous. Else also what was deferred or suppressed; what reached
-        only the outbox, if mail leaves `by_mail` now; and who joined the list since. Nothing of a superseded digest.
+        """Put back, as if never tried, the digest's deliveries to those it is `addressed` to now that did not reach
+        them; gives how many. What is only in the outbox did not, if mail leaves `by_mail` now.
         """
+        if digest.superseded:
+            return 0
+        wanted = {of.subscriber.address.casefold(): of for of in addressed}
         with self._database.transaction():
-            digest = self.newest(list_name, at)
-            if digest is None or digest.superseded:
-                return 0
-            back = PuttingBack(self._database, list_name, addressed, at)
-            number = back.missed(digest.id, failed_only=failed_only, by_mail=by_mail)
-            return number if failed_only else number + back.joined_since(digest.id)
+            rows = self._database.rows(
+                "select id, address, state, via, given_up from deliveries where digest_id = ?", [digest.id]
+            )
+            had = {row["address"].casefold(): row for row in rows}
+            back = [had[who]["id"] for who in wanted.keys() & had if _goes_again(had[who], missed, by_mail)]
+            self._database.execute(_AS_NEW, {"at": iso(at), "ids": json.dumps(back)})
+            joined = [of for who, of in wanted.items() if who not in had] if missed is Missed.ANY else []
+            for of in joined:
+                self._database.execute(_JOINED, [digest.id, *_columns(of), iso(at), iso(at)])
+        return len(back) + len(joined)
 
-    def given_up_again(
-        self, list_name: str, *, addressed: Sequence[Addressed], since: date, at: datetime
-    ) -> dict[date, int]:
-        """Puts back what was given up after three days, of the list's digests since a day, for who is on the list now
-        and not suppressed: how many, by the digest's date.
-        """
-        with self._database.transaction():
-            back = PuttingBack(self._database, list_name, addressed, at)
-            return back.given_up(since)
+
+def _goes_again(row: dict[str, Any], missed: Missed, by_mail: bool) -> bool:
+    state = DeliveryState(row["state"])
+    if missed is Missed.EXPIRED:
+        return state is DeliveryState.FAILED and bool(row["given_up"])
+    if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
+        return True
+    if missed is Missed.FAILED:
+        return False
+    in_outbox = state is DeliveryState.SENT and row["via"] == "outbox" and by_mail
+    return in_outbox or state in {DeliveryState.DEFERRED, DeliveryState.SUPPRESSED}
 
 
 _SELECT = """
 select deliveries.*, digests.list, coalesce(again, digests.at) as frozen_at
-from deliveries join digests on digests.id = digest_id
+from deliveries cross join digests on digests.id = digest_id
+"""
+
+_AS_NEW = """
+update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, given_up = 0,
+    again = :at, at = :at
+where id in (select value from json_each(:ids))
+"""
+
+_JOINED = """
+insert into deliveries (digest_id, address, name, message_id, token, state, again, at)
+values (?, ?, ?, ?, ?, 'pending', ?, ?)
 """
 
 _BOUNCED_THRICE = """
@@ -266,6 +319,14 @@ select address, max(reply) filter (where n = 1) as reply from ended where n <= 3
 )
 group by address having max(n) = 3 and min(bounce) order by address
 """
+
+
+def _ready(now: datetime, *, by_hand: bool, only: Delivery | None) -> dict[str, Any]:
+    return {"now": iso(now), "by_hand": by_hand, "only": only.id if only else None}
+
+
+def _columns(of: Addressed) -> tuple[str, str, str, str]:
+    return of.subscriber.address, of.subscriber.name, of.message_id, of.token
 
 
 def _frozen(row: dict[str, Any]) -> Frozen:

@@ -1,0 +1,378 @@
+"""The imperative shell, second half: from frozen digests to receipts.
+
+    each connection, until nothing waits:
+        wait for its turn   ← the rate limit, and pauses while the server has trouble
+        the next delivery, oldest digest first
+        no longer on its list, suppressed, or three days old? settle it as that
+        reserve             ← its own commit, before the first word to the server
+        send                ← the frozen bytes, with what makes this copy the subscriber's own
+        settle              ← its own commit, after the server's last word and before the connection's next message
+    errors of the server in a row are counted: each pause is twice as long as the last, and the fifth ends the round
+    a server that refuses us, not a recipient, ends the round at once
+    after such an end nothing that waits is tried before a quarter of an hour is over
+    addresses that did not exist in three digests running are suppressed
+
+A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes and Message-ID.
+Connections work side by side; only one at a time touches the store or the round's own state.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from threading import Event, Lock, Thread
+from traceback import format_tb
+from typing import TYPE_CHECKING, Protocol
+
+from paperboy.due import RETRY
+from paperboy.errors import MailServerError
+from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt
+from paperboy.privacy import masked, without, without_addresses
+from paperboy.store import Store
+
+if TYPE_CHECKING:
+    from paperboy.drafting import Progress
+
+logger = logging.getLogger(__name__)
+
+EXPIRES = timedelta(days=3)  # after its digest was frozen, or first reached somebody, a delivery is given up
+MOST_ERRORS = 5  # of the server, in a row
+_FIRST_PAUSE = 5.0  # seconds
+_FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=5), timedelta(hours=4)  # retry backoff of one address
+_GRACE = 20.0  # seconds for the messages in hand, once the round is told to stop
+_BATCH = 200  # deliveries that are read together
+_LOOK = 0.05  # seconds until a stop, or the end of the work, is noticed
+
+
+class Transport(Protocol):
+    """One connection for one envelope at a time. Raises MailServerError if no recipient is to blame."""
+
+    @property
+    def via(self) -> str: ...
+
+    def send(self, envelope: Envelope) -> Receipt: ...
+
+    def abort(self) -> None:
+        """Break off what is under way, from another thread."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Composer(Protocol):
+    """Makes one subscriber's copy of the frozen bytes."""
+
+    def envelope(self, composed: Composed, delivery: Delivery) -> Envelope: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a round of sending ended, and what the operator was not told yet, of earlier rounds too."""
+
+    states: Mapping[DeliveryState, int]
+    problem: str = ""  # why the server takes nothing; what waits goes on waiting
+    passing: bool = False  # the problem may be gone soon without anybody's help
+    since: datetime | None = None  # nothing of what waits has left since then
+    expired: tuple[Delivery, ...] = ()
+    suppressed: tuple[tuple[str, str], ...] = ()  # addresses that do not exist, with the server's last reply
+    refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
+    reached: frozenset[str] = frozenset()  # lists of which somebody got mail
+
+
+def deliver(
+    store: Store,
+    transports: Sequence[Transport],
+    composer: Composer,
+    on_list: Callable[[str, str], bool],
+    *,
+    clock: Callable[[], datetime],
+    timer: Callable[[], float],
+    wait: Callable[[float], None],
+    jitter: Callable[[], float],
+    progress: Progress,
+    stopped: Callable[[], bool],
+    most_per_minute: int = 0,
+    by_hand: bool = False,
+    only: Delivery | None = None,
+) -> Report:
+    """Send what waits, over all `transports` at once; `only` one delivery, if it is given.
+
+    `on_list(list_name, address)` is asked just before each message. `timer` gives monotonic seconds, `jitter` a number
+    from 0 to 1. Once `stopped`, the messages in hand are finished, for 20 seconds at most. `by_hand` ignores the retry
+    backoff of a server that took nothing.
+    """
+    began = timer()
+    number, since = store.deliveries.queue(clock(), by_hand=by_hand, only=only)
+    if not number:
+        return Report({}, expired=store.deliveries.untold(), suppressed=store.suppressions.untold())
+    sending = _Round(
+        store, composer, on_list, clock, timer, wait, jitter, stopped, by_hand, only, clock(), len(transports)
+    )
+    sending.gap = 60.0 / most_per_minute if most_per_minute else 0.0
+    with progress.stage("Sending") as show:
+        sending.run(transports, lambda: show(sending.done, number))
+    if sending.problem:
+        store.deliveries.postpone(clock() + RETRY, clock())
+        logger.error("%s", without_addresses(sending.problem))
+    _suppress_bounced(store, clock())
+    return Report(
+        _counts(sending.states, timer() - began),
+        sending.problem,
+        sending.passing,
+        since,
+        store.deliveries.untold(),
+        store.suppressions.untold(),
+        store.deliveries.refused_by_all(sending.failed),
+        frozenset(sending.reached),
+    )
+
+
+def _counts(by_list: Counter[tuple[str, DeliveryState]], seconds: float) -> Counter[DeliveryState]:
+    """How many came to each state, over all lists; the log has them list by list."""
+    for name in sorted({name for name, _ in by_list}):
+        counts = ", ".join(f"{by_list[name, state]} {state}" for state in DeliveryState if by_list[name, state])
+        logger.info("%s: %s, in %.1f s", name, counts, seconds)
+    states: Counter[DeliveryState] = Counter()
+    for (_, state), count in by_list.items():
+        states[state] += count
+    return states
+
+
+def _suppress_bounced(store: Store, now: datetime) -> None:
+    for address, reply in store.deliveries.bounced_thrice():
+        reason = "it did not exist in three digests running"
+        store.suppressions.add(address, "", f"{reason}: {reply}", now, tell=reply)
+        logger.warning("%s is suppressed: %s", masked(address), reason)
+
+
+@dataclass(slots=True)
+class _Round:
+    """What the connections share. Everything but sending itself is done with the lock held."""
+
+    store: Store
+    composer: Composer
+    on_list: Callable[[str, str], bool]
+    clock: Callable[[], datetime]
+    timer: Callable[[], float]
+    wait: Callable[[float], None]
+    jitter: Callable[[], float]
+    stopped: Callable[[], bool]
+    by_hand: bool
+    only: Delivery | None
+    began_at: datetime
+    working: int  # connections
+    gap: float = 0.0  # seconds between two messages
+    next_turn: float = 0.0  # on the timer: nobody begins before
+    errors: int = 0  # of the server, in a row
+    incidents: int = 0  # errors of the server in all: those of several connections at once are one
+    error: str = ""  # the last one
+    problem: str = ""
+    passing: bool = False
+    crash: BaseException | None = None
+    done: int = 0
+    states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
+    failed: set[int] = field(default_factory=set)  # digests that somebody could not get
+    reached: set[str] = field(default_factory=set)  # lists of which somebody got mail
+    reached_at: dict[int, datetime | None] = field(default_factory=dict)  # digests, when they first did before
+    composed: tuple[int, Composed] | None = None  # the digest in hand
+    queue: deque[Delivery] = field(default_factory=deque)
+    last_read: Delivery | None = None
+    all_read: bool = False
+    greeted: Event = field(default_factory=Event)  # the server has let the first connection in
+    lock: Lock = field(default_factory=Lock)
+
+    def run(self, transports: Sequence[Transport], show: Callable[[], None]) -> None:
+        """Return when no connection works any more. Raises what one of them could not make sense of."""
+        threads = [Thread(target=self._work, args=[n, each], daemon=True) for n, each in enumerate(transports)]
+        for thread in threads:
+            thread.start()
+        aborts_at = None
+        while alive := [thread for thread in threads if thread.is_alive()]:
+            alive[0].join(_LOOK)
+            show()
+            if self.stopped():  # only another thread can cut short a connection that waits for the server's last word
+                aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
+                if self.timer() >= aborts_at:
+                    for transport in transports:
+                        transport.abort()
+        if self.crash is not None:
+            raise self.crash
+        if self.errors and not (self.reached or self.failed or self.stopped()):
+            self._give_up(f"the mail server takes nothing: {self.error}", passing=True)
+
+    def _over(self) -> bool:
+        return bool(self.problem or self.crash or self.stopped())
+
+    def _work(self, number: int, transport: Transport) -> None:
+        """One connection's work. The first goes ahead, so that a wrong password is refused once."""
+        try:
+            while number and not self.greeted.wait(_LOOK) and not self._over():
+                pass
+            while (taken := self._take()) is not None and self._one(transport, *taken):
+                pass
+        except BaseException as error:  # noqa: BLE001  # raised again by `run`
+            self.crash = self.crash or error
+        finally:
+            transport.close()
+            self.greeted.set()
+
+    def _take(self) -> tuple[Delivery, Composed, int] | None:
+        """The next delivery, reserved, with its digest and the incidents so far; None if there is none."""
+        while not self._over():
+            with self.lock:
+                if not self._waits():
+                    self.working -= 1
+                    return None
+                if (seconds := self.next_turn - self.timer()) <= 0:
+                    delivery = self.queue.popleft()
+                    if self._may_go(delivery):
+                        if self.store.deliveries.reserve(delivery, self.clock()):
+                            self.next_turn = self.timer() + self.gap
+                            return delivery, self._composed(delivery.digest_id), self.incidents
+                        self.done += 1  # somebody else moved it
+                    continue
+            self.wait(min(seconds, _LOOK))
+        return None
+
+    def _waits(self) -> bool:
+        """Whether there is a next delivery. They are read in batches: tens of thousands may wait."""
+        if not self.queue and not self.all_read:
+            self.queue.extend(
+                self.store.deliveries.waiting(
+                    self.began_at, by_hand=self.by_hand, only=self.only, after=self.last_read, most=_BATCH
+                )
+            )
+            self.all_read = len(self.queue) < _BATCH
+            self.last_read = self.queue[-1] if self.queue else None
+        return bool(self.queue)
+
+    def _may_go(self, delivery: Delivery) -> bool:
+        """Whether the address may have it now; if not, that is settled."""
+        now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
+        on_list = self.on_list(name, address)
+        reason = self.store.suppressions.reason(name, address) if on_list else "no longer on the list"
+        if reason:
+            self._count(name, DeliveryState.SUPPRESSED, self.store.deliveries.suppress(delivery, reason, now))
+            logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
+            return False
+        if delivery.digest_id not in self.reached_at:
+            self.reached_at[delivery.digest_id] = self.store.deliveries.reached(delivery.digest_id)
+        if has_expired(delivery, self.reached_at[delivery.digest_id], now):
+            reason = f"given up after three days; {delivery.reply or 'it was never tried'}"
+            self._count(name, DeliveryState.FAILED, self.store.deliveries.expire(delivery, reason, now))
+            return False
+        return True
+
+    def _composed(self, digest_id: int) -> Composed:
+        if self.composed is None or self.composed[0] != digest_id:
+            self.composed = digest_id, self.store.days.composed_by_id(digest_id)
+        return self.composed[1]
+
+    def _one(self, transport: Transport, delivery: Delivery, composed: Composed, incidents: int) -> bool:
+        """Send and settle a reserved delivery. False: this connection leaves the rest to the others."""
+        try:
+            receipt = transport.send(self.composer.envelope(composed, delivery))
+        except MailServerError as error:
+            with self.lock:
+                return self._refused(delivery, error, incidents)
+        except Exception as error:  # noqa: BLE001  # logged with its traceback, less the message: it may hold the address
+            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
+            address = masked(delivery.addressed.subscriber.address)
+            logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
+            receipt = Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
+        with self.lock:
+            self._settle(delivery, receipt, transport.via, incidents)
+        self.greeted.set()
+        return True
+
+    def _refused(self, delivery: Delivery, error: MailServerError, incidents: int) -> bool:
+        """Put the delivery back. If the server lets others in, it may only mind the number of connections."""
+        # what a crash left on its way may have arrived, which supersedes nothing
+        was = DeliveryState.SENDING if delivery.state is DeliveryState.SENDING else DeliveryState.PENDING
+        self.store.deliveries.settle(delivery, was, str(error), self.clock(), undone=True)
+        self.queue.appendleft(replace(delivery, state=was))
+        was_well = bool(self.reached)
+        if self.working > 1 and self.greeted.is_set() and (error.temporary or was_well):
+            self.working -= 1
+            logger.info("one connection less: %s", without_addresses(str(error)))
+            return False
+        if error.busy or (error.temporary and was_well):
+            self._server_error(str(error), incidents)
+        else:
+            self._give_up(str(error), passing=error.temporary)
+        return True
+
+    def _settle(self, delivery: Delivery, receipt: Receipt, via: str, incidents: int) -> None:
+        state, wait = what_follows(delivery, receipt, self.jitter())
+        if receipt.state is DeliveryState.PENDING and self.stopped():  # we broke it off, and nothing was handed over
+            state, wait = DeliveryState.PENDING, None
+        now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
+        moved = self.store.deliveries.settle(
+            delivery,
+            state,
+            receipt.reply,
+            now,
+            via=via,
+            try_at=now + wait if wait else None,
+            uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
+            bounce=receipt.bounce and state is DeliveryState.FAILED,
+            undone=state is DeliveryState.PENDING or receipt.slow_down,
+        )
+        self._count(name, state, moved)
+        if state is DeliveryState.SENT:
+            self.reached.add(name)
+            self.errors = 0
+            return
+        said = without(receipt.reply, address)
+        logger.warning("%s to %s: %s (%s)", name, masked(address), state, said)
+        if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
+            self.failed.add(delivery.digest_id)
+        lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.stopped()
+        if lost or receipt.slow_down:
+            self._server_error(said, incidents)
+        else:
+            self.errors = 0
+
+    def _server_error(self, why: str, incidents: int) -> None:
+        """Pause for all connections. What met a message that was under way at the last error is the same incident."""
+        if incidents != self.incidents:
+            return
+        self.incidents, self.errors, self.error = self.incidents + 1, self.errors + 1, without_addresses(why)
+        if self.errors >= MOST_ERRORS:
+            self._give_up(f"the mail server failed {MOST_ERRORS} times in a row: {self.error}", passing=True)
+            return
+        seconds = _FIRST_PAUSE * 2 ** (self.errors - 1) * (0.75 + 0.5 * self.jitter())
+        self.next_turn = max(self.next_turn, self.timer() + seconds)
+        logger.warning("pausing for %.0f s: %s", seconds, self.error)
+
+    def _give_up(self, problem: str, *, passing: bool) -> None:
+        if not self.problem:
+            self.problem, self.passing = problem, passing
+
+    def _count(self, list_name: str, state: DeliveryState, moved: bool) -> None:
+        self.done += 1
+        self.states[list_name, state] += moved
+
+
+def has_expired(delivery: Delivery, reached: datetime | None, now: datetime) -> bool:
+    """Whether a delivery has waited too long. Its three days begin when its digest first `reached` somebody: one that
+    reached nobody is superseded instead. What a crash left in `sending` is tried once more.
+    """
+    if delivery.frozen_at is None or reached is None or delivery.state is DeliveryState.SENDING:
+        return False
+    return now - max(delivery.frozen_at, reached) >= EXPIRES
+
+
+def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:
+    """The delivery's next state, and its retry backoff, from five minutes to four hours.
+
+    A connection lost after the final dot is tried once more; the second time nobody can know, and it stays ambiguous.
+    """
+    ambiguous = receipt.state is DeliveryState.AMBIGUOUS
+    if receipt.state not in {DeliveryState.DEFERRED, DeliveryState.PENDING} and (not ambiguous or delivery.uncertain):
+        return receipt.state, None
+    attempts = 0 if ambiguous or receipt.slow_down else min(delivery.attempts, 10)
+    return DeliveryState.DEFERRED, min(_FIRST_WAIT * (1 << attempts), _LONGEST_WAIT) * (0.75 + 0.5 * jitter)
