@@ -46,6 +46,7 @@ class World:
         for each in () if self.mail_is_down else ledger.waiting(self.clock()):
             ledger.reserve(each, self.clock())
             ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
+        self.store.settle_clock(self.clock())
         return morning.run(self.parts(), lists, {entry.name for entry in lists}, patience)
 
     def parts(self) -> morning.Parts:
@@ -228,11 +229,11 @@ def test_a_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) 
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
     assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
-    assert world.store.days.outcome("foundations", monday, world.clock.now) is None
+    assert world.store.days.outcome("foundations", monday) is None
     world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
     world.clock.now = datetime(2026, 11, 23, 7, tzinfo=UTC)
     world.run(foundations())
-    assert world.store.days.outcome("foundations", monday, world.clock.now) is Outcome.NOTE
+    assert world.store.days.outcome("foundations", monday) is Outcome.NOTE
 
 
 def test_a_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) -> None:
@@ -240,7 +241,7 @@ def test_a_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) 
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 21, 1, tzinfo=UTC)
     world.run(foundations())
-    assert world.store.days.outcome("foundations", date(2026, 11, 21), world.clock.now) is Outcome.QUIET
+    assert world.store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET
 
 
 def test_a_bug_in_the_feed_is_told_and_ends_nothing(world: World) -> None:
@@ -306,7 +307,7 @@ def test_a_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
     report = world.run(foundations())
     assert report.due == ("foundations",)
     assert "was due at 05:15 UTC and is not there yet" in report.lists[0].problem
-    assert world.store.days.outcome("foundations", date(2026, 11, 23), world.clock.now) is None
+    assert world.store.days.outcome("foundations", date(2026, 11, 23)) is None
 
 
 def test_why_a_list_is_due_is_kept_until_it_is_served(world: World) -> None:
@@ -382,11 +383,11 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:  # noqa: C901  # a 
         def __init__(self, store: Store) -> None:
             self._days = store.days
 
-        def outcome(self, list_name: str, day: date, now: datetime) -> Outcome | None:
-            return self._days.outcome(list_name, day, now)
+        def outcome(self, list_name: str, day: date) -> Outcome | None:
+            return self._days.outcome(list_name, day)
 
-        def started(self, list_name: str, absence: timedelta, now: datetime) -> frozenset[str]:
-            return self._days.started(list_name, absence, now)
+        def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
+            return self._days.started(list_name, absence)
 
         def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
             self._days.begin(list_name, ways, too_old, day, at)
@@ -397,8 +398,8 @@ def test_a_full_disk_ends_the_morning(world: World) -> None:  # noqa: C901  # a 
         def tries(self, list_name: str) -> dict[str, int]:
             return self._days.tries(list_name)
 
-        def last(self, list_name: str, now: datetime) -> date | None:
-            return self._days.last(list_name, now)
+        def last(self, list_name: str) -> date | None:
+            return self._days.last(list_name)
 
         def attempts(self) -> dict[str, Attempt]:
             return self._days.attempts()
@@ -657,7 +658,7 @@ class TestScheduled:
         world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
         parts = replace(world.parts(), holidays=frozenset({date(2026, 11, 19)}))
         morning.run(parts, [foundations()], {"foundations"}, self.patience)
-        assert world.store.days.outcome("foundations", date(2026, 11, 20), world.clock.now) is not None
+        assert world.store.days.outcome("foundations", date(2026, 11, 20)) is not None
 
     def test_no_day_is_left_without_a_word(self, world: World) -> None:
         """An evening's list whose day ended while the LLM was dead; two days on which nobody was at work."""

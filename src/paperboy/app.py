@@ -102,7 +102,9 @@ class App:
     @cached_property
     def store(self) -> Store:
         """The database, made if it is new. Raises StoreError."""
-        return self._opened.enter_context(Store.open(self.settings.paperboy_database))
+        store = self._opened.enter_context(Store.open(self.settings.paperboy_database))
+        store.settle_clock(self.clock())
+        return store
 
     @cached_property
     def feed(self) -> fetching.Feed:

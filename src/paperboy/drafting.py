@@ -91,7 +91,7 @@ class Scores(Protocol):
 class Days(Protocol):
     """What each list has begun with, and what it could not score before."""
 
-    def started(self, list_name: str, absence: timedelta, now: datetime) -> frozenset[str]: ...
+    def started(self, list_name: str, absence: timedelta) -> frozenset[str]: ...
 
     def tries(self, list_name: str) -> dict[str, int]: ...
 
@@ -167,7 +167,7 @@ def candidates(parts: Parts, mailing_list: MailingList, now: datetime) -> tuple[
     """The papers that the list has not seen: those to consider, and those from before its start."""
     unseen = parts.papers.unseen(mailing_list)
     start = announcements.start_of_newest((paper.published for paper in unseen), now, parts.holidays)
-    started = parts.days.started(mailing_list.name, LONGEST_WINDOW, now)
+    started = parts.days.started(mailing_list.name, LONGEST_WINDOW)
     too_old = curate.before_start(mailing_list, unseen, started, start)
     old_ids = {paper.arxiv_id for paper in too_old}
     return [paper for paper in unseen if paper.arxiv_id not in old_ids], list(too_old)

@@ -47,7 +47,7 @@ class Papers(drafting.Papers, Protocol):
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int: ...
 
-    def last_fetch(self, categories: Collection[str], now: datetime) -> datetime | None: ...
+    def last_fetch(self, categories: Collection[str]) -> datetime | None: ...
 
     def fetched_between(self, categories: Collection[str], since: datetime, now: datetime) -> bool: ...
 
@@ -104,7 +104,7 @@ def fetch(parts: Parts, lists: Sequence[MailingList], now: datetime) -> tuple[bo
     """
     begun = parts.clock()
     categories = sorted({category for entry in lists for category in entry.categories})
-    batch, last_look = announcements.newest_batch(now, parts.holidays), parts.papers.last_fetch(categories, now)
+    batch, last_look = announcements.newest_batch(now, parts.holidays), parts.papers.last_fetch(categories)
     since = now - window(now, parts.lookback, last_look)
     with parts.progress.stage("Fetching papers") as progress:
         papers = parts.feed.fetch(categories, since, now, progress)

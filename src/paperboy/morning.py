@@ -65,13 +65,13 @@ class Composer(Protocol):
 class Days(drafting.Days, Protocol):
     """What each list's days came to."""
 
-    def outcome(self, list_name: str, day: date, now: datetime) -> Outcome | None: ...
+    def outcome(self, list_name: str, day: date) -> Outcome | None: ...
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None: ...
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None: ...
 
-    def last(self, list_name: str, now: datetime) -> date | None: ...
+    def last(self, list_name: str) -> date | None: ...
 
     def attempts(self) -> Mapping[str, Attempt]: ...
 
@@ -134,7 +134,7 @@ def run(
     to_do, reports = list[MailingList](), list[ListReport]()
     for entry in wanted:
         day = local_date(entry, now)
-        outcome = parts.days.outcome(entry.name, day, now)
+        outcome = parts.days.outcome(entry.name, day)
         if is_open(entry, day, outcome, by_hand=by_hand):
             to_do.append(entry)
         else:
@@ -179,7 +179,7 @@ def _waits(parts: Parts, mailing_list: MailingList, now: datetime, patience: tim
 def _explain(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
     """No day is left without a word: one that ended before its list could be served, or while nobody was at work."""
     name, today = mailing_list.name, local_date(mailing_list, now)
-    last, attempt = parts.days.last(name, now), parts.days.attempts().get(name)
+    last, attempt = parts.days.last(name), parts.days.attempts().get(name)
     if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
         return
     for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
@@ -296,7 +296,7 @@ def _begin(parts: Parts, mailing_list: MailingList, now: datetime) -> None:
     papers, too_old = drafting.candidates(parts, mailing_list, now)
     for paper in too_old:
         logger.debug("%s: %s: from before its start", mailing_list.name, paper.arxiv_id)
-    if papers or too_old or parts.days.started(mailing_list.name, LONGEST_WINDOW, now):
+    if papers or too_old or parts.days.started(mailing_list.name, LONGEST_WINDOW):
         ids = (paper.arxiv_id for paper in too_old)
         parts.days.begin(mailing_list.name, ways_in(mailing_list), ids, local_date(mailing_list, now), now)
 

@@ -1,6 +1,5 @@
 """What the operator was told: once per cause and day, and kept until somebody took it."""
 
-import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -102,18 +101,3 @@ def test_it_outlives_the_process(tmp_path: Path) -> None:
         first.alerts.note("scoring", {"foundations"}, FIRST, FRIDAY, NOW)
     with Store.open(tmp_path / "kept.db") as second:
         assert only(second).waiting == FIRST
-
-
-def test_a_database_from_before_alerts_gets_the_table(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    with Store.open(path) as store:
-        secret = store.secret()
-    connection = sqlite3.connect(path)
-    connection.execute("drop table alerts")
-    connection.execute("delete from _sqlite_migrations where name = 'm002_what_the_operator_is_told'")
-    connection.commit()
-    connection.close()
-    with Store.open(path) as store:
-        assert store.secret() == secret
-        store.alerts.note("scoring", {"foundations"}, FIRST, FRIDAY, NOW)
-        assert only(store).cause == "scoring"

@@ -3,23 +3,13 @@
 import sqlite3
 import stat
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-import sqlite_utils
-from sqlite_utils import Migrations
 
 from paperboy.errors import StoreError, StoreWriteError
-from paperboy.models import DeliveryState
 from paperboy.store import Store
 from paperboy.store.database import Database
-from paperboy.store.deliveries import Frozen
-from paperboy.store.schema import (
-    m001_the_first_morning,
-    m002_what_the_operator_is_told,
-    m003_papers_that_cannot_be_scored,
-)
 
 STAMP = "2026-11-20T07:00:00+00:00"
 
@@ -64,43 +54,6 @@ def test_opening_twice_migrates_once(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_database_from_before_suppressions_keeps_its_rows(path: Path) -> None:
-    """As a Paperboy of the third step left it, in the midst of a morning."""
-    path.parent.mkdir()
-    connection = sqlite3.connect(path, isolation_level=None)
-    older = Migrations("paperboy")
-    for step in (m001_the_first_morning, m002_what_the_operator_is_told, m003_papers_that_cannot_be_scored):
-        older()(step)
-    connection.execute("begin")
-    older.apply(sqlite_utils.Database(connection))
-    connection.execute("insert into digests values (1, 'x', '2026-11-20', 's', 'a@example.org', x'00', ?)", [STAMP])
-    connection.execute(
-        "insert into days values ('x', '2026-11-20', 'digest', '', 1, 'm', 0, 0, 0, 0, 0, 0, 0, ?)", [STAMP]
-    )
-    for number, state in enumerate(("sent", "pending"), start=1):
-        connection.execute(
-            "insert into deliveries values (?, 1, ?, '', ?, '<1@x>', 'token', 1, 0, null, '450 later', '', ?)",
-            [number, f"{state}@example.org", state, STAMP],
-        )
-    connection.execute("commit")
-    connection.close()
-    with Store.open(path) as store:
-        now = datetime.fromisoformat(STAMP)
-        (waiting,) = store.deliveries.waiting(now)
-        assert (waiting.addressed.subscriber.address, waiting.attempts) == ("pending@example.org", 1)
-        assert (waiting.frozen_at, waiting.reply) == (now, "450 later")
-        assert store.deliveries.bounced_thrice() == ()
-        assert store.suppressions.add("pending@example.org", "", "by hand", now)
-        assert store.deliveries.unfinished() == 0
-        assert store.days.newest(["x"], datetime.max.replace(tzinfo=UTC))[0].deliveries == {
-            DeliveryState.SENT: 1,
-            DeliveryState.SUPPRESSED: 1,
-        }
-        assert store.deliveries.newest("x", datetime.max.replace(tzinfo=UTC)) == Frozen(
-            1, date(2026, 11, 20), superseded=False
-        )
-
-
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="this is a folder; PAPERBOY_DATABASE must name a file"):
         Store.open(tmp_path)
@@ -127,7 +80,7 @@ def test_a_truncated_database_is_refused_with_the_fix(path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(StoreError, match="restore a backup"):
-        Store.open(path)
+        Store.open(path, check=True)
 
 
 def test_a_database_of_a_newer_paperboy_is_refused_and_untouched(path: Path) -> None:
@@ -193,3 +146,15 @@ def test_a_full_disk_is_told_in_words_and_loses_nothing(database: Database) -> N
 def test_a_bug_in_a_statement_is_no_disk_failure(database: Database) -> None:
     with pytest.raises(sqlite3.IntegrityError), database.transaction():
         database.insert_all("fetches", [{"category": None, "fetched_at": "2026"}])
+
+
+def test_an_inner_transaction_is_part_of_the_outer(database: Database) -> None:
+    def break_off() -> None:
+        with database.transaction():
+            with database.transaction(durable=False):
+                database.insert_all("fetches", [{"category": "cs.LG", "fetched_at": "2026"}])
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        break_off()
+    assert database.rows("select * from fetches") == []

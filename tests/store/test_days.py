@@ -52,9 +52,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def test_a_frozen_day_is_all_there(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002"), paper("2611.00003")], ["cs.LG"], NOW)
-    assert store.days.outcome("foundations", TODAY, NOW) is None
+    assert store.days.outcome("foundations", TODAY) is None
     store.days.freeze(DAY, NOW)
-    assert store.days.outcome("foundations", TODAY, NOW) is Outcome.DIGEST
+    assert store.days.outcome("foundations", TODAY) is Outcome.DIGEST
     assert store.days.composed("foundations", TODAY) == COMPOSED
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
     waiting = store.deliveries.waiting(NOW)
@@ -67,7 +67,7 @@ def test_a_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     twice = replace(DAY, addressed=(DAY.addressed[0], DAY.addressed[0]))
     with pytest.raises(sqlite3.IntegrityError):
         store.days.freeze(twice, NOW)
-    assert store.days.outcome("foundations", TODAY, NOW) is None
+    assert store.days.outcome("foundations", TODAY) is None
     assert store.days.composed("foundations", TODAY) is None
     assert store.deliveries.waiting(NOW) == ()
 
@@ -102,11 +102,11 @@ def test_the_newest_days_come_with_counts_and_deliveries(store: Store) -> None:
 
 def test_a_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
     month = timedelta(days=30)
-    assert store.days.started("foundations", month, LATER) == frozenset()
+    assert store.days.started("foundations", month) == frozenset()
     store.days.begin("foundations", {"cs.LG", "stat.ML"}, ["2611.00001"], TODAY, NOW)
-    assert store.days.started("foundations", month, LATER) == {"cs.LG", "stat.ML"}
+    assert store.days.started("foundations", month) == {"cs.LG", "stat.ML"}
     store.days.begin("foundations", {"cs.LG"}, ["2611.00001"], TODAY, NOW)
-    assert store.days.started("foundations", month, LATER) == {"cs.LG"}
+    assert store.days.started("foundations", month) == {"cs.LG"}
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00002"]
 
@@ -114,9 +114,9 @@ def test_a_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
 def test_a_list_that_others_outlived_begins_anew(store: Store) -> None:
     store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
     store.days.freeze(Day("galaxies", date(2026, 12, 19), Outcome.QUIET), NOW + timedelta(days=29))
-    assert store.days.started("foundations", timedelta(days=30), LATER) == {"cs.LG"}
+    assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
     store.days.freeze(Day("galaxies", date(2026, 12, 21), Outcome.QUIET), NOW + timedelta(days=31))
-    assert store.days.started("foundations", timedelta(days=30), LATER) == frozenset()
+    assert store.days.started("foundations", timedelta(days=30)) == frozenset()
 
 
 def test_mail_of_earlier_digests_that_waits_is_in_the_newest_days_deliveries(store: Store) -> None:
@@ -131,23 +131,30 @@ def test_an_unknown_digest_is_a_bug(store: Store) -> None:
         store.days.composed_by_id(7)
 
 
-# ---- a clock that was ahead
-
-
-def test_what_was_written_while_the_clock_was_ahead_does_not_count(store: Store) -> None:
+def test_what_was_written_while_the_clock_was_ahead_is_settled(store: Store) -> None:
+    """Days without a digest, attempts and fetches never happened; digests stay, and what waits is tried at once."""
     ahead = NOW + timedelta(days=40)
     store.days.freeze(Day("foundations", TODAY, Outcome.NOTE), NOW)
     store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
     for name in ("foundations", "galaxies"):
         store.days.freeze(Day(name, date(2026, 11, 21), Outcome.GAVE_UP, "no network"), ahead)
+    store.days.note_attempt(Attempt("foundations", "no network", ahead, ahead, ahead))
+    store.papers.add([paper()], ["cs.LG"], ahead)
+    day = Day("sky", date(2026, 12, 30), Outcome.DIGEST, composed=Composed("s", "a@example.org", b"m"))
+    store.days.freeze(day, ahead)
     later = NOW + timedelta(days=1)
-    assert store.days.outcome("foundations", date(2026, 11, 21), later) is None
-    assert store.days.last("foundations", later) == TODAY
+    assert store.settle_clock(later)
+    assert not store.settle_clock(later)
+    assert store.days.outcome("sky", date(2026, 12, 30)) is Outcome.DIGEST
+    assert store.days.attempts() == {}
+    assert store.papers.last_fetch(["cs.LG"]) is None
+    assert store.days.outcome("foundations", date(2026, 11, 21)) is None
+    assert store.days.last("foundations") == TODAY
     assert store.days.latest(["foundations"], later)["foundations"].date == TODAY
     assert [day.date for day in store.days.newest(["foundations"], later)] == [TODAY]
-    assert store.days.started("foundations", timedelta(days=30), later) == {"cs.LG"}
+    assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
     store.days.freeze(Day("foundations", date(2026, 11, 21), Outcome.QUIET), later)
-    assert store.days.outcome("foundations", date(2026, 11, 21), later) is Outcome.QUIET
+    assert store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET
 
 
 @pytest.mark.parametrize(
@@ -162,7 +169,7 @@ def test_what_was_skipped_or_given_up_may_come_to_something_after_all(
             store.days.freeze(Day("galaxies", TODAY, Outcome.QUIET), NOW)
     else:
         store.days.freeze(Day("galaxies", TODAY, Outcome.QUIET), NOW)
-        assert store.days.outcome("galaxies", TODAY, NOW) is Outcome.QUIET
+        assert store.days.outcome("galaxies", TODAY) is Outcome.QUIET
 
 
 def test_an_attempt_is_kept_until_the_list_came_to_something(store: Store) -> None:

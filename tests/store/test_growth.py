@@ -12,13 +12,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-import sqlite_utils
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sqlite_utils import Migrations
 
 from paperboy.models import Alert, Attempt, Became, Composed, Cost, Day, Outcome, Score, Spending, Usage
-from paperboy.store import Store, schema
+from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.deliveries import Missed
 from paperboy.store.growth import SETTLED, Growth, Thinned
@@ -128,7 +126,7 @@ def test_a_list_that_sleeps_waits_for_nothing(store: Store) -> None:
     store.days.freeze(Day(LIST.name, slept.date(), Outcome.GAVE_UP), slept)
     assert thin(store) == Thinned()
     froze(store, {}, at=NOW, list_name="galaxies")
-    assert store.days.started(LIST.name, timedelta(days=30), NOW) == frozenset()
+    assert store.days.started(LIST.name, timedelta(days=30)) == frozenset()
     assert thin(store) == Thinned(papers=1)
 
 
@@ -172,7 +170,7 @@ def test_an_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) 
     with pytest.raises(KeyError):
         store.days.composed_by_id(first)
     assert store.days.composed_by_id(second).message == b"m"
-    assert store.days.outcome(LIST.name, day, NOW) is Outcome.DIGEST
+    assert store.days.outcome(LIST.name, day) is Outcome.DIGEST
     newest, oldest = store.days.newest([LIST.name], NOW, 2)
     assert (newest.date, oldest.date, oldest.deliveries) == (TODAY, day, {})
 
@@ -524,29 +522,6 @@ def test_a_year_of_rows_that_became_short_leaves_no_holes(store: Store) -> None:
     thin(store)
     thinned = store.growth.size()
     assert thinned.whole - thinned.free < 0.4 * full.whole
-
-
-def test_a_database_from_before_thinning_keeps_its_scores_and_categories(tmp_path: Path) -> None:
-    path = tmp_path / "paperboy.db"
-    connection = sqlite3.connect(path, isolation_level=None)
-    older = Migrations("paperboy")
-    steps = sorted(name for name in vars(schema) if name.startswith("m00"))
-    for step in steps[: steps.index("m007_what_grows")]:
-        older()(getattr(schema, step))
-    connection.execute("begin")
-    older.apply(sqlite_utils.Database(connection))
-    stamp = NOW.isoformat()
-    connection.execute(
-        "insert into papers values ('2611.00001', 1, 't', '[\"A\"]', 'a', 'cs.LG', '[\"cs.LG\"]', ?, ?, '', '', ?)",
-        [stamp] * 3,
-    )
-    connection.execute("insert into paper_categories values ('cs.LG', '2611.00001')")
-    connection.execute("insert into scores values ('x', '2611.00001', 'c', 'luna', 9, null, 'Why.', ?)", [stamp])
-    connection.execute("commit")
-    connection.close()
-    with Store.open(path) as store:
-        assert store.scores.kept("x", "c", "luna", ["2611.00001"]) == {"2611.00001": Score(9, None, "Why.")}
-        assert [each.arxiv_id for each in store.papers.unseen(LIST)] == ["2611.00001"]
 
 
 def test_looking_at_the_tables_changes_nothing_in_them(tmp_path: Path) -> None:

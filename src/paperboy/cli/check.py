@@ -166,7 +166,7 @@ def _prompts(home: Home) -> str:
 
 def _database(path: Path) -> str:
     if path.exists():
-        with Store.open(path):
+        with Store.open(path, check=True):
             return f"{path}"
     if not check_home.may_be_made(path):
         raise StoreError(f"{path}: cannot be made; let this user write there, or set PAPERBOY_DATABASE")

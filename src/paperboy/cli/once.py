@@ -137,7 +137,7 @@ def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:
         if mailing_list.name not in chosen:
             continue
         day = due.local_date(mailing_list, now)
-        if not due.is_open(mailing_list, day, work.days.outcome(mailing_list.name, day, now), by_hand=True):
+        if not due.is_open(mailing_list, day, work.days.outcome(mailing_list.name, day), by_hand=True):
             click.echo(f"{mailing_list.name}: done earlier today")
             continue
         try:

@@ -73,7 +73,7 @@ def _watch(
     """Until it is told to stop."""
     settings = home.settings
     database = settings.paperboy_database
-    with lock.held(database, "run", "run"), Store.open(database) as store:
+    with lock.held(database, "run", "run"), Store.open(database, check=True) as store:
         watch = Watch(around, home, store, files, partial(spawn, around), log_by)
         notifier = Notifier.of(around.environ, os.getpid())
         seconds = int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS))

@@ -14,7 +14,7 @@ from typing import Any
 import sqlite_utils
 
 from paperboy.errors import StoreError, StoreWriteError
-from paperboy.store.schema import migrations
+from paperboy.store.schema import BEFORE, migrations
 
 _BUSY_SECONDS = 30
 
@@ -30,8 +30,8 @@ class Database:
         self._durable: bool | None = None  # what transactions are now; None: whatever SQLite begins with
 
     @classmethod
-    def open(cls, path: Path) -> Database:
-        """Opens, checks and migrates the file. Raises StoreError, and then leaves it as it was."""
+    def open(cls, path: Path, *, check: bool = False) -> Database:
+        """Opens and migrates the file; `check` reads all of it first. Raises StoreError and leaves it as it was."""
         if path.is_dir():
             raise StoreError(f"{path}: this is a folder; PAPERBOY_DATABASE must name a file")
         try:
@@ -42,7 +42,7 @@ class Database:
             raise StoreError(f"{path}: the database cannot be opened ({_reason(error)})") from error
         database = cls(path, connection)
         try:
-            database._prepare()
+            database._prepare(check=check)
         except sqlite3.DatabaseError as error:
             connection.close()
             raise StoreError(f"{path}: {_advice(error)}") from error
@@ -51,36 +51,46 @@ class Database:
             raise
         return database
 
-    def _prepare(self) -> None:
-        self._refuse_strangers()
-        self._check_pages()
-        self._connection.execute("pragma foreign_keys = on")
+    def _prepare(self, *, check: bool) -> None:
+        if check:
+            found = self._connection.execute("pragma quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise sqlite3.DatabaseError(str(found))
+        if refusal := self._refusal():
+            raise StoreError(f"{self.path}: {refusal}")
         if migrations.pending(self.utils):
+            self._connection.execute("pragma legacy_alter_table = on")  # a table renamed takes no references along
             self._connection.execute("begin exclusive")  # waits for another who does the same
             migrations.apply(self.utils)  # in savepoints; skips what the other one did
             self._connection.execute("commit")
+        self._connection.execute("pragma foreign_keys = on")
         self._write_ahead()
 
-    def _refuse_strangers(self) -> None:
+    def _refusal(self) -> str:
+        """Why this database cannot be used; empty: it can."""
         tables = set(self.utils.table_names())  # before the steps: another process may be making both just now
-        applied = [step.name for step in migrations.applied(self.utils)]
-        if not applied and tables - {migrations.migrations_table}:
-            raise StoreError(
-                f"{self.path}: this database belongs to another program; name another file with PAPERBOY_DATABASE"
-            )
+        applied = {step.name for step in migrations.applied(self.utils)}
         ours = {step.name for step in migrations._migrations}  # there is no public list of all steps
-        if newer := [name for name in applied if name not in ours]:
-            raise StoreError(
-                f"{self.path}: this database was made by a newer Paperboy (it has {newer[-1]!r}); upgrade Paperboy, "
+        if not applied and tables - {migrations.migrations_table}:
+            return "this database belongs to another program; name another file with PAPERBOY_DATABASE"
+        if newer := sorted(applied - ours - BEFORE):
+            return (
+                f"this database was made by a newer Paperboy (it has {newer[-1]!r}); upgrade Paperboy, "
                 "or name another file with PAPERBOY_DATABASE"
             )
+        if applied and not applied & ours and applied != BEFORE:
+            return (
+                "this database is of a Paperboy too old to migrate from; open it once with the version before this "
+                "one (paperboy status does that), or name another file with PAPERBOY_DATABASE"
+            )
+        return ""
 
     def _write_ahead(self) -> None:
         """Persistent once it is set. SQLite does not wait for others here, so this does."""
         for _ in range(_BUSY_SECONDS * 20):
             try:
                 self._connection.execute("pragma journal_mode = wal")
-                self._connection.execute("pragma wal_autocheckpoint = 16384")  # pages; `tidy` is there first
+                self._connection.execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error):
                     raise
@@ -89,18 +99,16 @@ class Database:
                 return
         raise sqlite3.OperationalError("database is locked")
 
-    def _check_pages(self) -> None:
-        """A truncated file opens, and fails only where a page is missing: better said before the morning."""
-        found = self._connection.execute("pragma quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise sqlite3.DatabaseError(str(found))
-
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
-        """All or nothing. A durable one survives a power cut, another one the death of the process.
+        """All or nothing; an inner one is part of the outer. A durable one survives a power cut, another one the death
+        of the process.
 
         `begin immediate` waits for another writer; a deferred one would fail at its first write without waiting.
         """
+        if self._connection.in_transaction:
+            yield
+            return
         with self._failures:
             if durable is not self._durable:
                 self._connection.execute(f"pragma synchronous = {'full' if durable else 'normal'}")

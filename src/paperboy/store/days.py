@@ -35,46 +35,37 @@ _NOBODY = "reached nobody; superseded"
 
 
 class Days:
-    """A list's day, by (list, local date), has one outcome and at most one digest.
-
-    What was written down while the clock was ahead of `now` does not count, but for digests: those are out.
-    """
+    """A list's day, by (list, local date), has one outcome and at most one digest."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._scores = Scores(database)
 
-    def outcome(self, list_name: str, day: date, now: datetime) -> Outcome | None:
+    def outcome(self, list_name: str, day: date) -> Outcome | None:
         """None: the list is still due on that day."""
-        rows = self._database.rows(
-            "select outcome from days where list = ? and date = ? and (at <= ? or digest_id is not null)",
-            [list_name, day.isoformat(), iso(now)],
-        )
+        rows = self._database.rows("select outcome from days where list = ? and date = ?", [list_name, day.isoformat()])
         return Outcome(rows[0]["outcome"]) if rows else None
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
         """What each list's local date came to, by the list's name. None: nothing yet."""
         dates = {each.name: now.astimezone(each.timezone).date().isoformat() for each in lists}
         rows = self._database.rows(
-            "select list, outcome from days join json_each(?) as wanted on list = wanted.key and date = wanted.value "
-            "where at <= ? or digest_id is not null",
-            [json.dumps(dates), iso(now)],
+            "select list, outcome from days join json_each(?) as wanted on list = wanted.key and date = wanted.value",
+            [json.dumps(dates)],
         )
         found = {row["list"]: Outcome(row["outcome"]) for row in rows}
         return {name: found.get(name) for name in dates}
 
-    def last(self, list_name: str, now: datetime) -> date | None:
+    def last(self, list_name: str) -> date | None:
         """The newest of the list's days that has an outcome."""
-        row = self._database.rows(
-            "select max(date) as date from days where list = ? and at <= ?", [list_name, iso(now)]
-        )[0]
+        row = self._database.rows("select max(date) as date from days where list = ?", [list_name])[0]
         return date.fromisoformat(row["date"]) if row["date"] else None
 
-    def started(self, list_name: str, absence: timedelta, now: datetime) -> frozenset[str]:
+    def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
         """The ways by which papers come to the list since it began. Empty where it is new, and where other lists have
         had days for that long that it has not: then it begins anew.
         """
-        newest = self._database.rows("select max(at) as at from days where at <= ?", [iso(now)])[0]["at"]
+        newest = self._database.rows("select max(at) as at from days")[0]["at"]
         since = iso(instant(newest) - absence) if newest else ""
         awake = self._database.rows(
             "select 1 from days where list = :list and at >= :since "
@@ -137,8 +128,8 @@ class Days:
         stamp, local = iso(at), day.date.isoformat()
         with self._database.transaction(durable=True):
             self._database.execute(
-                "delete from days where list = ? and date = ? and digest_id is null and (at > ? or outcome in (?, ?))",
-                [day.list_name, local, stamp, Outcome.SKIPPED.value, Outcome.GAVE_UP.value],
+                "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?)",
+                [day.list_name, local, Outcome.SKIPPED.value, Outcome.GAVE_UP.value],
             )
             digest_id = self._freeze_digest(day, stamp)
             self._database.insert_all("days", [_row(day, digest_id, stamp)])

@@ -35,15 +35,14 @@ class Papers:
                 self._database.execute("insert or replace into fetches values (?, ?)", [category, stamp])
             return self._count() - before
 
-    def last_fetch(self, categories: Collection[str], now: datetime) -> datetime | None:
+    def last_fetch(self, categories: Collection[str]) -> datetime | None:
         """When the least recent of these categories came whole; None where none ever did.
 
-        A category that was never fetched has nothing to catch up on and does not count; nor does one that was fetched
-        while the clock was ahead of `now`.
+        A category that was never fetched has nothing to catch up on and does not count.
         """
         row = self._database.rows(
-            f"select min(fetched_at) as at from fetches where category in ({_marks(categories)}) and fetched_at <= ?",
-            [*categories, iso(now)],
+            f"select min(fetched_at) as at from fetches where category in ({_marks(categories)})",
+            [*categories],
         )[0]
         return instant(row["at"]) if row["at"] else None
 

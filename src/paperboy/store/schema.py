@@ -1,32 +1,39 @@
-"""The database's tables, as migrations: a step is added, never changed."""
+"""The database's tables: one schema, and one migration to it from the version before.
+
+The migration copies each table whose columns differ, by the columns that old and new share; what a column needs
+beyond that stands in `_MOVES`. So a change of the schema is made here once.
+"""
 
 from __future__ import annotations
+
+import re
+from functools import cache
 
 from sqlite_utils import Database, Migrations
 
 migrations = Migrations("paperboy")
 
+BEFORE = frozenset(
+    {
+        "m001_the_first_morning",
+        "m002_what_the_operator_is_told",
+        "m003_papers_that_cannot_be_scored",
+        "m004_who_must_not_get_mail",
+        "m005_what_calls_have_set_aside",
+        "m006_what_the_operator_is_to_be_told",
+        "m007_what_grows",
+        "m008_when_a_trouble_began",
+    }
+)
+"""The steps of the version before; a database that has only some of them is older than we can read."""
 
-@migrations()
-def m001_the_first_morning(db: Database) -> None:
-    """Papers, what lists saw of them, scores and spending, days and digests, deliveries."""
-    for statement in _TABLES.split(";\n"):
-        db.execute(statement)  # not as one script: executescript would commit half a migration
-
-
-@migrations()
-def m002_what_the_operator_is_told(db: Database) -> None:
-    """Alerts."""
-    db.execute(_ALERTS)
-
-
-_TABLES = """
+_SCHEMA = """
 create table papers (
     arxiv_id text primary key,
     version integer not null,
     title text not null,
     authors text not null,      -- JSON
-    abstract text not null,
+    abstract text not null,     -- empty once it is settled; see retention.py
     primary_category text not null,
     categories text not null,   -- JSON, in arXiv's order
     published text not null,
@@ -38,7 +45,7 @@ create table papers (
 
 create table paper_categories (
     category text not null,
-    arxiv_id text not null references papers (arxiv_id) on delete cascade,
+    arxiv_id text not null,
     primary key (category, arxiv_id)
 ) strict, without rowid;
 
@@ -55,16 +62,16 @@ create table started (
 ) strict, without rowid;
 
 create table scores (
-    list text not null,
-    arxiv_id text not null,
     criteria text not null,     -- fingerprint of rubric and topics
     model text not null,
+    arxiv_id text not null,
+    list text not null,
     relevance integer not null,
     novelty integer,
     comment text not null,
     at text not null,
-    primary key (list, arxiv_id, criteria, model)
-) strict;
+    primary key (criteria, model, arxiv_id, list)   -- in this order, since lists share scores
+) strict, without rowid;
 
 create table spending (
     id integer primary key,
@@ -94,6 +101,8 @@ create table digests (
     sender text not null,       -- of the envelope
     message blob not null,      -- the mail's shared bytes, compressed; see days.py
     at text not null,
+    superseded text,            -- when: it reached nobody, and its papers came back
+    tell text,                  -- why it was superseded, as long as the operator does not know
     unique (list, date)
 ) strict;
 
@@ -115,10 +124,19 @@ create table days (
     primary key (list, date)
 ) strict;
 
-create table troubles (
+create table attempts (
     list text primary key,      -- it is still due
     reason text not null,       -- for people: why its last try came to nothing
-    at text not null
+    at text not null,
+    since text not null,        -- the day's first try
+    next_try text not null      -- retry backoff: not before
+) strict, without rowid;
+
+create table tries (
+    list text not null,
+    arxiv_id text not null,
+    mornings integer not null,  -- on which it could not be scored, though others were
+    primary key (list, arxiv_id)
 ) strict, without rowid;
 
 create table seen (
@@ -143,46 +161,20 @@ create table deliveries (
     reply text not null default '',
     via text not null default '',           -- smtp or outbox, once it is sent
     at text not null,
+    bounce integer not null default 0,
+    again text,                 -- when `resend` last put it back: from then on it has its three days
+    given_up integer not null default 0,    -- after three days: 1, and 2 when the operator knows
     unique (digest_id, address)
 ) strict;
 
-create index deliveries_waiting on deliveries (state) where state in ('pending', 'sending', 'deferred');
+create index deliveries_waiting on deliveries (digest_id, id) where state in ('pending', 'sending', 'deferred');
 
-create table secrets (
-    name text primary key,
-    value blob not null
-) strict
-"""
+create index deliveries_address on deliveries (address collate nocase, digest_id);
 
-_ALERTS = """
-create table alerts (
-    cause text primary key,
-    since text not null,        -- when it was first met
-    about text not null,        -- JSON: the lists that it still troubles; none: it goes when it is told
-    told text,                  -- the operator's day on which it was last told
-    noted text not null,        -- when what is to be told was found
-    alert text                  -- JSON; null: nothing is to be told
-) strict, without rowid
-"""
+create index deliveries_bounced on deliveries (address collate nocase) where bounce = 1;
 
+create index deliveries_given_up on deliveries (given_up) where given_up = 1;
 
-@migrations()
-def m003_papers_that_cannot_be_scored(db: Database) -> None:
-    """On how many mornings a list could score others and not this paper."""
-    db.execute(
-        "create table tries (list text not null, arxiv_id text not null, mornings integer not null, "
-        "primary key (list, arxiv_id)) strict, without rowid"
-    )
-
-
-@migrations()
-def m004_who_must_not_get_mail(db: Database) -> None:
-    """Suppressions; bounces, and when `resend` put a delivery back; digests that reached nobody and were superseded."""
-    for statement in _SUPPRESSIONS.split(";\n"):
-        db.execute(statement)
-
-
-_SUPPRESSIONS = """
 create table suppressions (
     address text not null,      -- casefolded
     list text not null,         -- empty: from any list
@@ -190,92 +182,80 @@ create table suppressions (
     at text not null,           -- since when it holds, or last held
     holds integer not null,
     lifted text,                -- when it last was; bounces before that do not count again
+    tell text not null default '',
     primary key (address, list)
 ) strict, without rowid;
 
-alter table deliveries add column bounce integer not null default 0;
+create table alerts (
+    cause text primary key,
+    since text not null,        -- when it was first met
+    about text not null,        -- JSON: the lists that it still troubles; none: it goes when it is told
+    told text,                  -- the operator's day on which it was last told
+    noted text not null,        -- when what is to be told was found
+    alert text                  -- JSON; null: nothing is to be told
+) strict, without rowid;
 
--- when `resend` last put it back: from then on it has its three days
-alter table deliveries add column again text;
-
-create index deliveries_address on deliveries (address collate nocase, digest_id);
-
-create index deliveries_bounced on deliveries (address collate nocase) where bounce = 1;
-
--- when: it reached nobody, and its papers came back
-alter table digests add column superseded text
-"""
-
-
-@migrations()
-def m005_what_calls_have_set_aside(db: Database) -> None:
-    """Of a budget, while they are under way, and for good where a crash cut them off."""
-    db.execute("create table holds (id integer primary key, at text not null, dollars real not null) strict")
-
-
-@migrations()
-def m006_what_the_operator_is_to_be_told(db: Database) -> None:
-    """Of what was given up, superseded and suppressed: noted with the move itself."""
-    # of deliveries that were given up after three days: 1, and 2 when the operator knows
-    db.execute("alter table deliveries add column given_up integer not null default 0")
-    db.execute("create index deliveries_given_up on deliveries (given_up) where given_up = 1")
-    db.execute("alter table suppressions add column tell text not null default ''")
-    # of digests that were superseded: why they reached nobody, as long as the operator does not know
-    db.execute("alter table digests add column tell text")
-
-
-@migrations()
-def m007_what_grows(db: Database) -> None:
-    """Scores without a second copy of their long key; categories without a reference to their papers, for which SQLite
-    would look through all of them whenever a paper goes.
-    """
-    for statement in _GROWTH.split(";\n"):
-        db.execute(statement)
-
-
-@migrations()
-def m008_when_a_trouble_began(db: Database) -> None:
-    """With which try of the day: patience lasts from then on."""
-    db.execute("alter table troubles add column since text not null default ''")
-
-
-@migrations()
-def m009_when_a_list_is_tried_again(db: Database) -> None:
-    """What was kept in memory: a morning that came to nothing rests until `next_try`."""
-    db.execute("alter table troubles rename to attempts")
-    db.execute("update attempts set since = at where since = ''")
-    db.execute("alter table attempts add column next_try text not null default ''")
-    db.execute("update attempts set next_try = at")
-
-
-_GROWTH = """
-create table scores_by_key (
-    list text not null,
-    arxiv_id text not null,
-    criteria text not null,     -- fingerprint of rubric and topics
-    model text not null,
-    relevance integer not null,
-    novelty integer,
-    comment text not null,
+create table holds (
+    id integer primary key,
     at text not null,
-    primary key (list, arxiv_id, criteria, model)
-) strict, without rowid;
+    dollars real not null       -- of a budget: what a call may cost, while it is under way
+) strict;
 
-insert into scores_by_key select * from scores order by list, arxiv_id, criteria, model;
-
-drop table scores;
-
-alter table scores_by_key rename to scores;
-
-create table categories_of_papers (
-    category text not null,
-    arxiv_id text not null,
-    primary key (category, arxiv_id)
-) strict, without rowid;
-
-insert into categories_of_papers select * from paper_categories order by category, arxiv_id;
-
-drop table paper_categories;
-
-alter table categories_of_papers rename to paper_categories
+create table secrets (
+    name text primary key,
+    value blob not null
+) strict
 """
+
+_MOVES = {
+    "attempts": (
+        "insert into attempts select list, reason, at, case since when '' then at else since end, at from troubles"
+    ),
+}
+"""How tables are filled that the version before had under another name."""
+
+_GONE = {"troubles"}
+
+
+@migrations()
+def m009_the_second_house(db: Database) -> None:
+    """All tables of a new home; or those of the version before, moved into them."""
+    old = set(db.table_names()) - {migrations.migrations_table}
+    same = {name for name in old if _columns(db, name) == _columns(_new(), name)}
+    for (name,) in db.execute("select name from sqlite_master where type = 'index' and sql is not null").fetchall():
+        db.execute(f"drop index {name}")
+    for statement in _SCHEMA.split(";\n"):  # not as one script: executescript would commit half a migration
+        table = re.search(r"create table (\w+)", statement)
+        if table is None:
+            db.execute(statement)
+        elif table[1] not in same:
+            _make(db, table[1], statement, old)
+    for name in _GONE & old:
+        db.execute(f"drop table {name}")
+
+
+def _make(db: Database, name: str, statement: str, old: set[str]) -> None:
+    """Makes the table, and fills it from the one of the version before."""
+    if name in old:
+        shared = ", ".join(sorted(_columns(db, name).keys() & _columns(_new(), name).keys()))
+        db.execute(f"alter table {name} rename to before_{name}")
+        db.execute(statement)
+        db.execute(f"insert into {name} ({shared}) select {shared} from before_{name}")
+        db.execute(f"drop table before_{name}")
+    else:
+        db.execute(statement)
+        if old and name in _MOVES:
+            db.execute(_MOVES[name])
+
+
+@cache
+def _new() -> Database:
+    """An empty database of this schema, to compare with."""
+    made = Database(memory=True)
+    made.conn.executescript(_SCHEMA)
+    return made
+
+
+def _columns(db: Database, table: str) -> dict[str, tuple[object, ...]]:
+    """Each column's type, whether it may be null, its default, and its place in the key."""
+    return {row[1]: tuple(row[2:]) for row in db.execute(f"pragma table_info({table})").fetchall()}

@@ -64,7 +64,7 @@ class Scores:
             for arxiv_id, score in scores.items():
                 self._database.execute(
                     "insert into scores values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-                    [list_name, arxiv_id, criteria, model, score.relevance, score.novelty, score.comment, stamp],
+                    [criteria, model, arxiv_id, list_name, score.relevance, score.novelty, score.comment, stamp],
                 )
             if hold is not None:
                 self._database.execute("delete from holds where id = ?", [hold])
@@ -119,6 +119,10 @@ class Scores:
                 "insert into holds (at, dollars) values (?, ?) returning id", [iso(at), dollars]
             )
         return int(found[0]["id"])
+
+    def spent_since(self, since: datetime) -> float:
+        """US dollars that all lists have spent since then, as far as prices are known."""
+        return self._dollars("at >= ?", iso(since))
 
     def _dollars(self, condition: str, *values: str) -> float:
         row = self._database.rows(
