@@ -23,16 +23,21 @@ from paperboy.store import Store
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching, morning
     from paperboy.arxiv_feed import ArxivFeed
+    from paperboy.check import Finding
     from paperboy.mail.compose import Composer
     from paperboy.mail.render import Renderer
     from paperboy.mail.smtp import SmtpTransport
+    from paperboy.scoring.costs import Prices
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
     from paperboy.scoring.prompt import Prompt
 
 
 class App:
-    """One home at work. Use as a context manager: that closes what was opened."""
+    """One home at work: the folder `path`, which is read when its settings or lists are first asked for.
+
+    Use as a context manager: that closes what was opened.
+    """
 
     def __init__(
         self,
@@ -50,20 +55,6 @@ class App:
         self.progress: drafting.Progress = _Silent()
         self.scoring_alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
         self._opened = ExitStack()
-
-    @classmethod
-    def open(
-        cls,
-        path: Path,
-        environ: Mapping[str, str],
-        clock: Callable[[], datetime],
-        wait: Callable[[float], None],
-        timer: Callable[[], float],
-    ) -> Self:
-        """The home in the folder `path`, read at once. Raises ConfigError with all that is wrong in it."""
-        app = cls(path, environ, clock, wait, timer)
-        app.home  # noqa: B018 - read now, so that every command says at once what is wrong
-        return app
 
     @classmethod
     def of(
@@ -119,6 +110,27 @@ class App:
         from paperboy.scoring.local import LocalScorer
 
         return LocalScorer()
+
+    @property
+    def prices(self) -> Prices | None:
+        """The LLM's prices, set or known; None if neither."""
+        from paperboy.scoring.costs import Prices
+
+        settings = self.settings
+
+        def price(kind: str) -> float | None:
+            value = getattr(settings, f"llm_price_{kind}")
+            return None if value is None else float(value)
+
+        return Prices.find(
+            settings.openai_model,
+            settings.openai_base_url,
+            service_tier=settings.openai_service_tier,
+            input_price=price("input"),
+            cached_input_price=price("cached_input"),
+            cache_write_price=price("cache_write"),
+            output_price=price("output"),
+        )
 
     @property
     def prompt(self) -> Prompt:
@@ -185,25 +197,10 @@ class App:
     def llm(self) -> LlmScorer:
         """The LLM. Raises ConfigError for a broken prompt, and for a budget that cannot be kept."""
         from paperboy.scoring.caching import cache_of
-        from paperboy.scoring.costs import Prices
         from paperboy.scoring.llm import LlmScorer
 
-        settings = self.settings
+        settings, prices = self.settings, self.prices
         model, url = settings.openai_model, settings.openai_base_url
-
-        def price(kind: str) -> float | None:
-            value = getattr(settings, f"llm_price_{kind}")
-            return None if value is None else float(value)
-
-        prices = Prices.find(
-            model,
-            url,
-            service_tier=settings.openai_service_tier,
-            input_price=price("input"),
-            cached_input_price=price("cached_input"),
-            cache_write_price=price("cache_write"),
-            output_price=price("output"),
-        )
         if settings.llm_budget_usd and prices is None:
             message = (
                 f"LLM_BUDGET_USD: the price of {model} is unknown, so a budget cannot be kept; "
@@ -229,6 +226,15 @@ class App:
         """Builds what may be unusable: prompts, prices, templates. Raises ConfigError before anything is touched."""
         self.scorer  # noqa: B018
         self.templates.check()
+
+    def check(self, *, offline: bool = False) -> Iterator[Finding]:
+        """Everything that would fail tomorrow, as soon as it is found."""
+        from paperboy import check
+
+        def at_work(home: Home) -> App:
+            return App.of(home, self.environ, self.clock, self.wait, self.timer)
+
+        return check.findings(self.path, self.environ, at_work, self.clock(), offline=offline)
 
     # The two halves of a morning
 

@@ -13,13 +13,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from paperboy import __version__
 from paperboy.cli import logs
 from paperboy.errors import PaperboyError
+
+if TYPE_CHECKING:
+    from paperboy.app import App
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +59,12 @@ class Surroundings:
     clock: Callable[[], datetime]
     wait: Callable[[float], None] = time.sleep  # seconds
     timer: Callable[[], float] = time.monotonic  # seconds, for how long something takes
+
+    def app(self) -> App:
+        """The home's `App`, which reads and opens nothing before it is asked to."""
+        from paperboy.app import App
+
+        return App(self.home, self.environ, self.clock, self.wait, self.timer)
 
 
 class _Commands(click.Group):
@@ -94,11 +103,10 @@ def with_app(command: Callable[..., int]) -> Callable[..., int]:
     @click.pass_obj
     @wraps(command)
     def run(around: Surroundings, /, *arguments: object, **options: object) -> int:
-        from paperboy.app import App
         from paperboy.cli import logs
         from paperboy.cli.progress import bars
 
-        with App.open(around.home, around.environ, around.clock, around.wait, around.timer) as app:
+        with around.app() as app:
             app.progress, console = bars()
             logs.set_up(app.settings.log_level, around.environ, console)
             return command(app, *arguments, **options)

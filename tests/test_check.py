@@ -1,0 +1,229 @@
+"""What the check says of a disk, of file modes, of the sender's DNS records, and of servers that are silent."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperboy.app import App
+from paperboy.check import Finding, dns_records, findings
+from paperboy.config.home import FILES, Home
+from tests.servers.dns import DnsServer
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+ALL_WELL: Mapping[str, Sequence[str]] = {
+    "wren.edu MX": ["10 mx.wren.edu."],
+    "wren.edu TXT": ['"something=else"', '"v=spf1 mx -all"'],
+    "_dmarc.wren.edu TXT": ['"v=DMARC1; p=none"'],
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a list, and servers that nobody runs."""
+    (tmp_path / "subscribers.yaml").write_text("lists: [{name: x, categories: [cs.LG], topics: learning}]\n")
+    write_env(tmp_path)
+    return tmp_path
+
+
+def write_env(home: Path, **settings: object) -> None:
+    with_mail = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": 9, "MAIL_FROM": "papers@wren.edu"}
+    (home / ".env").write_text("".join(f"{name}={value}\n" for name, value in (with_mail | settings).items()))
+    (home / ".env").chmod(0o600)
+
+
+def check(home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, **outside: Any) -> list[Finding]:
+    def build(of: Home) -> App:
+        return App.of(of, {}, lambda: NOON, lambda _: None, lambda: 0.0)
+
+    return list(findings(home, environ, build, NOON, offline=offline, **outside))
+
+
+def about(what: str, found: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in found if finding.what == what]
+
+
+# ── The home ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("free", "said", "note", "code"),
+    [
+        (213_400_000_000, "213.4 GB free at {home}", False, 0),
+        (500_000_000, "500 MB free at {home}", False, 0),
+        (499_999_999, "only 500 MB free at {home}, and digests are kept there; {fix}", True, 0),
+        (50_000_000, "only 50 MB free at {home}, and digests are kept there; {fix}", True, 0),
+        (49_000_000, "only 49 MB free at {home}, too little for a morning; {fix}", True, 1),
+    ],
+)
+def test_little_room_on_the_disk_is_a_note_and_too_little_a_fault(
+    home: Path, free: int, said: str, note: bool, code: int
+) -> None:
+    message = said.format(home=home, fix="make room, or set PAPERBOY_DATABASE to a place on another disk")
+    assert about("disk", check(home, free=lambda _: free)) == [Finding("disk", message, code, note)]
+
+
+def test_disk_that_cannot_be_asked_is_not_guessed(home: Path) -> None:
+    def broken(_: Path) -> int:
+        raise OSError("stale file handle")
+
+    assert about("disk", check(home, free=broken)) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"OPENAI_API_KEY": "sk-1"}, True),
+        ({"SMTP_USERNAME": "ada", "SMTP_PASSWORD": "geheim"}, True),
+        ({}, False),
+    ],
+)
+def test_env_file_that_others_can_read_matters_only_with_a_secret(
+    home: Path, settings: Mapping[str, str], told: bool
+) -> None:
+    write_env(home, **settings)
+    env = home / ".env"
+    env.chmod(0o644)
+    message = f"{env} is open to others than its owner (mode 644); chmod 600 {env}"
+    assert about("privacy", check(home)) == ([Finding("privacy", message, note=True)] if told else [])
+
+
+def test_database_and_its_folder_are_noted_where_others_can_read_or_replace_it(home: Path) -> None:
+    database = home / "my data" / "paperboy.db"
+    write_env(home, PAPERBOY_DATABASE=f"'{database}'")
+    database.parent.mkdir(mode=0o775)
+    database.parent.chmod(0o775)
+    database.touch(0o660)
+    database.chmod(0o660)
+    assert [finding.message for finding in about("privacy", check(home))] == [
+        f"{database} is open to others than its owner (mode 660); chmod 600 '{database}'",
+        f"{database.parent} is open to others than its owner (mode 775); chmod go-w '{database.parent}'",
+    ]
+    database.chmod(0o600)
+    database.parent.chmod(0o1777)
+    assert about("privacy", check(home)) == [], "as in /tmp, nobody can replace a file of ours"
+
+
+def test_files_in_another_folder_are_checked_without_the_home(home: Path, tmp_path: Path) -> None:
+    """As when the daemon tries an edit: a full disk must not keep it out."""
+    copy = tmp_path / "copy"
+    (copy / "emails").mkdir(parents=True)
+    (copy / "subscribers.yaml").write_bytes((home / "subscribers.yaml").read_bytes())
+    (copy / "emails" / "note.txt.j2").write_text("{% if %}")
+    found = check(home, environ={FILES: str(copy)}, free=lambda _: 0)
+    assert [(finding.what, finding.exit_code) for finding in found] == [
+        *[("settings", 0), ("lists", 0), ("emails", 78), ("prompts", 0)]
+    ]
+    assert found[0].message == f"no {copy / '.env'}, so the defaults hold"
+
+
+# ── The sender's records ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sender(records: Mapping[str, Sequence[str]], **faults: set[str]) -> dict[str, Finding]:
+    """What is said of wren.edu with these records, by kind."""
+    from paperboy.check import _sender  # noqa: PLC0415 - the rest would ask three other servers
+
+    with DnsServer(records, **faults) as server:
+        found = _sender("wren.edu", lambda name, kind: dns_records(name, kind, (server.host, server.port)))
+    return {finding.what: finding for finding in found}
+
+
+def test_all_records_of_the_sender_are_there() -> None:
+    assert list(sender(ALL_WELL).values()) == [
+        Finding(kind, "wren.edu has a record") for kind in ("MX", "SPF", "DMARC")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("missing", "kind", "fix"),
+    [
+        ("wren.edu MX", "MX", "bounces and replies get lost; add one, or fix MAIL_FROM"),
+        ("wren.edu TXT", "SPF", "publish the one that your mail provider names"),
+        ("_dmarc.wren.edu TXT", "DMARC", 'publish the TXT record "v=DMARC1; p=none" at _dmarc.wren.edu'),
+    ],
+)
+def test_each_missing_record_is_a_note_with_its_fix(missing: str, kind: str, fix: str) -> None:
+    found = sender({name: records for name, records in ALL_WELL.items() if name != missing})
+    assert [what for what, finding in found.items() if finding.note] == [kind]
+    assert fix in found[kind].message
+    assert not found[kind].exit_code
+
+
+def test_domain_without_mx_takes_mail_at_its_own_address() -> None:
+    records = {name: records for name, records in ALL_WELL.items() if name != "wren.edu MX"}
+    assert not sender(records | {"wren.edu AAAA": ["2001:db8::1"]})["MX"].note
+
+
+def test_domain_that_takes_no_mail_is_a_fault() -> None:
+    found = sender({**ALL_WELL, "wren.edu MX": ["0 ."]})
+    assert found["MX"].exit_code == 1
+    assert "says that it takes no mail" in found["MX"].message
+
+
+def test_parent_domains_dmarc_record_counts() -> None:
+    with DnsServer({"_dmarc.wren.edu TXT": ['"v=DMARC1; p=none"']}) as server:
+        from paperboy.check import _sender  # noqa: PLC0415
+
+        found = _sender("news.wren.edu", lambda name, kind: dns_records(name, kind, (server.host, server.port)))
+    assert not found[-1].note
+
+
+def test_dns_that_fails_is_a_note() -> None:
+    assert list(sender(ALL_WELL, failing={"wren.edu"})) == ["sender"]
+
+
+# ── Silence ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def silence() -> Iterator[list[int]]:
+    """The ports of three servers that take a connection and never say a word."""
+    with ExitStack() as stack:
+        listening = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        yield [sock.getsockname()[1] for sock in listening]
+
+
+def test_silent_servers_are_reported_one_by_one(home: Path, silence: list[int]) -> None:
+    mail, llm, arxiv = silence
+    url = f"http://127.0.0.1:{arxiv}/api/query"
+    write_env(home, SMTP_PORT=mail, OPENAI_BASE_URL=f"http://127.0.0.1:{llm}/v1", ARXIV_API_URL=url)
+    retries, late = "a morning retries every quarter of an hour", "did not answer within 0.5 s"
+    with DnsServer(silent={"*"}) as server:
+        found = check(
+            home,
+            offline=False,
+            dns=lambda name, kind: dns_records(name, kind, (server.host, server.port)),
+            patience=0.5,
+        )[-4:]
+    assert [finding.exit_code for finding in found] == [1, 0, 1, 1]
+    assert [finding.message for finding in found] == [
+        f"127.0.0.1:{mail} {late}; ask those who run it, or check SMTP_HOST and SMTP_PORT; {retries}",
+        f"DNS, asked about wren.edu, {late}",
+        f"127.0.0.1 {late}; check the server, OPENAI_BASE_URL and OPENAI_MODEL; {retries}",
+        f"{url} {late}; {retries}; if it stays so, see status.arxiv.org",
+    ]
+
+
+def test_domain_that_nobody_else_knows_is_not_asked_about(home: Path) -> None:
+    def never(_name: str, _kind: str) -> list[str]:
+        raise AssertionError
+
+    for domain in ("localhost", "nas.local", "a.test", "news.example.com"):
+        write_env(home, MAIL_FROM=f"papers@{domain}", ARXIV_API_URL="http://127.0.0.1:9")
+        assert about("sender", check(home, offline=False, dns=never, patience=30)) == []
+
+
+def test_bug_in_a_probe_is_no_finding(home: Path) -> None:
+    def broken(_name: str, _kind: str) -> list[str]:
+        raise ZeroDivisionError
+
+    write_env(home, ARXIV_API_URL="http://127.0.0.1:9")
+    with pytest.raises(ZeroDivisionError):
+        check(home, offline=False, dns=broken, patience=30)
