@@ -20,8 +20,18 @@ from paperboy.alerts import (
     words,
 )
 from paperboy.delivery import Report as Sent
-from paperboy.models import Addressed, Counts, Delivery, DeliveryState, Outcome, Shortfall, Subscriber, Superseded
-from paperboy.morning import ListReport, Report
+from paperboy.models import (
+    Addressed,
+    Counts,
+    Delivery,
+    DeliveryState,
+    ListReport,
+    Outcome,
+    Shortfall,
+    Subscriber,
+    Superseded,
+)
+from paperboy.models import MorningReport as Report
 from tests.builders import mailing_list, paper
 
 AT_SEVEN = datetime(2026, 11, 20, 6, tzinfo=UTC)  # the lists are Berlin's

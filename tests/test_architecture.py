@@ -24,7 +24,7 @@ ADJOINING = {
     ("fetching", "drafting"),
     ("morning", "fetching"),
     *(("morning", "drafting"), ("delivery", "drafting")),  # they share its parts and its Progress
-    *(("alerts", "morning"), ("alerts", "delivery")),  # it reads their reports
+    ("alerts", "delivery"),  # it reads its report
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -12,7 +12,19 @@ import pytest
 from paperboy import drafting, morning
 from paperboy.due import RETRY
 from paperboy.errors import BudgetUsedUpError, RenderError, ScoringError, StoreWriteError
-from paperboy.models import Attempt, Day, DeliveryState, MailingList, Outcome, Paper, Score, Shortfall, Subscriber
+from paperboy.models import (
+    Attempt,
+    Day,
+    DeliveryState,
+    ListReport,
+    MailingList,
+    MorningReport,
+    Outcome,
+    Paper,
+    Score,
+    Shortfall,
+    Subscriber,
+)
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
@@ -40,7 +52,7 @@ class World:
         self.clock.now += timedelta(seconds=seconds)
         self.meanwhile()
 
-    def run(self, *lists: MailingList, patience: timedelta | None = None) -> morning.Report:
+    def run(self, *lists: MailingList, patience: timedelta | None = None) -> MorningReport:
         """A morning, before which the mail of earlier ones was delivered, unless the mail server is down."""
         ledger = self.store.deliveries
         for each in () if self.mail_is_down else ledger.waiting(self.clock()):
@@ -491,7 +503,7 @@ def test_what_reached_somebody_stays_what_it_is(world: World) -> None:
 class TestWhatCannotBeScored:
     """It comes back, and after three mornings on which others were scored it is let go."""
 
-    def mornings(self, world: World, number: int) -> list[morning.ListReport]:
+    def mornings(self, world: World, number: int) -> list[ListReport]:
         """So many mornings, each with a new paper beside the one that is always refused."""
         world.scorer.refuses = {"2611.00001"}
         world.feed.papers = [new(1)]
@@ -788,7 +800,7 @@ class TestScheduled:
         report = world.run(foundations(weekdays=frozenset({0, 4})), patience=self.patience)
         assert report.lists[0].outcome is Outcome.DIGEST
 
-    def beyond_patience(self, world: World, entry: MailingList) -> morning.Report:
+    def beyond_patience(self, world: World, entry: MailingList) -> MorningReport:
         """The last try of several."""
         assert world.run(entry, patience=self.patience).due == (entry.name,)
         world.clock.now += self.patience + timedelta(hours=1)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError
-from paperboy.models import Delivery, Problem
+from paperboy.models import Delivery, MorningReport, Problem
 from paperboy.store import Store
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ class App:
             budget_zone=settings.timezone,
         )
 
-    def morning(self, names: Collection[str], patience: timedelta | None = None) -> morning.Report:
+    def morning(self, names: Collection[str], patience: timedelta | None = None) -> MorningReport:
         """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
         None: this one attempt is by hand.
         """

@@ -270,6 +270,35 @@ class Composed:
     message: bytes  # RFC 5322 with CRLF line ends
 
 
+@dataclass(frozen=True, slots=True)
+class ListReport:
+    """What a morning came to for one list. No outcome: it is still due, and `problem` says why."""
+
+    list_name: str
+    outcome: Outcome | None
+    counts: Counts = Counts()
+    spending: Spending = Spending()
+    problem: str = ""
+    earlier: bool = False  # the outcome stood before this run
+    shortfall: Shortfall | None = None  # why papers have no score though nothing is wrong with them
+    let_go: tuple[Paper, ...] = ()  # could not be scored on several mornings, and will not come back
+    bug: bool = False  # `problem` tells of one of ours
+
+
+@dataclass(frozen=True, slots=True)
+class MorningReport:
+    """What a morning came to."""
+
+    lists: tuple[ListReport, ...]
+    missing: str = ""  # what arXiv has not given, for people
+    news: bool = False  # arXiv has given its newest batch, and today
+
+    @property
+    def due(self) -> tuple[str, ...]:
+        """The lists that were tried and have no outcome yet."""
+        return tuple(entry.list_name for entry in self.lists if entry.outcome is None)
+
+
 class DeliveryState(StrEnum):
     """Where one digest to one subscriber stands."""
 

@@ -37,11 +37,10 @@ from paperboy.models import (
     Counts,
     Day,
     Digest,
+    ListReport,
     MailingList,
+    MorningReport,
     Outcome,
-    Paper,
-    Shortfall,
-    Spending,
     Subscriber,
 )
 
@@ -90,38 +89,9 @@ class Parts(fetching.Parts):
     days: Days
 
 
-@dataclass(frozen=True, slots=True)
-class ListReport:
-    """What a morning came to for one list. No outcome: it is still due, and `problem` says why."""
-
-    list_name: str
-    outcome: Outcome | None
-    counts: Counts = Counts()
-    spending: Spending = Spending()
-    problem: str = ""
-    earlier: bool = False  # the outcome stood before this run
-    shortfall: Shortfall | None = None  # why papers have no score though nothing is wrong with them
-    let_go: tuple[Paper, ...] = ()  # could not be scored on several mornings, and will not come back
-    bug: bool = False  # `problem` tells of one of ours
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a morning came to."""
-
-    lists: tuple[ListReport, ...]
-    missing: str = ""  # what arXiv has not given, for people
-    news: bool = False  # arXiv has given its newest batch, and today
-
-    @property
-    def due(self) -> tuple[str, ...]:
-        """The lists that were tried and have no outcome yet."""
-        return tuple(entry.list_name for entry in self.lists if entry.outcome is None)
-
-
 def run(
     parts: Parts, lists: Sequence[MailingList], chosen: Collection[str], patience: timedelta | None = None
-) -> Report:
+) -> MorningReport:
     """This morning's work for the chosen lists whose local date is open.
 
     `lists` are all the home's lists, since one fetch serves them all; those without subscribers cost nothing. With
@@ -140,7 +110,7 @@ def run(
         else:
             reports.append(ListReport(entry.name, outcome, earlier=True))
     if not to_do:
-        return Report(tuple(reports))
+        return MorningReport(tuple(reports))
     looked = fetching.look(parts, [entry for entry in lists if entry.subscribers], now, twice=not by_hand)
     missing = looked.missing
     if not by_hand:
@@ -163,7 +133,7 @@ def run(
         else:
             parts.days.forget_attempt(entry.name)
         reports.append(report)
-    return Report(tuple(reports), missing, looked.news)
+    return MorningReport(tuple(reports), missing, looked.news)
 
 
 def _next_batch(parts: Parts, now: datetime) -> datetime:

@@ -19,8 +19,8 @@ from paperboy.app import App
 from paperboy.cli import logs, operator, parts
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
-from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, Outcome, Shortfall, Subscriber
-from paperboy.morning import ListReport, Report
+from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, ListReport, Outcome, Shortfall, Subscriber
+from paperboy.models import MorningReport as Report
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.fakes import NoProgress

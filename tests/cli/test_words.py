@@ -6,8 +6,8 @@ import pytest
 
 from paperboy import delivery
 from paperboy.cli import words
-from paperboy.models import Counts, DeliveryState, Outcome, Spending, Usage
-from paperboy.morning import ListReport, Report
+from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Spending, Usage
+from paperboy.models import MorningReport as Report
 
 DEAD = "the LLM at api.openai.com answers 503: Overloaded"
 UNSCORED = ListReport("foundations", None, Counts(considered=8, carried_over=8), problem=DEAD)

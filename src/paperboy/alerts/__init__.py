@@ -13,9 +13,20 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from paperboy import delivery, due, morning
+from paperboy import delivery, due
 from paperboy.alerts import words
-from paperboy.models import Alert, Attempt, DeliveryState, MailingList, Outcome, Problem, Shortfall, Superseded
+from paperboy.models import (
+    Alert,
+    Attempt,
+    DeliveryState,
+    ListReport,
+    MailingList,
+    MorningReport,
+    Outcome,
+    Problem,
+    Shortfall,
+    Superseded,
+)
 
 MAIL_SERVER = "the mail server"  # what `Kind.MAIL` troubles; no list can be called that
 WELL_AGAIN = "well again"
@@ -63,7 +74,7 @@ class Ended:
 
 
 def causes(
-    report: morning.Report,
+    report: MorningReport,
     sent: delivery.Report,
     lists: Sequence[MailingList],
     now: datetime,
@@ -85,7 +96,7 @@ def causes(
             entry, outcomes.get(entry.name) or Outcome.GAVE_UP, attempts.get(entry.name), now, patience
         ).gives_up
     }
-    by_kind: dict[Kind, list[morning.ListReport]] = {}
+    by_kind: dict[Kind, list[ListReport]] = {}
     for entry in tried:
         if kind := _kind(entry, overdue, report.missing):
             by_kind.setdefault(kind, []).append(entry)
@@ -124,7 +135,7 @@ def broken_morning(problem: str, lists: Collection[str] = ()) -> Cause:
     return Cause(Kind.PROCESS, frozenset(lists or {THE_MORNING}), words.process(problem))
 
 
-def _kind(entry: morning.ListReport, overdue: Collection[str], missing: str) -> Kind | None:
+def _kind(entry: ListReport, overdue: Collection[str], missing: str) -> Kind | None:
     if entry.bug:
         return Kind.BUG
     if entry.shortfall is Shortfall.BUDGET:
@@ -138,7 +149,7 @@ def _kind(entry: morning.ListReport, overdue: Collection[str], missing: str) -> 
     return Kind.STUCK if entry.outcome is None and entry.list_name in overdue else None
 
 
-def _went_without(entry: morning.ListReport, overdue: Collection[str]) -> bool:
+def _went_without(entry: ListReport, overdue: Collection[str]) -> bool:
     """Whether the day was closed though arXiv had not given all: as quiet, or with what was there after patience."""
     if entry.outcome is Outcome.QUIET:
         return bool(entry.problem)
@@ -148,7 +159,7 @@ def _went_without(entry: morning.ListReport, overdue: Collection[str]) -> bool:
 # --- what is well
 
 
-def well(report: morning.Report, sent: delivery.Report) -> dict[str, frozenset[str]]:
+def well(report: MorningReport, sent: delivery.Report) -> dict[str, frozenset[str]]:
     """For each kind, whom it did not trouble in this run, though it could have."""
     sound = [entry for entry in report.lists if not entry.earlier and not entry.bug]
     proven = {
@@ -166,15 +177,15 @@ def well(report: morning.Report, sent: delivery.Report) -> dict[str, frozenset[s
     }
 
 
-def _answered(entry: morning.ListReport) -> bool:
+def _answered(entry: ListReport) -> bool:
     return bool(entry.counts.scored) and entry.shortfall is not Shortfall.SERVER
 
 
-def _came_through(entry: morning.ListReport) -> bool:
+def _came_through(entry: ListReport) -> bool:
     return entry.outcome in _CAME
 
 
-_PROOFS: Mapping[Kind, Callable[[morning.ListReport], bool]] = {
+_PROOFS: Mapping[Kind, Callable[[ListReport], bool]] = {
     Kind.SCORING: _answered,
     Kind.PART_SCORED: _answered,
     Kind.BUDGET: lambda entry: _answered(entry) and entry.shortfall is None,
@@ -210,7 +221,7 @@ def well_again(ended: Sequence[Ended]) -> Alert:
     return Alert(f"Well again: {what}", (*paragraphs, "Nothing is left to do."), tuple(details))
 
 
-_ALERTS: Mapping[Kind, Callable[[Sequence[morning.ListReport]], Alert]] = {
+_ALERTS: Mapping[Kind, Callable[[Sequence[ListReport]], Alert]] = {
     Kind.SCORING: words.scoring,
     Kind.PART_SCORED: words.part_scored,
     Kind.BUDGET: words.budget,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from paperboy import morning
 from paperboy.curate import MOST_MORNINGS
-from paperboy.models import Alert, Delivery, Outcome, Problem, Superseded
+from paperboy.models import Alert, Delivery, ListReport, Outcome, Problem, Superseded
 from paperboy.tex import to_text
 
 
-def scoring(entries: Sequence[morning.ListReport]) -> Alert:
+def scoring(entries: Sequence[ListReport]) -> Alert:
     """Scored 0 of N, which is another matter than that none passed."""
     none = [entry for entry in entries if not entry.counts.scored]
     part = [entry for entry in entries if entry.counts.scored]
@@ -30,7 +29,7 @@ def scoring(entries: Sequence[morning.ListReport]) -> Alert:
     )
 
 
-def part_scored(entries: Sequence[morning.ListReport]) -> Alert:
+def part_scored(entries: Sequence[ListReport]) -> Alert:
     """Some of every list was scored, and then the LLM failed."""
     return _alert(
         f"Scored only {_of_all(entries)} for {_names_of(entries)}",
@@ -44,7 +43,7 @@ def part_scored(entries: Sequence[morning.ListReport]) -> Alert:
     )
 
 
-def budget(entries: Sequence[morning.ListReport]) -> Alert:
+def budget(entries: Sequence[ListReport]) -> Alert:
     """The day ended for want of money."""
     none = [entry for entry in entries if not entry.counts.scored]
     some = "What was scored is served; the rest is carried over and comes back next morning."
@@ -62,7 +61,7 @@ def budget(entries: Sequence[morning.ListReport]) -> Alert:
     )
 
 
-def late(entries: Sequence[morning.ListReport]) -> Alert:
+def late(entries: Sequence[ListReport]) -> Alert:
     """Patience ended, and arXiv had given nothing, or nothing new."""
     without = [entry for entry in entries if entry.outcome not in {Outcome.DIGEST, Outcome.NOTE}]
     served = [entry for entry in entries if entry not in without]
@@ -82,7 +81,7 @@ def late(entries: Sequence[morning.ListReport]) -> Alert:
     )
 
 
-def stuck(entries: Sequence[morning.ListReport]) -> Alert:
+def stuck(entries: Sequence[ListReport]) -> Alert:
     """A list is due long after its hour, for another reason."""
     return _alert(
         f"Still due, long after the hour: {_names_of(entries)}",
@@ -96,7 +95,7 @@ def stuck(entries: Sequence[morning.ListReport]) -> Alert:
     )
 
 
-def bug(entries: Sequence[morning.ListReport]) -> Alert:
+def bug(entries: Sequence[ListReport]) -> Alert:
     """Something that Paperboy was not written for."""
     return _alert(
         f"A bug in Paperboy troubles {_names_of(entries)}",
@@ -110,7 +109,7 @@ def bug(entries: Sequence[morning.ListReport]) -> Alert:
     )
 
 
-def let_go(entries: Sequence[morning.ListReport]) -> Alert:
+def let_go(entries: Sequence[ListReport]) -> Alert:
     """Papers that no morning could score."""
     number = sum(len(entry.let_go) for entry in entries)
     return _alert(
@@ -200,7 +199,7 @@ def _alert(headline: str, text: str, details: Iterable[str]) -> Alert:
     return Alert(headline, tuple(filter(None, paragraphs)), tuple(details))
 
 
-def _reasons(entries: Iterable[morning.ListReport]) -> str:
+def _reasons(entries: Iterable[ListReport]) -> str:
     """Each reason once, as a paragraph; most often there is one. The log has those beyond the third."""
     problems = dict.fromkeys(entry.problem for entry in entries if entry.problem)
     return "\n\n".join(_reason(problem) for problem in list(problems)[:3])
@@ -212,7 +211,7 @@ def _reason(problem: str) -> str:
     return f"The reason: {words}{'' if ended else '.'}"
 
 
-def _line(entry: morning.ListReport) -> str:
+def _line(entry: ListReport) -> str:
     """What the list's morning came to, by its counts."""
     counts = entry.counts
     came = entry.outcome or "still due"
@@ -226,13 +225,13 @@ def _papers(number: int) -> str:
     return f"{number:,} paper{'' if number == 1 else 's'}"
 
 
-def _of_all(entries: Iterable[morning.ListReport]) -> str:
+def _of_all(entries: Iterable[ListReport]) -> str:
     """As "20 of 40 papers"."""
     counts = [entry.counts for entry in entries]
     return f"{sum(each.scored for each in counts):,} of {_papers(sum(each.considered for each in counts))}"
 
 
-def _names_of(entries: Iterable[morning.ListReport]) -> str:
+def _names_of(entries: Iterable[ListReport]) -> str:
     return names([entry.list_name for entry in entries])
 
 

@@ -8,11 +8,11 @@ from contextlib import closing
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
-from paperboy import alerts, delivery, due, morning
+from paperboy import alerts, delivery, due
 from paperboy.cli import last_words
 from paperboy.config.home import Home
 from paperboy.errors import MailServerError, PaperboyError, StoreWriteError
-from paperboy.models import Alert, DeliveryState, Subscriber
+from paperboy.models import Alert, DeliveryState, MorningReport, Subscriber
 from paperboy.store.alerts import Alerts, Standing
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 _LONG = timedelta(hours=1)
 
 
-def note(work: App, home: Home, report: morning.Report, now: datetime) -> None:
+def note(work: App, home: Home, report: MorningReport, now: datetime) -> None:
     """Keeps what a morning's first half has to tell, before sending begins: whatever happens there, it is told. That
     mornings have come to bad ends for an hour is told at once: this one may, too. Never raises.
     """
@@ -38,7 +38,7 @@ def note(work: App, home: Home, report: morning.Report, now: datetime) -> None:
     _safely(both)
 
 
-def tell(work: App, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+def tell(work: App, home: Home, report: MorningReport, sent: delivery.Report, now: datetime) -> None:
     """One mail for each cause and day of the operator's zone, and one when it is well again. None through a mail server
     that has just refused us for good.
 
@@ -104,7 +104,7 @@ def _safely(work: Callable[[], None]) -> None:
         logger.exception("the operator could not be told: this is a bug in Paperboy")
 
 
-def _note(work: App, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+def _note(work: App, home: Home, report: MorningReport, sent: delivery.Report, now: datetime) -> None:
     """Brings what stands up to date with this run."""
     ledger, zone = work.store.alerts, home.settings.timezone
     patience = timedelta(hours=home.settings.give_up_after_hours)
@@ -121,7 +121,7 @@ def _note(work: App, home: Home, report: morning.Report, sent: delivery.Report, 
         work.store.suppressions.told()
 
 
-def _end_what_is_over(work: App, home: Home, report: morning.Report, sent: delivery.Report, now: datetime) -> None:
+def _end_what_is_over(work: App, home: Home, report: MorningReport, sent: delivery.Report, now: datetime) -> None:
     ledger, zone = work.store.alerts, home.settings.timezone
     there = {entry.name for entry in home.lists if entry.subscribers} | alerts.BESIDE_LISTS
     well = alerts.well(report, sent)

@@ -11,7 +11,7 @@ from datetime import date, datetime
 import click
 from rich.console import Console
 
-from paperboy import delivery, due, morning
+from paperboy import delivery, due
 from paperboy.app import App
 from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
@@ -25,7 +25,7 @@ from paperboy.config.home import Home
 from paperboy.errors import PaperboyError
 from paperboy.mail.compose import LOCAL_SENDER
 from paperboy.mail.mime import addr_spec
-from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, MorningReport, Subscriber
 from paperboy.store.deliveries import Frozen, Missed
 
 _WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
@@ -175,7 +175,7 @@ def _deliver(work: App, home: Home, around: Surroundings, only: Delivery | None 
         stop.gently = True
         on_list = Audience(home, around.clock).has
         sent = work.deliver(on_list, stopped=lambda: stop.asked, by_hand=True, only=only)
-    operator.tell(work, home, morning.Report(()), sent, around.clock())
+    operator.tell(work, home, MorningReport(()), sent, around.clock())
     return sent
 
 

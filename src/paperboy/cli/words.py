@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from paperboy import delivery, drafting, morning
-from paperboy.models import Cost, Counts, DeliveryState, MailingList, Outcome, Usage
+from paperboy import delivery, drafting
+from paperboy.models import Cost, Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Usage
 from paperboy.privacy import without_addresses
 from paperboy.tex import to_text
 
 
-def a_morning(report: morning.Report, sent: delivery.Report, lists: Sequence[MailingList]) -> str:
+def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> str:
     """A line per list; then why several of them are still due, once; then how sending went."""
     waiting: dict[str, list[str]] = {}
     for entry in report.lists:
@@ -28,7 +28,7 @@ def a_morning(report: morning.Report, sent: delivery.Report, lists: Sequence[Mai
     return "\n".join(lines)
 
 
-def _list_line(entry: morning.ListReport, *, told_below: bool) -> str:
+def _list_line(entry: ListReport, *, told_below: bool) -> str:
     if entry.outcome is None:
         line = f"{entry.list_name}: still due{_none_scored(entry.counts)}."
         return line if told_below else f"{line} {sentence(entry.problem)}"
