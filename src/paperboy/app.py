@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError
-from paperboy.models import Delivery, MorningReport, Problem
+from paperboy.models import Delivery, DeliveryState, MorningReport, Problem
 from paperboy.store import Store
 
 if TYPE_CHECKING:
@@ -96,6 +96,11 @@ class App:
         store = self._opened.enter_context(Store.open(self.settings.paperboy_database))
         store.settle_clock(self.clock())
         return store
+
+    @property
+    def existing_store(self) -> Store | None:
+        """The database, unless it is still to be made: a question makes none."""
+        return self.store if self.settings.paperboy_database.exists() else None
 
     @cached_property
     def feed(self) -> fetching.Feed:
@@ -296,6 +301,43 @@ class App:
             by_hand=by_hand,
             only=only,
         )
+
+    # Subscribers
+
+    def named_by(self, token: str) -> tuple[str, str] | None:
+        """The list and the address of a mail's token: of one in the ledger, or of a test mail to somebody on a list,
+        which is in no ledger but carries the same token.
+        """
+        if self.existing_store is None:
+            return None
+        if found := self.store.suppressions.by_token(token):
+            return found
+        from paperboy.mail.mime import unsubscribe_token
+
+        everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
+        secret = self.store.secret()
+        return next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
+
+    def waiting_for(self, list_name: str, address: str) -> int:
+        """How many deliveries of the list wait for the address, for however long."""
+        waiting = self.store.deliveries.waiting(datetime.max.replace(tzinfo=UTC)) if self.existing_store else ()
+        key = (list_name, address.casefold())
+        return sum((each.list_name, each.addressed.subscriber.address.casefold()) == key for each in waiting)
+
+    def missed(self, address: str, list_name: str) -> dict[str, date]:
+        """The lists (all, or that one) whose newest digest the address would have had, with the digest's date."""
+        missed = {}
+        for each in self.home.lists:
+            on_list = any(who.address.casefold() == address.casefold() for who in each.subscribers)
+            if not on_list or list_name not in {"", each.name} or self.store.suppressions.find(each.name, address):
+                continue
+            digest = self.store.deliveries.newest(each.name, self.clock())
+            if digest is None or digest.superseded:
+                continue
+            delivery = self.store.deliveries.find(digest.id, address)
+            if delivery and delivery.state in {DeliveryState.SUPPRESSED, DeliveryState.FAILED}:
+                missed[each.name] = digest.date
+        return missed
 
 
 class _Silent:

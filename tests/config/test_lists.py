@@ -211,7 +211,6 @@ lists:
         ]),
         (["subscribers: !!python/name:os.system x"], [
             "5:18: subscribers must be a list, as [one, two]",
-            "5:18: the tag 'python/name:os.system' means nothing here; remove it",
         ]),
     ],
 )  # fmt: skip
@@ -365,11 +364,11 @@ def test_the_smallest_file_that_messages_propose_works(home):
         ("lists:\n  - name: @a\n", "2:11: text that begins with @ needs quotes around it"),
         (
             "lists:\n  - name: a: b\n",
-            "2:12: no colon can stand here; mend the indentation, or put quotes around the text",
+            "2:12: no colon can stand here; fix the indentation, or put quotes around the text",
         ),
         ("lists: - a\n", "1:8: a list cannot begin here; put its first - on a line of its own"),
         ("lists:\n  - name: 'a\n    title: b\n", "2:11: these quotes are never closed"),
-        ("lists: [a,\nb: c\n", "1:8: this bracket is never closed, or a comma is missing behind it"),
+        ("lists: [a,\nb: c\n", "1:8: this bracket is never closed, or a comma is missing after it"),
         (
             "lists:\n  - name: a\n   title: b\n",
             "3:4: the indentation does not fit the lines above, or quotes end too early",
@@ -378,8 +377,9 @@ def test_the_smallest_file_that_messages_propose_works(home):
         ("lists: []\n---\nlists: []\n", "2:1: a second document begins here; remove the line ---"),
         ("lists:\n  - a\x01b\n", "2:6: a character that YAML forbids (U+0001); remove it"),
         (b"lists:\n  - \xc3\xa9\xe9\n", "2:6: this is not UTF-8 text; save the file as UTF-8"),
-        ("lists: &a [*a]\n", "1:8: an alias leads back to itself, or this is nested too deeply"),
-        ("lists:\n  - &a {<<: *a}\n", "2:5: an alias leads back to itself, or this is nested too deeply"),
+        ("lists: &a [*a]\n", "1:8: a list must have keys, as 'name: physics'"),
+        ("lists:\n  - &a {<<: *a}\n", "2:5: this list needs 'name'"),
+        ("lists:\n  - name: a\n    title:\tb\n", "3:11: a tab; YAML is indented with spaces"),
         ("lists:\n  - {<<: 5}\n", "2:10: << needs the alias of keys and values"),
         ("lists:\n  - ? [a]\n    : b\n", "2:7: a key must be plain text"),
         ("[" * 20_000, "1:21: nested too deeply"),
@@ -389,33 +389,13 @@ def test_what_is_no_yaml_is_told_in_plain_words(home, text, expected):
     assert expected in problems(home, text)
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_tabs_that_do_not_indent_are_no_matter(home, line_end):
-    lines = [
-        "\t# us\t",
-        "subscribers:\t# the group",
-        "  - ada@example.org\t# boss: yes",
-        "  -\tgrace@example.org\t",
-        "\t\t# gone",
-        "  - \t'Hedy L <hedy@example.org>' \t # x",
-        "\t",
-        "title:\tPhysics\t\t",
-        "min_relevance:\t8\t# of 10",
-        "weekdays:\t[mon,\ttue\t]\t# - x",
-    ]
-    (only,) = read(home, a_list(*lines).replace("\n", line_end))
-    assert [who.address for who in only.subscribers] == ["ada@example.org", "grace@example.org", "hedy@example.org"]
-    assert (only.title, only.min_relevance, only.weekdays) == ("Physics", 8, frozenset({0, 1}))
-
-
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{<<: [", "]}")])
-def test_aliases_that_multiply_do_not_hang(home, opening, closing):
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{<<: [", "]}"), ("{x: [", "]}")])
+def test_aliases_that_multiply_end_quickly(home, opening, closing):
     levels = ["a0: &a0 {x: 1}"]
-    levels += [f"a{n}: &a{n} {opening}{', '.join([f'*a{n - 1}'] * 9)}{closing}" for n in range(1, 12)]
-    began = clock.monotonic()
-    (problem,) = problems(home, "\n".join(levels))
-    assert "aliases multiply this file to over 300,000 values" in problem
-    assert clock.monotonic() - began < 20
+    levels += [f"a{n}: &a{n} {opening}{', '.join([f'*a{n - 1}'] * 9)}{closing}" for n in range(1, 15)]
+    began = clock.thread_time()
+    assert "16:1: 'lists' is empty" in problems(home, "\n".join([*levels, "lists:"]))
+    assert clock.thread_time() - began < 5
 
 
 def test_a_missing_file_says_how_to_make_one(home):

@@ -17,8 +17,8 @@ from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
 from paperboy.cli.main import Surroundings
 from paperboy.cli.once import Stop
+from paperboy.cli.people import in_words, undo
 from paperboy.cli.progress import Bars
-from paperboy.cli.suppress import in_words, undo
 from paperboy.cli.undelivered import RESENT_FOR, lacks
 from paperboy.config import values as notation
 from paperboy.config.home import Home
