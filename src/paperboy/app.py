@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching, morning
     from paperboy.arxiv_feed import ArxivFeed
     from paperboy.check import Finding
-    from paperboy.mail.compose import Composer
-    from paperboy.mail.render import Renderer
+    from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
+    from paperboy.mail.templates import Templates
     from paperboy.scoring.costs import Prices
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
@@ -145,16 +145,16 @@ class App:
         return Prompt(self.home.folders("prompts"))
 
     @cached_property
-    def templates(self) -> Renderer:
+    def templates(self) -> Templates:
         """The operator's templates and ours."""
-        from paperboy.mail.render import Renderer
+        from paperboy.mail.templates import Templates
 
-        return Renderer(self.home.folders("emails"))
+        return Templates.load(self.home.folders("emails"))
 
     @cached_property
     def composer(self) -> Composer:
         """Composes from the configured sender."""
-        from paperboy.mail.compose import Composer
+        from paperboy.mail.message import Composer
 
         settings = self.settings
         return Composer(
@@ -312,7 +312,7 @@ class App:
             return None
         if found := self.store.suppressions.by_token(token):
             return found
-        from paperboy.mail.mime import unsubscribe_token
+        from paperboy.mail.message import unsubscribe_token
 
         everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
         secret = self.store.secret()

@@ -32,8 +32,8 @@ from paperboy.store import Store
 
 if TYPE_CHECKING:
     from paperboy.arxiv_feed import ArxivFeed
-    from paperboy.mail.render import Renderer
     from paperboy.mail.smtp import SmtpTransport
+    from paperboy.mail.templates import Templates
     from paperboy.scoring.llm import LlmScorer
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Parts(Protocol):
     """Builds what a home's settings name. Each may raise ConfigError."""
 
     @property
-    def templates(self) -> Renderer: ...
+    def templates(self) -> Templates: ...
     @property
     def prompt(self) -> object: ...
     @property

@@ -8,18 +8,18 @@ from __future__ import annotations
 import time
 from statistics import median
 
-from paperboy.mail.copies import Copy
 from paperboy.mail.fit import size
+from paperboy.mail.page import Copy
 from paperboy.models import Digest, Rendered
 from tests.mail import real_days
-from tests.mail.mails import RENDERER
+from tests.mail.mails import TEMPLATES
 
 RUNS = 7
 COPY = Copy("Paperboy", "You get this mail because ada@example.org is on the list.", "0123456789abcdef" * 2)
 
 
 def rendered(digest: Digest) -> Rendered:
-    return RENDERER.digest(digest, copy=COPY, unsubscribe_address="papers@example.org")
+    return TEMPLATES.to_readers("digest", digest, copy=COPY, unsubscribe_address="papers@example.org")
 
 
 def milliseconds(digest: Digest) -> float:

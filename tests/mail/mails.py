@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 
 from paperboy import announcements, curate, sample
 from paperboy.config import lists as mailing_lists
-from paperboy.mail.compose import Composer
-from paperboy.mail.render import Renderer
+from paperboy.mail.message import Composer
+from paperboy.mail.templates import Templates
 from paperboy.models import (
     Alert,
     Cost,
@@ -43,8 +43,8 @@ NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 ADA = Subscriber("ada@example.org", "Ada Lovelace")
 LUNA = Model("gpt-6-luna", is_llm=True)
-RENDERER = Renderer([EMAILS])
-COMPOSER = Composer(RENDERER, sender="Paperboy <papers@example.org>", reply_to="", secret=b"the secret of these tests")
+TEMPLATES = Templates.load([EMAILS])
+COMPOSER = Composer(TEMPLATES, sender="Paperboy <papers@example.org>", reply_to="", secret=b"the secret of these tests")
 
 
 @dataclass(frozen=True, slots=True)

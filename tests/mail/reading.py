@@ -6,26 +6,25 @@ import html as entities
 import re
 from pathlib import Path
 
-from paperboy.mail.copies import Copy
-from paperboy.mail.page import Page, page
-from paperboy.mail.render import Renderer
+from paperboy.mail.page import Copy, Page, page
+from paperboy.mail.templates import Templates
 from paperboy.models import Digest, Rendered
 
 EMAILS = Path(__file__).parents[2] / "emails"
-RENDERER = Renderer([EMAILS])
+TEMPLATES = Templates.load([EMAILS])
 COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2)
 FROM = "papers@example.org"
 THANKS = "Thank you to arXiv for use of its open access interoperability."
 
 
-def render(of: Digest, by: Renderer = RENDERER) -> Rendered:
+def render(of: Digest, by: Templates = TEMPLATES) -> Rendered:
     """The digest's mail to Ada."""
-    return by.digest(of, copy=COPY, unsubscribe_address=FROM)
+    return by.to_readers("digest", of, copy=COPY, unsubscribe_address=FROM)
 
 
-def note(of: Digest, by: Renderer = RENDERER) -> Rendered:
+def note(of: Digest, by: Templates = TEMPLATES) -> Rendered:
     """The note's mail to Ada."""
-    return by.note(of, copy=COPY, unsubscribe_address=FROM)
+    return by.to_readers("note", of, copy=COPY, unsubscribe_address=FROM)
 
 
 def page_of(of: Digest) -> Page:

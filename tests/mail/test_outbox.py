@@ -5,27 +5,19 @@ from __future__ import annotations
 import mailbox
 import stat
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from paperboy.errors import MailServerError
-from paperboy.mail.mime import address, freeze
+from paperboy.mail.message import freeze, own_headers
 from paperboy.mail.outbox import Outbox
 from paperboy.models import DeliveryState, Envelope, Rendered, Subscriber
-from tests.builders import mailing_list
 
 
 def envelope(to: str = "ada@example.org", text: str = "Grüße.\n", list_name: str = "foundations") -> Envelope:
-    shared = freeze(
-        Rendered("Papers", f"<p>{text}</p>", text),
-        sender="papers@example.org",
-        reply_to="",
-        mailing_list=mailing_list(),
-        date=datetime(2026, 11, 20, 6, 30, tzinfo=UTC),
-    )
-    message = address(shared, to=Subscriber(to), message_id="<1@example.org>")
+    shared = freeze(["From: papers@example.org", "Subject: Papers"], Rendered("Papers", f"<p>{text}</p>", text))
+    message = own_headers(Subscriber(to), "<1@example.org>") + shared
     return Envelope("papers@example.org", to, message, list_name)
 
 

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from paperboy.mail.bill import money
+from paperboy.mail.page import money
 from paperboy.models import Score
 from tests.builders import digest, entries, entry, mailing_list, paper
 from tests.mail.reading import page_of

@@ -14,11 +14,11 @@ from lxml import html as lxml_html
 
 from paperboy.mail.fit import size
 from paperboy.mail.prose import prose
-from paperboy.mail.render import HTML_BUDGET
+from paperboy.mail.templates import HTML_BUDGET
 from paperboy.mail.text import one_line
 from paperboy.models import Alert, Digest, Spending, Usage
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
-from tests.mail.reading import COPY, RENDERER, THANKS, flat, note, render, visible
+from tests.mail.reading import COPY, TEMPLATES, THANKS, flat, note, render, visible
 
 ALERT = Alert("It", ("happened",))
 
@@ -100,7 +100,7 @@ def test_the_text_tells_how_to_leave_the_list() -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
-    for mail in (render(rich()), note(digest([], below=3)), RENDERER.alert(Alert("It", ("happened",)))):
+    for mail in (render(rich()), note(digest([], below=3)), TEMPLATES.alert(Alert("It", ("happened",)))):
         assert not re.search(r"<(?:img|link|script|iframe)|@import|url\(|\ssrc=|<mj-", mail.html)
         assert "prefers-color-scheme:dark" in mail.html
 
@@ -155,7 +155,7 @@ def test_no_table_for_word_is_wider_than_its_cell() -> None:
     for mail, lines in (
         (render(rich()), {"616"}),
         (note(digest([], below=3)), {"616"}),
-        (RENDERER.alert(ALERT), set()),
+        (TEMPLATES.alert(ALERT), set()),
     ):
         widths = re.findall(r'<table[^>]*?width="?(\d+)(?:px)?"[^>]*?style="border-top', mail.html)
         assert set(widths) == lines
@@ -206,7 +206,7 @@ def test_a_note_says_that_papers_came_and_none_passed() -> None:
 
 
 def test_an_alert_says_what_is_wrong_and_shows_the_places() -> None:
-    mail = RENDERER.alert(
+    mail = TEMPLATES.alert(
         Alert("The LLM\nrefuses <the> key", ("No list got a digest.", "Mend it."), (".env:3: KEY", "x" * 100))
     )
     assert mail.subject == "Paperboy: The LLM refuses <the> key"
@@ -220,7 +220,7 @@ def test_an_alert_says_what_is_wrong_and_shows_the_places() -> None:
 def test_an_alert_with_a_thousand_lines_is_sent_all_the_same() -> None:
     """HTML shows the first ones, and the text all."""
     lines = tuple(f"subscribers.yaml:{n}:3: {'x' * 400}" for n in range(1_000))
-    mail = RENDERER.alert(Alert("A broken file", ("Mend it. " * 1_000,) * 30, lines))
+    mail = TEMPLATES.alert(Alert("A broken file", ("Mend it. " * 1_000,) * 30, lines))
     assert size(mail.html) < HTML_BUDGET
     assert "950 more in the plain-text part of this mail" in visible(mail.html)
     assert mail.text.count("subscribers.yaml:") == 1_000
@@ -229,7 +229,7 @@ def test_an_alert_with_a_thousand_lines_is_sent_all_the_same() -> None:
 def test_plain_text_is_wrapped_whatever_the_settings() -> None:
     of = replace(rich(), model=replace(rich().model, name="a/very/long/name-of-a-model " * 9))
     sender = "a-rather-long-name-of-a-sender@mail.department.university.example.org"
-    mail = RENDERER.digest(of, copy=COPY, unsubscribe_address=sender)
+    mail = TEMPLATES.to_readers("digest", of, copy=COPY, unsubscribe_address=sender)
     assert max(map(len, mail.text.splitlines())) <= 76
     assert max(map(len, render(rich()).text.splitlines())) <= 76
     assert not re.search(r"[ \t]$", render(rich()).text.replace("\n-- \n", "\n"), re.MULTILINE)

@@ -53,7 +53,7 @@ def forget(home: Home) -> bool:
 
 def _mailed(home: Home, problem: str, to: Subscriber, now: datetime) -> bool:
     from paperboy.app import App  # the daemon does without, as long as it lives
-    from paperboy.mail.compose import Composer
+    from paperboy.mail.message import Composer
 
     try:
         app = App.of(home, {}, lambda: now, time.sleep, time.monotonic)

@@ -23,8 +23,7 @@ from paperboy.cli.undelivered import RESENT_FOR, lacks
 from paperboy.config import values as notation
 from paperboy.config.home import Home
 from paperboy.errors import PaperboyError
-from paperboy.mail.compose import LOCAL_SENDER
-from paperboy.mail.mime import addr_spec
+from paperboy.mail.message import LOCAL_SENDER, addr_spec
 from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, MorningReport, Subscriber
 from paperboy.store.deliveries import Frozen, Missed
 

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from paperboy.errors import MailServerError
-from paperboy.mail.mime import boundary_of
+from paperboy.mail.message import boundary_of
 from paperboy.models import DeliveryState, Envelope, Receipt
 
 _LIST_NAME = re.compile(r"_?[a-z0-9-]+")

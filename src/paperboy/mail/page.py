@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from urllib.parse import quote
 
+from markupsafe import escape
+
 from paperboy.curate import name_key
-from paperboy.mail.bill import Bill, bill, counted
-from paperboy.mail.copies import Copy, unsubscribe_subject, unsubscribe_uri
 from paperboy.mail.prose import Prose, prose
-from paperboy.mail.text import clipped, one_line
+from paperboy.mail.text import clipped, one_line, wrap
 from paperboy.mail.topics import Block, blocks
-from paperboy.models import Counts, Digest, Entry, Paper, Shortfall
+from paperboy.models import Counts, Digest, Entry, Paper, Shortfall, Spending, Usage
 
 _PREHEADER = 130  # characters; no client shows more before it shows the mail itself
 
@@ -78,6 +78,39 @@ class Figure:
     label: str
     number: str
     depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """The rows of the model's table, each prompt, completion and total, formatted. `tokens` is None where the server
+    counts none, `cost` where a price is unknown.
+    """
+
+    tokens: tuple[str, str, str] | None
+    cost: tuple[str, str, str] | None
+    details: str  # how many calls, and what the tokens were
+    about: str  # the total in words for the masthead, empty where there is nothing to say
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What differs from copy to copy: a recipient's own values, or the placeholders of the bytes that all share."""
+
+    kicker: str  # the first word of the mail: "Paperboy", or that this is a test
+    reason: str  # one or two sentences: why this person gets the mail
+    token: str  # what an unsubscribe mail carries
+
+    @property
+    def values(self) -> tuple[str, str, str]:
+        return self.kicker, self.reason, self.token
+
+    def as_text(self) -> Copy:
+        """As it stands in a plain-text part, where the reason has lines of its own."""
+        return replace(self, reason=wrap(self.reason))
+
+    def as_html(self) -> Copy:
+        """As it stands in an HTML part: escaped as the templates escape."""
+        return Copy(*(str(escape(value)) for value in self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,3 +319,63 @@ _BECAUSE = {
     Shortfall.BUDGET: "today's budget for the LLM was used up",
     Shortfall.SERVER: "the LLM stopped answering",
 }
+
+
+def bill(spending: Spending) -> Bill:
+    """The bill of what scoring used."""
+    usage, cost = spending.usage, spending.cost
+    if usage.calls and not usage.total_tokens:  # no model answers with nothing: the server does not count
+        return Bill(tokens=None, cost=None, details=_details(usage), about="")
+    return Bill(
+        tokens=(f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}", f"{usage.total_tokens:,}"),
+        cost=None if cost is None else (money(cost.prompt), money(cost.completion), money(cost.total)),
+        details=_details(usage),
+        about="" if cost is None or cost.total <= 0 else _about(cost.total),
+    )
+
+
+def _details(usage: Usage) -> str:
+    """How many calls, and what the tokens were, without what there was none of."""
+    if not usage.calls:
+        return "No calls for this list: its scores were paid for earlier, or by another list."
+    cached, written = usage.cached_tokens, usage.cache_write_tokens
+    parts = []
+    if cached:
+        into = f" and {written:,} went into it" if written else ""
+        parts.append(f"the prompt, {counted(cached, 'token')} came from the provider's cache{into}")
+    elif written:
+        parts.append(f"the prompt, {counted(written, 'token')} went into the provider's cache")
+    if usage.reasoning_tokens:
+        parts.append(f"the completion, {counted(usage.reasoning_tokens, 'token')} went into reasoning")
+    made_of = f" Of {'; of '.join(parts)}." if parts else ""
+    return f"Asked in {counted(usage.calls, 'call')}.{made_of}"
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun: 1 paper, 1,200 papers."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def money(dollars: float) -> str:
+    """Dollars as a reader expects them: cents, and more digits only where there are no cents to see."""
+    if dollars == 0 or dollars >= 0.1:
+        return f"${dollars:,.2f}"
+    return f"${dollars:.4f}" if dollars >= 0.0001 else "under $0.0001"
+
+
+def _about(dollars: float) -> str:
+    return f"about ${dollars:,.2f}" if dollars >= 0.01 else "less than a cent"
+
+
+# --- leaving the list
+
+
+def unsubscribe_subject(list_name: str, token: str) -> str:
+    """The subject of a mail that asks to leave a list."""
+    return f"unsubscribe {list_name} {token}"
+
+
+def unsubscribe_uri(address: str, list_name: str, token: str) -> str:
+    """A link to that mail, to a bare address with a domain in ASCII."""
+    local, _, domain = address.rpartition("@")
+    return f"mailto:{quote(local)}@{domain}?subject={quote(unsubscribe_subject(list_name, token))}"

@@ -1,22 +1,26 @@
-"""The operator's templates: Jinja to text, and Jinja to MJML to HTML. Faults are told by file, line and words.
+"""The operator's templates: a digest as subject, HTML and plain text, and faults named by file, line and words.
 
-A template may lay out a mail; it may not reach into Python. A fault that lies in one file is a `ConfigError`; one that
-shows only in what the templates give together is a `RenderError`.
+Jinja gives the plain text, and MJML that becomes the HTML. A template may lay out a mail; it may not reach into Python.
+A fault in one file is a `ConfigError`; one that shows only in what all the templates give together is a `RenderError`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
-from html.parser import HTMLParser
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+from functools import lru_cache, partial
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import mjml
 from jinja2 import (
-    FileSystemLoader,
+    Environment,
+    FunctionLoader,
     StrictUndefined,
     TemplateError,
     TemplateNotFound,
@@ -26,124 +30,182 @@ from jinja2 import (
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
-from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, RenderError
-from paperboy.mail.bill import Bill, counted
-from paperboy.mail.copies import Copy
-from paperboy.mail.page import Author, Figure, Item, Line, Mention, Page
-from paperboy.mail.text import one_line, wrap
-from paperboy.mail.topics import Block
-from paperboy.models import Alert, Counts, Problem
+from paperboy.mail.fit import fitted, levels, size
+from paperboy.mail.page import Copy, counted, page
+from paperboy.mail.text import one_line, shorten, wrap
+from paperboy.models import (
+    Alert,
+    Cost,
+    Counts,
+    Digest,
+    Entry,
+    MailingList,
+    Model,
+    Paper,
+    Problem,
+    Rendered,
+    Score,
+    Shortfall,
+    Spending,
+    Usage,
+)  # fmt: skip
 
+HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
+_COPY_ROOM = 1_000  # bytes that a recipient's own values may add
+_PARAGRAPHS, _DETAILS = 10, 50  # of an alert, in HTML
 # What an operator's expression can raise inside a template, apart from Jinja's own errors.
 _EXPRESSION_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
+_Texts = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The texts of all templates, by name: a value that another process can render with."""
+
+    texts: _Texts = field(repr=False)
+
+    @classmethod
+    def load(cls, folders: Sequence[Path]) -> Templates:
+        """Read each template from the first folder that has it. ConfigError for files that cannot be read as UTF-8."""
+        files = {file.name: file for folder in reversed(folders) for file in folder.glob("*.j2")}
+        texts, problems = [], []
+        for name, file in sorted(files.items()):
+            try:
+                texts.append((name, file.read_text("utf-8")))
+            except UnicodeDecodeError as error:
+                line = error.object.count(b"\n", 0, error.start) + 1
+                problems.append(Problem(f"emails/{name}:{line}", "is not UTF-8; save the file as UTF-8"))
+            except OSError as error:
+                problems.append(Problem(f"emails/{name}", f"cannot be read: {error.strerror}"))
+        if problems:
+            raise ConfigError(problems)
+        return cls(tuple(texts))
+
+    def to_readers(self, kind: str, digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Rendered:
+        """Render a `digest`, or the `note` of a morning on which no paper passed.
+
+        ConfigError for a broken template, RenderError if no HTML within the budget exists.
+        """
+        whole = page(digest, copy=copy, unsubscribe_address=unsubscribe_address)
+        html = fitted(whole, lambda shown: self._html(f"{kind}.mjml.j2", page=shown), HTML_BUDGET - _COPY_ROOM)
+        if html is None:
+            raise RenderError(
+                f"emails/{kind}.mjml.j2: the HTML has more than {HTML_BUDGET:,} bytes even without a paper; "
+                "make the template or the topics shorter"
+            )
+        return Rendered(whole.subject, html, self._text(f"{kind}.txt.j2", page=whole))
+
+    def alert(self, alert: Alert) -> Rendered:
+        """Render the operator's mail. Errors as for `to_readers`."""
+        paragraphs, details = (tuple(map(one_line, lines)) for lines in (alert.paragraphs, alert.details))
+        clean = Alert(one_line(alert.headline), paragraphs, details)
+        html = self._html("alert.mjml.j2", alert=_brief(clean))
+        if size(html) > HTML_BUDGET:
+            raise RenderError(
+                f"emails/alert.mjml.j2: the HTML has more than {HTML_BUDGET:,} bytes; make the template shorter"
+            )
+        return Rendered(f"Paperboy: {clean.headline}", html, self._text("alert.txt.j2", alert=clean))
+
+    def check(self) -> None:
+        """Render samples of every kind of mail. ConfigError with all that is wrong with the templates."""
+        problems = [*self._syntax_errors()] or [*self._sample_problems()]
+        if problems:
+            raise ConfigError(list(dict.fromkeys(problems)))
+
+    def _text(self, name: str, **values: Any) -> str:
+        try:
+            return _environment(self.texts).get_template(name).render(**values)
+        except (TemplateError, *_EXPRESSION_ERRORS) as error:
+            raise ConfigError([_problem(error, name)]) from error
+
+    def _html(self, name: str, **values: Any) -> str:
+        source = self._text(name, **values)
+        try:
+            html: str = mjml.mjml2html(source, fonts={})  # else it loads fonts from Google
+        except ValueError as error:
+            octets, place = source.encode(), r"at position (\d+):\d+"
+            what = re.sub(place, lambda at: f"before {octets[int(at[1]) :][:60].decode(errors='ignore')!r}", str(error))
+            raise RenderError(
+                f"emails/{name}: MJML does not accept what this template gives: {what}; look for a tag that is not "
+                "closed, or closed twice, in it and in those that it includes"
+            ) from error
+        if "<mj-" in html:
+            unknown = html.partition("<mj-")[2].split(">")[0].split()[0]
+            raise RenderError(f"emails/{name}: MJML knows no component mj-{unknown} at this place")
+        return html
+
+    def _syntax_errors(self) -> Iterator[Problem]:
+        for name, _ in self.texts:
+            try:
+                _environment(self.texts).get_template(name)
+            except TemplateError as error:
+                yield _problem(error, name)
+
+    def _sample_problems(self) -> Iterator[Problem]:
+        alert = Alert("Something needs a hand", ("It happened.", "This fixes it."), ("a/file:1: it", "another line"))
+        yield from _problems("alert", lambda: self.alert(alert), {"alert.headline": alert.headline})
+        for digest in _sample_digests():
+            yield from self._problems_of(digest, "digest" if digest.entries else "note")
+
+    def _problems_of(self, digest: Digest, kind: str) -> Iterator[Problem]:
+        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3)))  # as in any digest: the values come later
+        whole = page(digest, copy=copy, unsubscribe_address=_SAMPLE_ADDRESS)
+        needed = {
+            "why somebody gets the mail (page.copy.reason)": copy.reason,
+            "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)": copy.token,
+        }
+        if whole.items:
+            needed["a link to every paper (item.url, for each item of page.items)"] = whole.items[-1].url
+        render = partial(self.to_readers, kind, digest, copy=copy, unsubscribe_address=_SAMPLE_ADDRESS)
+        yield from _problems(kind, render, needed)
+        for level in levels(whole):  # what only a crowded morning shows
+            crowded = replace(level, topics_cut=True, hidden=2, contents_left=2)
+            yield from _problems(kind, partial(self._html, f"{kind}.mjml.j2", page=crowded), {})
+
+
+def _brief(alert: Alert) -> Alert:
+    """As much as HTML shows: the operator must hear of a file with a thousand faults, too."""
+    shown = [shorten(line, 300) for line in alert.details[:_DETAILS]]
+    if len(alert.details) > _DETAILS:
+        shown.append(f"{len(alert.details) - _DETAILS:,} more in the plain-text part of this mail")
+    paragraphs = tuple(shorten(paragraph, 2_000) for paragraph in alert.paragraphs[:_PARAGRAPHS])
+    return Alert(shorten(alert.headline, 300), paragraphs, tuple(shown))
+
+
+# Jinja
+
 
 class _Undefined(StrictUndefined):
-    """Says which name is not there, also where one is formatted."""
+    """Names what is missing, and what may have been meant."""
 
     __slots__ = ()
     __format__ = StrictUndefined._fail_with_undefined_error  # as Jinja has it for all other methods
 
-
-class Templates:
-    """The templates of the first of `folders` that has each."""
-
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = folders
-        self._environment = ImmutableSandboxedEnvironment(
-            loader=FileSystemLoader([str(folder) for folder in folders]),
-            undefined=_Undefined,
-            autoescape=select_autoescape(disabled_extensions=("txt", "txt.j2"), default=True),
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
-        self._filters = {"wrap": wrap, "counted": counted, "in_attribute": in_attribute}
-        self._environment.filters |= self._filters
-
-    def text(self, name: str, **values: Any) -> str:
-        """What a template gives. ConfigError for a fault in it, or in one that it includes."""
-        try:
-            return self._environment.get_template(name).render(**values)
-        except (TemplateError, *_EXPRESSION_ERRORS) as error:
-            place = self._place(error, name)
-            if place is None:
-                raise
-            raise ConfigError([Problem(place, self._reason(error))]) from error
-
-    def html(self, name: str, **values: Any) -> str:
-        """The page that a template of MJML gives. RenderError where MJML does not accept it; else as `text`."""
-        source = self.text(name, **values)
-        try:
-            page: str = mjml.mjml2html(source, fonts={})  # else it loads Roboto and others from Google by name
-        except ValueError as error:
-            fault = _unbalanced(source) or f"MJML does not accept what this template gives: {error}"
-            raise RenderError(f"emails/{name}: {fault}") from error
-        if "<mj-" in page:
-            unknown = page.partition("<mj-")[2].split(">")[0].split()[0]
-            raise RenderError(f"emails/{name}: MJML knows no component mj-{unknown} at this place")
-        return page
-
-    def problems(self) -> Iterator[Problem]:
-        """What is wrong with any file by itself."""
-        for name in self._environment.list_templates(extensions=["j2"]):
-            try:
-                self._environment.get_template(name)
-            except TemplateError as error:
-                yield Problem(self._place(error, name) or f"emails/{name}", self._reason(error))
-            except UnicodeDecodeError as error:
-                line = error.object.count(b"\n", 0, error.start) + 1
-                yield Problem(f"emails/{name}:{line}", "is not UTF-8; save the file as UTF-8")
-            except OSError as error:
-                yield Problem(f"emails/{name}", f"cannot be read: {error.strerror}")
-
-    def _place(self, error: Exception, name: str) -> str | None:
-        """File and line of the innermost template that the error came through, of the operator's own if it came
-        through one; None if it came through none.
-        """
-        if isinstance(error, TemplateSyntaxError):
-            return f"emails/{Path(error.name or name).name}:{error.lineno}"
-        frames = [
-            (Path(frame.f_code.co_filename), line)
-            for frame, line in walk_tb(error.__traceback__)
-            if frame.f_code.co_filename.endswith(".j2")
-        ]
-        if not frames:
-            return f"emails/{name}" if isinstance(error, TemplateError) else None
-        file, line = ([frame for frame in frames if frame[0].parent == self._folders[0]] or frames)[-1]
-        return f"emails/{file.name}:{line}"
-
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, TemplateNotFound):
-            return f"there is no template {error.name}"
-        message = one_line(str(error)) or type(error).__name__
-        if unknown := re.fullmatch(r"'[\w. ]*\b(\w+) object' has no attribute '(\w+)'", message):
-            called, known = _SEEN.get(unknown[1], ("this", ()))
-            hint = did_you_mean(unknown[2], known) or f"; it has {', '.join(known)}" * bool(known)
-            return f"{called} has no {unknown[2]!r}{hint}"
-        if message.startswith("No filter named"):
-            return f"{message} Beside Jinja's own there are {', '.join(sorted(self._filters))}."
-        return message if isinstance(error, TemplateError) else f"{type(error).__name__}: {message}"
+    @property
+    def _undefined_message(self) -> str:
+        if self._undefined_hint or not is_dataclass(self._undefined_obj):
+            return super()._undefined_message
+        known = [each.name for each in fields(self._undefined_obj)]
+        meant = get_close_matches(str(self._undefined_name), known, n=1)
+        hint = f", did you mean {meant[0]!r}?" if meant else f"; it has {', '.join(known)}"
+        return f"{type(self._undefined_obj).__name__.lower()} has no {self._undefined_name!r}{hint}"
 
 
-# What templates call the values that they see, and what each has.
-_SEEN = {
-    kind.__name__: (called, tuple(field.name for field in fields(kind)))
-    for called, kind in {
-        "page": Page,
-        "page.copy": Copy,
-        "page.counts": Counts,
-        "page.bill": Bill,
-        "a line of page.contents": Line,
-        "a row of page.figures": Figure,
-        "a block of page.topics": Block,
-        "a paper of page.over_cap, carried_over or let_go": Mention,
-        "item": Item,
-        "an author of item.authors": Author,
-        "alert": Alert,
-    }.items()
-}
+@lru_cache(maxsize=4)
+def _environment(texts: _Texts) -> Environment:
+    by_name = dict(texts)
+    environment = ImmutableSandboxedEnvironment(
+        loader=FunctionLoader(lambda name: (by_name[name], name, None) if name in by_name else None),
+        undefined=_Undefined,
+        autoescape=select_autoescape(disabled_extensions=("txt", "txt.j2"), default=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= _FILTERS
+    return environment
 
 
 def in_attribute(text: str) -> Markup:
@@ -154,53 +216,88 @@ def in_attribute(text: str) -> Markup:
     return Markup(safe)  # noqa: S704  # escaped just above
 
 
-# Which tag is to blame: MJML tells only that something is wrong
-
-_VOID = frozenset(
-    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-)
+_FILTERS = {"wrap": wrap, "counted": counted, "in_attribute": in_attribute}
 
 
-class _Tags(HTMLParser):
-    """Follows the tags of a source up to the first that does not match."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=False)
-        self.open: list[tuple[str, str, int]] = []  # name, what the tag looks like, where it stands
-        self.fault = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002  # HTMLParser's
-        if tag not in _VOID and not self.fault:
-            self.open.append((tag, self.get_starttag_text() or tag, self.getpos()[0]))
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # the same
-        """Opens nothing."""
-
-    def handle_endtag(self, tag: str) -> None:
-        if self.fault or tag in _VOID:
-            return
-        if not self.open:
-            self.fault = f"</{tag}> closes a tag that nothing opened"
-        elif self.open[-1][0] == tag:
-            self.open.pop()
-        else:
-            self.fault = f"</{tag}> comes before the end of {self.open[-1][1]}"
+def _problem(error: Exception, name: str) -> Problem:
+    """The fault with file and line of the innermost template that it came through, and of the one that included it."""
+    reason = one_line(str(error)) or type(error).__name__
+    if isinstance(error, TemplateNotFound):
+        reason = f"there is no template {error.name}"
+    elif reason.startswith("No filter named"):
+        reason += f" Beside Jinja's own there are {', '.join(_FILTERS)}."
+    elif not isinstance(error, TemplateError):
+        reason = f"{type(error).__name__}: {reason}"
+    if isinstance(error, TemplateSyntaxError):
+        return Problem(f"emails/{error.name or name}:{error.lineno}", reason)
+    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    places = [(file, line) for file, line in places if file.endswith(".j2")] or [(name, 0)]
+    file, line = places[-1]
+    above = next((f"emails/{other}:{at}" for other, at in reversed(places) if other != file), "")
+    return Problem(f"emails/{file}:{line}".removesuffix(":0"), f"{reason} (included by {above})" if above else reason)
 
 
-def _unbalanced(source: str) -> str:
-    """The first tag that is not closed, or not opened, with the words after it; empty if all are in order."""
-    tags = _Tags()
+# Samples, which touch every branch of the templates
+
+_SAMPLE_ADDRESS = "paperboy@example.org"
+
+
+def _problems(kind: str, draw: Callable[[], Rendered | str], needed: Mapping[str, str]) -> Iterator[Problem]:
+    """What goes wrong in drawing a mail, and what either of its parts must show and does not."""
     try:
-        tags.feed(source)
-        tags.close()
-    except AssertionError:  # so HTMLParser speaks of a conditional comment that is none
-        return ""
-    if not tags.fault and not tags.open:
-        return ""
-    fault = tags.fault or f"{tags.open[-1][1]} is never closed"
-    if tags.open:
-        _, shown, line = tags.open[-1]
-        after = source.splitlines()[line - 1].partition(shown)[2]
-        words = one_line(re.sub(r"<[^>]*>", " ", after))[:40]
-        fault += f" (after it stands {words!r})" if words else ""
-    return f"{fault}; look for it in this template and in those that it includes"
+        mail = draw()
+    except ConfigError as error:
+        yield from error.problems
+        return
+    except RenderError as error:
+        place, _, message = str(error).partition(": ")
+        yield Problem(place, message)
+        return
+    parts = {"mjml": mail.html, "txt": " ".join(mail.text.split())} if isinstance(mail, Rendered) else {}
+    for ending, part in parts.items():
+        for what, words in needed.items():
+            if words not in part:
+                yield Problem(f"emails/{kind}.{ending}.j2", f"the mail must show {what}, and does not")
+
+
+def _sample_digests() -> Iterator[Digest]:
+    """Scored by an LLM with a price, without one, and without token counts; by the embedded scorer; and two notes."""
+    papers = [_sample_paper(number) for number in range(10, 40)]
+    topics = "# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else."
+    mailing_list = MailingList("sample", "A sample", ("cs.LG", "stat.ML"), topics, ZoneInfo("UTC"), max_papers=1)
+    full = Digest(
+        replace(mailing_list, authors=("Ada Lovelace",)),
+        date(2026, 1, 5),
+        entries=(Entry(1, papers[0], Score(4, 5), "Ada Lovelace"), Entry(2, papers[1], Score(9, 8, "It & more."))),
+        counts=Counts(considered=28, carried_over=12, let_go=12, author_matches=1, selected=1, over_cap=1, below=1),
+        model=Model("sample-model", is_llm=True),
+        spending=Spending(Usage(2, 1_000, 400, 300, completion_tokens=200, reasoning_tokens=50), Cost(0.012, 0.003)),
+        over_cap=(Entry(3, papers[2], Score(8, 7)),),
+        let_go=tuple(papers[3:15]),
+        carried_over=tuple(papers[15:27]),
+        shortfall=Shortfall.BUDGET,
+    )
+    bare = Entry(1, replace(papers[0], authors=(), abstract=""), Score(7, None))
+    counts, model = Counts(considered=1, selected=1), Model("embedded", is_llm=False)
+    embedded = Digest(mailing_list, full.date, (bare,), counts, model)
+    yield full
+    yield replace(full, spending=Spending(Usage(1, 900, completion_tokens=100), cost=None))
+    yield replace(full, spending=Spending(Usage(calls=2), cost=None), shortfall=None)
+    yield embedded
+    yield replace(embedded, entries=(), counts=Counts(considered=4, below=4))
+    yield replace(full, entries=(), counts=replace(full.counts, considered=26, author_matches=0, selected=0))
+
+
+def _sample_paper(number: int) -> Paper:
+    submitted = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    return Paper(
+        arxiv_id=f"2601.000{number}",
+        version=1,
+        title=f"Sample {number}: where $a < b$ & $M_{{a,b}}$, " + "a long title " * 20,
+        authors=("Ada Lovelace", *(f"Grace Hopper {n}" for n in range(20))),
+        abstract="One sentence stands here. Another one follows it. " * 30,
+        primary_category="cs.LG",
+        categories=("cs.LG",),
+        published=submitted,
+        updated=submitted,
+    )

@@ -1,0 +1,449 @@
+"""The bytes of a mail, held against the standards, from the frozen message to one recipient's copy."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import pickle
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from email.header import decode_header, make_header
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders, unsubscribe_token
+from paperboy.mail.page import Copy, unsubscribe_uri
+from paperboy.mail.text import one_line
+from paperboy.models import Alert, Composed, Delivery, DeliveryState, Envelope, MailingList, Rendered, Subscriber
+from tests.builders import digest, mailing_list
+from tests.mail.reading import TEMPLATES
+
+ADA = Subscriber("ada@example.org")
+ALERT = Alert("The LLM refuses the key", ("Nothing was scored, so <no> list got a mail.",), ("401 & so on",))
+NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
+TODAY = date(2026, 11, 20)
+MARKS = placeholders(b"secret", "foundations")
+KICKER, REASON, TOKEN = MARKS.values
+COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2)
+ONCE = ("Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "Content-Type")
+HOSTILE = ["a\r\nBcc: eve@example.org", "a\nX: y", "a\rX: y", "a\0b", "a\u2028X: y", "a\x0bX: y", "\u202egnp.exe"]
+
+# Texts as strangers write them, and such as mean something in a header.
+WORDS = (
+    "Gödel", "a", "Ü" * 40, "x" * 80, "=?utf-8?q?x?=", '"', "\\", "<x@y>", ",", "\r\n", ".", "(c)", "机器学习", "\u0301"
+)  # fmt: skip
+PHRASES = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(WORDS)).map(" ".join))
+
+# Texts of which every few characters mean something to an encoder, or to a mail folder.
+AWKWARD = ("From ", "from", ".", "=", " ", "\t", "\n", "\r", "\r\n", "é", "😀", "x" * 30, "20")
+TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(AWKWARD)).map("".join))
+SHARED = st.lists(st.one_of(TEXTS, st.sampled_from(MARKS.values))).map("".join)
+
+
+def composer(sender: str = "Paperboy <papers@example.org>", reply_to: str = "", secret: bytes = b"secret") -> Composer:
+    return Composer(TEMPLATES, sender, reply_to, secret)
+
+
+def delivery(by: Composer, subscriber: Subscriber = ADA, day: date = TODAY) -> Delivery:
+    addressed = by.addressed("foundations", day, subscriber)
+    return Delivery(1, 1, "foundations", addressed, DeliveryState.SENDING)
+
+
+def to_ada(of: MailingList, **of_composer: str) -> bytes:
+    by = composer(**of_composer)
+    return by.envelope(by.digest(digest(mailing_list=of), NOW), delivery(by)).message
+
+
+def parsed(message: bytes) -> EmailMessage:
+    result = email.message_from_bytes(message, policy=email.policy.default)
+    assert isinstance(result, EmailMessage)
+    assert [part.defects for part in result.walk()] == [[], [], []]
+    return result
+
+
+def headers(message: bytes) -> dict[str, str]:
+    """The raw headers, unfolded, by name. Fails where one is there twice, or is no header."""
+    lines = message.partition(b"\r\n\r\n")[0].decode().replace("\r\n ", " ").split("\r\n")
+    found = [re.fullmatch(r"([!-9;-~]+): (.*)", line, re.DOTALL) for line in lines]
+    assert all(found)
+    names = Counter(match[1] for match in found if match)
+    assert set(names.values()) == {1}
+    return {match[1]: match[2] for match in found if match}
+
+
+def decoded(raw: str) -> str:
+    """As the older of Python's two readers decodes a header."""
+    return str(make_header(decode_header(raw)))
+
+
+def phrase(raw: str) -> str:
+    """The name in a raw `phrase <...>`."""
+    return decoded(raw.rpartition("<")[0].strip())
+
+
+def solid(text: str) -> str:
+    """Without spaces: Python's newer reader adds one between encoded words in a name, where RFC 2047 has none."""
+    return text.replace(" ", "")
+
+
+def lines(text: str) -> str:
+    """The text with the line ends, and without the lone surrogates, that any mail would give back."""
+    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
+def body(text: str) -> str:
+    return lines(text).rstrip("\n") + "\n"
+
+
+def bodies(message: bytes) -> tuple[str, str]:
+    plain, rich = parsed(message).iter_parts()
+    text, html = plain.get_payload(decode=True), rich.get_payload(decode=True)
+    assert isinstance(text, bytes)
+    assert isinstance(html, bytes)
+    return text.decode().replace("\r\n", "\n"), html.decode().replace("\r\n", "\n")
+
+
+def assert_legal(message: bytes) -> None:
+    """What the standards ask of any mail, whatever is in it."""
+    assert message.isascii()
+    assert message.endswith(b"\r\n")
+    assert not re.search(rb"\r(?!\n)|(?<!\r)\n|\0", message)
+    assert not re.search(rb"(?m)^From |^\.", message), "SMTP and mail folders would change such a line"
+    head, _, rest = message.partition(b"\r\n\r\n")
+    folded = [line for line in head.split(b"\r\n") if not line.startswith((b"List-Unsubscribe: ", b" <mailto:"))]
+    for line in (*folded, *rest.split(b"\r\n")):
+        assert len(line) <= 76
+        assert not re.search(rb"[ \t]$", line)
+    assert max(map(len, re.findall(rb"=\?.*?\?[qb]\?.*?\?=", head)), default=0) <= 75
+    raw = headers(message)
+    assert set(ONCE) <= raw.keys()
+    for name, value in raw.items():
+        bracketed = "".join(re.findall(r"<[^<>]*>$", value))
+        plain = value if name in {"Message-ID", "List-Unsubscribe", "Date"} else bracketed
+        assert "=?" not in plain
+
+
+# --- one recipient's copy
+
+
+def test_a_copy_holds_the_shared_bytes_and_the_recipients_own() -> None:
+    by = composer(reply_to="Office <office@example.org>")
+    composed = by.digest(digest(mailing_list=mailing_list(title="Foundations")), NOW)
+    envelope = by.envelope(composed, delivery(by, Subscriber("grace@example.org", "Grace Hopper")))
+    assert_legal(envelope.message)
+    message = parsed(envelope.message)
+    assert composed.subject == message["Subject"]
+    assert message["Subject"].startswith("Foundations, 20 Nov: 3 papers")
+    assert (composed.sender, envelope.sender) == ("papers@example.org", "papers@example.org")
+    assert (envelope.recipient, message["To"]) == ("grace@example.org", "Grace Hopper <grace@example.org>")
+    assert message["From"] == "Paperboy <papers@example.org>"
+    assert message["Reply-To"] == "Office <office@example.org>"
+    assert message["List-Id"] == "Foundations <foundations.lists.example.org>"
+    assert (message["Auto-Submitted"], message["Precedence"]) == ("auto-generated", "bulk")
+    assert message.get_content_type() == "multipart/alternative"
+    assert [part.get_content_type() for part in message.iter_parts()] == ["text/plain", "text/html"]
+    token = unsubscribe_token("foundations", "grace@example.org", b"secret")
+    uri = f"mailto:office@example.org?subject=unsubscribe%20foundations%20{token}"
+    assert message["List-Unsubscribe"] == f"<{uri}>"
+    text, html = bodies(envelope.message)
+    assert "\nYour address grace@example.org is on this list.\n" in text
+    assert "Your address grace@example.org is on this list." in html
+    assert f" unsubscribe foundations {token}\n" in text
+    assert f'"{uri}"' in html
+    assert "\nPaperboy · Friday" in text
+    for shared_only in (*MARKS.values, "Test"):
+        assert shared_only not in text + html
+    for own in (b"grace@", token.encode()):
+        assert own not in composed.message
+
+
+def test_the_date_is_in_the_lists_zone() -> None:
+    message = parsed(to_ada(mailing_list(timezone=ZoneInfo("Europe/Berlin"))))
+    assert message["Date"].endswith(" 07:30:00 +0100")
+    assert parsedate_to_datetime(message["Date"]) == NOW
+
+
+@pytest.mark.parametrize("sender", ["Ada of Paperboy <papers@example.org>", "papers@example.org"])
+@pytest.mark.parametrize("reply_to", ["", "Bücher und noch viel mehr damit die Zeile bricht <office@example.com>"])
+def test_a_retry_is_the_same_message_whatever_the_settings_are_by_then(sender: str, reply_to: str) -> None:
+    before = composer(sender=sender, reply_to=reply_to)
+    composed, own = before.digest(digest(), NOW), delivery(before)
+    after = composer(sender="other@example.net", reply_to="others@example.net")
+    assert before.envelope(composed, own) == after.envelope(composed, own)
+    assert "example.net" not in after.envelope(composed, own).message.decode()
+
+
+@pytest.mark.parametrize("address", ["ada@example.org", "o'brien&co@example.org", f"{'a' * 64}@example.org"])
+def test_a_copy_is_what_rendering_it_alone_would_have_given(address: str) -> None:
+    by, given = composer(), digest()
+    own = delivery(by, Subscriber(address))
+    copy = Copy("Paperboy", f"Your address {address} is on this list.", own.addressed.token)
+    text, html = bodies(by.envelope(by.digest(given, NOW), own).message)
+    in_html, in_text = (
+        TEMPLATES.to_readers("digest", given, copy=each, unsubscribe_address="papers@example.org")
+        for each in (copy, copy.as_text())
+    )
+    assert (text, html) == (body(in_text.text), body(in_html.html))
+
+
+def test_a_composer_works_in_another_process() -> None:
+    """It is a value: what a second process composes from its pickle is the same to the byte."""
+    by, given = composer(), digest()
+    script = (
+        "import pickle, sys; by, given, now = pickle.load(sys.stdin.buffer);"
+        "sys.stdout.buffer.write(pickle.dumps(by.digest(given, now)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=pickle.dumps((by, given, NOW)), capture_output=True, check=True
+    )
+    assert pickle.loads(done.stdout) == by.digest(given, NOW)  # noqa: S301  # our own
+
+
+def test_a_composer_shows_no_secret() -> None:
+    assert "hidden" not in repr(composer(secret=b"hidden"))
+
+
+def test_a_digest_that_the_version_before_froze_is_still_completed() -> None:
+    """Its bytes lie in databases: placeholders as now, and dots that begin a line left to SMTP."""
+    frozen = (Path(__file__).parent / "frozen_before.eml").read_bytes().replace(b"\n", b"\r\n")
+    assert b"\r\n." in frozen
+    by = composer()
+    message = by.envelope(Composed("Papers", "papers@example.org", frozen), delivery(by)).message
+    assert_legal(message)
+    text, html = bodies(message)
+    for part in (text, html):
+        assert "Paperboy · Friday" in part
+        assert "Your address ada@example.org is on this list." in part
+        assert delivery(by).addressed.token in part
+        assert not set(re.findall(r"\d{32}", part)) & set(MARKS.values)
+    assert "\n.A line that begins with a dot\n" in text
+
+
+def test_a_message_without_placeholders_stays_as_it_is() -> None:
+    for message in (b"Subject: x\r\n\r\nSomething else.\r\n", b""):
+        assert complete(message, MARKS, COPY) == message
+
+
+def test_a_test_mail_says_so_and_has_the_headers_of_a_real_one() -> None:
+    by = composer()
+    composed = by.digest(digest(mailing_list=mailing_list(title="Grundlagen für Anfänger: " + "Überblick " * 10)), NOW)
+    real, trial = (made(composed, delivery(by)).message for made in (by.envelope, by.test))
+    assert_legal(trial)
+    assert headers(trial).keys() == headers(real).keys()
+    assert parsed(trial)["Subject"] == f"[Test] {parsed(real)['Subject']}"
+    assert {name for name in headers(real) if parsed(real)[name] != parsed(trial)[name]} == {"Subject"}
+    for part in bodies(trial):
+        assert "Test mail" in part
+        assert "This is a test, sent to ada@example.org alone; nothing was marked as sent." in part
+        assert delivery(by).addressed.token in part
+        assert "Your address" not in part
+
+
+def test_a_reader_sees_the_address_that_is_theirs() -> None:
+    by = composer()
+    for make in (by.envelope, by.test):
+        message = parsed(make(by.digest(digest(), NOW), delivery(by, Subscriber("ada@xn--bcher-kva.example"))).message)
+        assert message["To"] == "ada@xn--bcher-kva.example"
+        assert "ada@bücher.example" in message.get_body(("plain",)).get_content()
+
+
+def test_without_a_sender_mail_for_the_outbox_has_one_all_the_same() -> None:
+    composed = composer(sender="").digest(digest(), NOW)
+    assert composed.sender == "paperboy@localhost"
+    assert b"From: Paperboy <paperboy@localhost>\r\n" in composed.message
+
+
+@pytest.mark.parametrize("wrong", ["Paperboy", "papers@", "a@b\r\nBcc: c@d", "<>", "ada@bücher.example"])
+def test_a_sender_that_is_no_address_is_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match="not an address"):
+        composer(sender=wrong)
+    with pytest.raises(ValueError, match="not an address"):
+        composer(reply_to=wrong)
+
+
+# --- alerts
+
+
+@pytest.mark.parametrize("headline", ["The LLM refuses the key", "Größe: " + "x" * 90 + " =?utf-8?q?x?="])
+def test_an_alert_is_a_mail_to_one_from_no_list(headline: str) -> None:
+    def sent(now: datetime = NOW, headline: str = headline, secret: bytes = b"secret") -> Envelope:
+        by = composer(reply_to="replies@example.org", secret=secret)
+        return by.alert(replace(ALERT, headline=headline), Subscriber("office@example.org", "The Office"), now)
+
+    envelope = sent()
+    assert_legal(envelope.message)
+    message = parsed(envelope.message)
+    assert (envelope.sender, envelope.recipient) == ("papers@example.org", "office@example.org")
+    assert envelope.list_name == "_alert", "which is no list's name, and files of the outbox can have it"
+    assert message["Subject"] == f"Paperboy: {headline}"
+    assert message["To"] == "The Office <office@example.org>"
+    assert message["Date"] == "Fri, 20 Nov 2026 06:30:00 +0000"
+    assert message["Auto-Submitted"] == "auto-generated"
+    assert not [name for name in message if name.startswith("List-") or name in {"Precedence", "Reply-To"}]
+    assert all("Nothing was scored" in part for part in bodies(envelope.message))
+    assert re.fullmatch(r"<20261120\.alert\.[0-9a-f]{24}@example\.org>", message["Message-ID"])
+    assert sent(NOW.astimezone(ZoneInfo("Asia/Tokyo"))) == envelope
+    others = [sent(NOW.replace(minute=31)), sent(headline="Fixed"), sent(secret=b"other")]
+    assert message["Message-ID"] not in {parsed(other.message)["Message-ID"] for other in others}
+
+
+# --- headers
+
+
+@given(PHRASES, PHRASES, PHRASES)
+@example("Ü" * 300, "x" * 300, 'O\'Brien, "Bob" <x@y>')
+@example("x" * 66 + " " + "x" * 67, "back\\slash", "a" * 200)
+@example("Gödel " * 30, "=?utf-8?q?x?=", "Gödel; Kurt")
+@example("=?utf-8?q?x?= =?utf-8?b?eA==?=", "a ö b =? c é d", "eve@example.org,")
+def test_any_title_and_name_parse_back_to_what_went_in(title: str, name: str, sender: str) -> None:
+    by = composer(sender=str(Address(one_line(sender), addr_spec="papers@example.org")))
+    composed = by.digest(digest(mailing_list=mailing_list(title=title)), NOW)
+    message = by.envelope(composed, delivery(by, Subscriber("ada@example.org", name))).message
+    assert_legal(message)
+    back, raw = parsed(message), headers(message)
+    assert back["Subject"] == decoded(raw["Subject"]).strip() == composed.subject
+    assert raw["List-Id"].endswith("<foundations.lists.example.org>")
+    assert phrase(raw["List-Id"]) == one_line(title)
+    for header, address, shown in (("To", ADA.address, name), ("From", "papers@example.org", sender)):
+        (mailbox,) = back[header].addresses
+        assert not back[header].defects
+        assert mailbox.addr_spec == address
+        assert solid(mailbox.display_name) == solid(one_line(shown))
+    assert phrase(raw["To"]) == one_line(name)
+
+
+def test_a_long_header_breaks_between_words() -> None:
+    name = "Paperboy für alle, die morgens beim Frühstück neue Arbeiten lesen"
+    sender = composer(sender=f'"{name}" <papers@example.org>').digest(digest(), NOW).message
+    words = re.findall(r"=\?[^?]*\?[^?]*\?[^?]*\?=", headers(sender)["From"])
+    assert len(words) > 1
+    assert all(decoded(word).endswith(" ") for word in words[:-1])
+    long = f"{'a' * 64}@{'b' * 60}.example.org"
+    assert own_headers(Subscriber(long, "Ada"), "<1@x>").startswith(f"To: Ada\r\n <{long}>\r\n".encode())
+
+
+@pytest.mark.parametrize("evil", HOSTILE)
+def test_nothing_can_add_a_header_or_turn_the_text(evil: str) -> None:
+    by = composer()
+    composed = by.digest(digest(mailing_list=mailing_list(title=evil)), NOW)
+    message = by.envelope(composed, delivery(by, Subscriber("ada@example.org", evil))).message
+    assert_legal(message)
+    back = parsed(message)
+    assert {"bcc", "x"}.isdisjoint(name.lower() for name in back)
+    assert "\u202e" not in back["Subject"] + back["To"] + back["List-Id"]
+
+
+@pytest.mark.parametrize("evil", [f"ada@example.org{text}" for text in HOSTILE] + ["ada", "a b@example.org", "<>", ""])
+def test_what_is_no_address_is_refused_before_it_is_in_a_header(evil: str) -> None:
+    with pytest.raises(ValueError, match="not an address"):
+        own_headers(Subscriber(evil), "<1@x>")
+    assert addr_spec("Ada <ada@example.org>") == "ada@example.org"
+
+
+def test_a_list_unsubscribe_is_never_encoded_or_folded_within_a_uri() -> None:
+    """`email.policy` makes encoded words of it, which no client takes for a URI."""
+    web = f"https://example.org/u/{'0' * 300}"
+    mail = unsubscribe_uri("papers@example.org", "foundations", "0123456789abcdef" * 15)
+    assert mail == f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{'0123456789abcdef' * 15}"
+    own = own_headers(ADA, "<1@x>", (web, mail))
+    assert own.endswith(f"\r\nList-Unsubscribe: <{web}>,\r\n <{mail}>\r\n".encode())
+
+
+@pytest.mark.parametrize(
+    "uri", ["<mailto:a@example.org>", "mailto:a@example.org\r\nBcc: x", "a b", "mailto:é@b", "x", ""]
+)
+def test_what_is_no_uri_is_refused_before_it_is_in_a_header(uri: str) -> None:
+    with pytest.raises(ValueError, match="List-Unsubscribe"):
+        own_headers(ADA, "<1@x>", (uri,))
+
+
+def test_a_message_id_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="Message-ID"):
+        own_headers(ADA, "<a@b>\r\nBcc: x")
+
+
+def test_a_message_id_is_stable_differs_per_delivery_and_hides_the_address() -> None:
+    def of(name: str = "foundations", day: date = TODAY, to: Subscriber = ADA, secret: bytes = b"secret") -> str:
+        return composer(secret=secret).addressed(name, day, to).message_id
+
+    first = of()
+    assert re.fullmatch(r"<20261120\.foundations\.[0-9a-f]{24}@example\.org>", first)
+    assert first == of() == "<20261120.foundations.6f79ccffeb5088a333dcd7c3@example.org>"
+    others = {of("foundation"), of(day=date(2026, 11, 21)), of(to=Subscriber("bob@example.org")), of(secret=b"other")}
+    assert len(others | {first}) == 5
+    assert "ada" not in first
+
+
+def test_a_token_names_list_and_subscriber_under_the_secret() -> None:
+    token = unsubscribe_token("foundations", "ada@example.org", b"secret")
+    assert re.fullmatch(r"[0-9a-f]{32}", token)
+    assert (
+        token
+        == unsubscribe_token("foundations", "ada@example.org", b"secret")
+        == composer().addressed("foundations", TODAY, ADA).token
+    )
+    others = [("foundations", "bob@example.org", b"secret"), ("other", "ada@example.org", b"secret")]
+    assert token not in {unsubscribe_token(*other) for other in (*others, ("foundations", "ada@example.org", b"guess"))}
+
+
+# --- bodies and placeholders
+
+
+HEADERS = ("From: papers@example.org", "Subject: Papers", "Date: Fri, 20 Nov 2026 06:30:00 +0000")
+OWN = own_headers(ADA, "<1@example.org>")
+
+
+@given(SHARED, SHARED, TEXTS, TEXTS, TEXTS)
+@example("", "\n\n", "", "", "")
+@example("\r\n".join([".", "..", "From here", "space ", "é" * 400, "=2E", "--=_x"]), "<p>" + "x" * 5000, "", "", "")
+@example("x" * 73 + " \n" + "x" * 74 + " \n" + "x" * 75 + " \n" + "x" * 76 + "\t", f"{'x' * 75}{KICKER}", ".", "", "")
+@example(f"{'x' * 76}{KICKER}{'x' * 76}\n", KICKER + REASON + TOKEN, "x" * 75, ".", "\n")
+@example(f"{KICKER}\n{REASON} \n {TOKEN}", "." + KICKER + ".", "é" * 500, "From ", "..\n.")
+@example("From " + KICKER + "From \nFrom From ", "." * 80 + KICKER, "From here ", "\n.", ".")
+@example(".From 0", "..From ", "", "", "")
+@example("From " + "x" * 71 + "\n" + "x" * 74 + " From here", f"token={TOKEN} 20{TOKEN}01", "", "", "0a" * 16)
+def test_a_mail_is_legal_and_says_what_went_in(text: str, html: str, kicker: str, reason: str, token: str) -> None:
+    """Each placeholder, in any number of places, gives way to the value as if that had always been there."""
+    copy = Copy(kicker, reason, token)
+    frozen = freeze(HEADERS, Rendered("Papers", html, text), MARKS)
+    for mark in MARKS.values:
+        assert len(re.findall(rf"(?m)^{mark}=?\r$".encode(), frozen)) == (text + html).count(mark)
+    message = OWN + complete(frozen, MARKS, copy)
+    assert_legal(message)
+    expected = [body(text), body(html)]
+    for place, values in enumerate((copy.as_text(), copy.as_html())):
+        for mark, value in zip(MARKS.values, values.values, strict=True):
+            expected[place] = expected[place].replace(mark, lines(value))
+    assert bodies(message) == tuple(expected)
+
+
+def test_a_placeholder_belongs_to_a_list_and_has_no_letters() -> None:
+    """What a template does with capital and small letters leaves it alone."""
+    assert all(re.fullmatch(r"[0-9]{32}", mark) for mark in MARKS.values)
+    others = placeholders(b"secret", "galaxies").values + placeholders(b"other", "foundations").values
+    assert len({*MARKS.values, *others}) == 9
+
+
+def test_nothing_in_a_body_is_taken_for_the_frame_of_the_mail() -> None:
+    trap = '\r\nSubject: x\r\nContent-Type: text/html; charset="utf-8"\r\n\r\n--=_x\r\n'
+    message = OWN + complete(freeze(HEADERS, Rendered("", trap + TOKEN, trap + REASON), MARKS), MARKS, COPY)
+    assert bodies(message) == (body(trap + COPY.reason), body(trap + COPY.token))
+
+
+def test_a_reason_is_wrapped_as_text_and_escaped_as_html() -> None:
+    copy = Copy("A & B", "Because of <ada@example.org> " + "and so on " * 10, "00")
+    assert max(map(len, copy.as_text().reason.split("\n"))) <= 76
+    assert copy.as_text().reason.split() == copy.reason.split()
+    assert (copy.as_text().kicker, copy.as_html().kicker) == ("A & B", "A &amp; B")
+    assert copy.as_html().reason.startswith("Because of &lt;ada@example.org&gt; and")
