@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from paperboy import __version__
-from paperboy.cli import logs
+from paperboy.cli import output
 from paperboy.errors import PaperboyError
 
 if TYPE_CHECKING:
@@ -103,12 +103,10 @@ def with_app(command: Callable[..., int]) -> Callable[..., int]:
     @click.pass_obj
     @wraps(command)
     def run(around: Surroundings, /, *arguments: object, **options: object) -> int:
-        from paperboy.cli import logs
-        from paperboy.cli.progress import bars
 
         with around.app() as app:
-            app.progress, console = bars()
-            logs.set_up(app.settings.log_level, around.environ, console)
+            app.progress, console = output.bars()
+            output.set_up(app.settings.log_level, around.environ, console)
             return command(app, *arguments, **options)
 
     return cast("Callable[..., int]", run)
@@ -153,7 +151,7 @@ def invoke(
         error.show()
         return error.exit_code
     except PaperboyError as error:
-        click.echo(logs.complaint(str(error), environ), err=True)
+        click.echo(output.complaint(str(error), environ), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)

@@ -1,0 +1,235 @@
+"""What a command prints: log lines and progress bars on stderr, results as sentences for stdout."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from paperboy.models import Cost, Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Usage
+from paperboy.privacy import without_addresses
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from paperboy import delivery, drafting
+
+# ── The log ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
+
+
+class _Masked(logging.Formatter):
+    """Masks every address, whoever wrote it: a mail server, a file, a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_addresses(super().format(record))
+
+
+class _Journal(logging.Formatter):
+    """Starts every line, a traceback's too, with the priority that journald reads: `<N>`."""
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _with_priority(_PRIORITIES.get(record.levelno, 6), self._inner.format(record))
+
+
+class _Terminal(logging.Handler):
+    """Prints through the console that draws the bars, so that neither tears the other."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.print(self.format(record), markup=False, highlight=False, soft_wrap=True)
+
+
+def set_up(level: str, environ: Mapping[str, str], console: Console | None) -> None:
+    """Send Paperboy's log to stderr: through the console on a terminal, with priorities to journald, else plain.
+
+    At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole addresses.
+    """
+    threshold = logging.getLevelNamesMapping()[level]
+    formatter: type[logging.Formatter] = logging.Formatter if threshold == logging.DEBUG else _Masked
+    handler: logging.Handler
+    if console is not None and console.is_terminal:
+        handler = _Terminal(console)
+        handler.setFormatter(formatter())
+        threshold = max(threshold, logging.WARNING) if threshold != logging.DEBUG else threshold
+    else:
+        handler = logging.StreamHandler(sys.stderr)
+        plain = formatter("%(asctime)s %(levelname)s %(message)s")
+        handler.setFormatter(_Journal(formatter()) if _is_journal(environ) else plain)
+    root = logging.getLogger("paperboy")
+    root.handlers = [handler]
+    root.setLevel(threshold)
+    root.propagate = False
+
+
+def complaint(text: str, environ: Mapping[str, str]) -> str:
+    """The error that ends a command, for stderr."""
+    return _with_priority(_PRIORITIES[logging.ERROR], text) if _is_journal(environ) else text
+
+
+def _with_priority(priority: int, text: str) -> str:
+    return "\n".join(f"<{priority}>{line}" for line in text.splitlines())
+
+
+def _is_journal(environ: Mapping[str, str]) -> bool:
+    """Whether stderr is the journal; a service's children inherit the variable wherever their stderr leads."""
+    try:
+        stderr = os.fstat(2)
+    except OSError:
+        return False
+    return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"
+
+
+# ── Progress ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Bars:
+    """Draws a bar per stage on a terminal; draws nothing elsewhere, where the log has a line per stage."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """A bar for one stage; what it yields takes (done, total)."""
+        if not self._console.is_terminal:
+            yield lambda _done, _total: None
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        described = TextColumn("{task.description}")
+        columns = (SpinnerColumn(), described, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=self._console) as progress:
+            task = progress.add_task(what, total=None)
+            yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def bars() -> tuple[Bars, Console]:
+    """Bars on stderr, and the console that draws them."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return Bars(console), console
+
+
+# ── Sentences ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+UNPRICED = "price unknown"
+
+
+def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> str:
+    """A line per list; then each reason that keeps several lists due, once; then how sending went."""
+    waiting: dict[str, list[str]] = {}
+    for each in report.lists:
+        if each.outcome is None and each.problem:
+            waiting.setdefault(each.problem, []).append(each.list_name)
+    shared = {problem: names for problem, names in waiting.items() if len(names) > 1}
+    lines = [_of_a_list(each, why=each.problem not in shared) for each in report.lists]
+    lines += [f"{each.name}: no subscribers, nothing to do" for each in lists if not each.subscribers]
+    lines += [f"Why {together(names)} are still due: {problem}" for problem, names in shared.items()]
+    if not report.lists and not lines:
+        lines.append("Nothing is due.")
+    if sent.states:
+        lines.append(f"Deliveries: {in_words(sent.states)}")
+    return "\n".join(lines)
+
+
+def _of_a_list(report: ListReport, *, why: bool) -> str:
+    counts, spending, problem = report.counts, report.spending, sentence(report.problem)
+    if report.outcome is None:
+        scored = f", scored 0 of {counted(counts.considered, 'paper', 'papers')}" if counts.considered else ""
+        return f"{report.list_name}: still due{scored}." + (f" {problem}" if why else "")
+    line = f"{report.list_name}: {report.outcome}"
+    if report.earlier:
+        return f"{line}, done earlier today"
+    if counts.considered:
+        line += f", {papers(counts)}"
+    if spending.usage.calls:
+        line += f", {money(spending.cost, 'cost not known' if uncounted(spending.usage) else UNPRICED)}"
+    return f"{line}. {problem}" if problem else line
+
+
+def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> str:
+    """What a list would get now."""
+    from paperboy.tex import to_text
+
+    name, counts = mailing_list.name, made.digest.counts
+    if made.stays_due(missing):
+        return f"{name}: would stay due. {sentence(made.problem or missing)}"
+    if made.outcome is Outcome.QUIET:
+        return f"{name}: quiet, no mail"
+    if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
+        return f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"
+    to = counted(len(mailing_list.subscribers), "subscriber", "subscribers")
+    lines = [f"{name}: {made.outcome}, {papers(counts)}, to {to}"]
+    lines += [f"  {entry.rank}. {entry.paper.arxiv_id}  {to_text(entry.paper.title)}" for entry in made.digest.entries]
+    return "\n".join(lines)
+
+
+def papers(counts: Counts) -> str:
+    """The counts that a reader knows, and what was left out."""
+    words = f"{counts.relevant} of {counts.considered} papers"
+    if counts.author_matches:
+        words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
+    left_out = {"over the cap": counts.over_cap, "carried over": counts.carried_over, "let go": counts.let_go}
+    return words + "".join(f", {number} {what}" for what, number in left_out.items() if number)
+
+
+def uncounted(usage: Usage) -> bool:
+    """Whether the server counts no tokens: no model answers with none, and then the price is not what is unknown."""
+    return usage.calls > 0 and not usage.total_tokens
+
+
+def money(cost: Cost | None, unknown: str = UNPRICED) -> str:
+    """US dollars, to a hundredth of a cent below ten cents."""
+    if cost is None:
+        return unknown
+    return f"${cost.total:.2f}" if cost.total >= 0.1 or not cost.total else f"${cost.total:.4f}"
+
+
+def in_words(states: Mapping[DeliveryState, int]) -> str:
+    """Deliveries by state, as "3 sent, 1 deferred"."""
+    return ", ".join(f"{states[state]} {state}" for state in DeliveryState if states.get(state))
+
+
+def waiting(number: int) -> str:
+    """How many deliveries wait."""
+    return f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try"
+
+
+def unfinished(number: int, sent: delivery.Report) -> str:
+    """Why the exit code is 1 although every list is served."""
+    return waiting(number) + (f": {without_addresses(sent.problem)}" if sent.problem else "; the log says why")
+
+
+def went_to_outbox(list_names: Sequence[str]) -> str:
+    """A hint for homes that have only just set up a mail server."""
+    commands = "; ".join(f"paperboy resend {name}" for name in list_names)
+    return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
+
+
+def sentence(problem: str) -> str:
+    """A problem as it follows a full stop. What is no plain word stays as it is: hosts, files, arXiv."""
+    return re.sub(r"^[a-z]+(?=\s)", lambda word: word[0].capitalize(), problem)
+
+
+def together(names: Sequence[str]) -> str:
+    """All of them, as "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """The number with its noun."""
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,149 @@
+"""Log lines for journald and terminals, bars, and results as sentences."""
+
+import io
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from paperboy import delivery
+from paperboy.cli import output
+from paperboy.cli.main import invoke
+from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Spending, Usage
+from paperboy.models import MorningReport as Report
+
+logger = logging.getLogger("paperboy.test")
+
+
+def journal() -> dict[str, str]:
+    """What systemd says of a stderr that is the journal: which file it is."""
+    stderr = os.fstat(2)
+    return {"JOURNAL_STREAM": f"{stderr.st_dev}:{stderr.st_ino}"}
+
+
+def terminal() -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=80)
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_journald_gets_a_priority_on_every_line(capsys: pytest.CaptureFixture[str]) -> None:
+    output.set_up("INFO", journal(), Console(file=io.StringIO()))
+    logger.info("all is well")
+    logger.warning("one\ntwo")
+    assert capsys.readouterr().err == "<6>all is well\n<4>one\n<4>two\n"
+
+
+def test_journald_gets_a_priority_on_the_error_that_ends_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(["--home", str(tmp_path / "none"), "once"], journal()) == 78
+    assert capsys.readouterr().err.startswith(f"<3>{tmp_path}/none: there is no such folder")
+
+
+def test_process_that_only_inherits_the_variable_writes_no_priorities(capsys: pytest.CaptureFixture[str]) -> None:
+    """As whatever is started from a service, with its stderr elsewhere."""
+    output.set_up("INFO", {"JOURNAL_STREAM": "8:1"}, Console(file=io.StringIO()))
+    logger.info("all is well")
+    assert capsys.readouterr().err.endswith(" INFO all is well\n")
+
+
+def test_plain_log_line_has_its_time_and_level(capsys: pytest.CaptureFixture[str]) -> None:
+    output.set_up("INFO", {}, Console(file=io.StringIO()))
+    logger.info("all is well")
+    logger.debug("not asked for")
+    err = capsys.readouterr().err
+    assert err.endswith(" INFO all is well\n")
+    assert err.count("\n") == 1
+
+
+def test_terminal_shows_only_warnings_beside_the_bars() -> None:
+    console = terminal()
+    output.set_up("INFO", {}, console)
+    logger.info("all is well")
+    logger.warning("[red]not markup[/red]")
+    assert written(console) == "[red]not markup[/red]\n"
+
+
+def test_terminal_shows_everything_at_debug() -> None:
+    console = terminal()
+    output.set_up("DEBUG", {}, console)
+    logger.debug("details")
+    assert written(console) == "details\n"
+
+
+def test_bar_is_drawn_on_a_terminal_and_nothing_elsewhere() -> None:
+    console, plain = terminal(), Console(file=io.StringIO())
+    for where in (console, plain):
+        with output.Bars(where).stage("Fetching papers") as progress:
+            progress(1, 2)
+            progress(2, 2)
+    assert "Fetching papers" in written(console)
+    assert "2/2" in written(console)
+    assert written(plain) == ""
+
+
+DEAD = "the LLM at api.openai.com answers 503: Overloaded"
+UNSCORED = ListReport("foundations", None, Counts(considered=8, carried_over=8), problem=DEAD)
+
+
+def said(*entries: ListReport) -> list[str]:
+    return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}), []).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("problem", "sentence"),
+    [
+        (DEAD, "The LLM at api.openai.com answers 503: Overloaded"),
+        ("export.arxiv.org could not be reached", "export.arxiv.org could not be reached"),
+        ("emails/digest.mjml.j2: too long", "emails/digest.mjml.j2: too long"),
+        ("arXiv's batch is not there yet", "arXiv's batch is not there yet"),
+        ("LLM_BUDGET_USD is used up", "LLM_BUDGET_USD is used up"),
+    ],
+)
+def test_reason_after_a_full_stop_starts_with_a_capital(problem: str, sentence: str) -> None:
+    """But for names, which are written as they are."""
+    due, served = replace(UNSCORED, problem=problem), ListReport("stars", Outcome.QUIET, problem=problem)
+    assert said(due, served) == [
+        f"foundations: still due, scored 0 of 8 papers. {sentence}",
+        f"stars: quiet. {sentence}",
+        "Deliveries: 3 sent",
+    ]
+
+
+def test_reason_that_several_lists_share_is_printed_once_at_the_end() -> None:
+    one = Counts(considered=1, carried_over=1)
+    late = ListReport("stars", None, problem="arXiv's batch is not there yet")
+    assert said(
+        UNSCORED, late, replace(UNSCORED, list_name="galaxies", counts=one), replace(UNSCORED, list_name="quarks")
+    ) == [
+        "foundations: still due, scored 0 of 8 papers.",
+        "stars: still due. arXiv's batch is not there yet",
+        "galaxies: still due, scored 0 of 1 paper.",
+        "quarks: still due, scored 0 of 8 papers.",
+        "Why foundations, galaxies and quarks are still due: the LLM at api.openai.com answers 503: Overloaded",
+        "Deliveries: 3 sent",
+    ]
+
+
+def test_uncounted_tokens_make_the_cost_not_known_instead_of_the_price_unknown() -> None:
+    counts = Counts(considered=2, selected=2)
+    uncounted, unpriced = (
+        ListReport("foundations", Outcome.DIGEST, counts, Spending(usage, None))
+        for usage in (Usage(calls=1), Usage(1, 900, completion_tokens=100))
+    )
+    assert said(uncounted)[0] == "foundations: digest, 2 of 2 papers, cost not known"
+    assert said(unpriced)[0] == "foundations: digest, 2 of 2 papers, price unknown"
+
+
+def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:
+    """As `once` and `preview` say them."""
+    counts = Counts(considered=20, author_matches=1, selected=2, over_cap=3, below=4, carried_over=5, let_go=5)
+    assert output.papers(counts) == "3 of 20 papers (1 author match), 3 over the cap, 5 carried over, 5 let go"
+    assert output.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
