@@ -64,6 +64,15 @@ def next_batch(now: datetime, deferred: Collection[date] = ()) -> Batch:
     return _batch(_evening_after(newest, deferred), deferred)
 
 
+def why_none(since: datetime, until: datetime, deferred: Collection[date] = ()) -> str:
+    """Why no batch became visible between two instants: "weekend" or "holiday"; empty: one did."""
+    if newest_batch(until, deferred).visible > since:
+        return ""
+    before_visible = timedelta(hours=VISIBLE.hour, minutes=VISIBLE.minute)
+    evening = (until.astimezone(EASTERN) - before_visible).date() - _DAY
+    return "weekend" if evening.weekday() in {_FRIDAY, _SATURDAY} else "holiday"
+
+
 def batch_of(published: datetime, deferred: Collection[date] = ()) -> Batch:
     """The batch in which a paper submitted at `published` (aware) is announced, if moderation does not hold it."""
     evening = _evening_after(_local_date(published) - _DAY, deferred)

@@ -1,19 +1,54 @@
-"""`paperboy status` answers, and says what the last mornings came to, for people and for programs."""
+"""`paperboy status` answers, says what the last mornings came to, who did not get their mail and what comes next."""
 
 import json
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from rich.console import Console
 
-from paperboy.cli import picture, status_tables
-from paperboy.config.home import Home
-from paperboy.models import Cost, Counts, DeliveryState, Outcome, Spending, Usage
+from paperboy import lock
+from paperboy.due import RETRY
+from paperboy.models import Alert, Attempt, Cost, Counts, Day, Outcome, Spending, Usage
 from paperboy.store import Store
-from tests.cli.conftest import World
-from tests.cli.statuses import had, spend, under
+from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
+
+FRIDAY = date(2026, 11, 20)
+
+
+def spend(world: World, at: str, spending: Spending, list_name: str = "foundations") -> None:
+    """As a scorer's request at that instant would."""
+    store = Store.open(world.path / "data" / "paperboy.db")
+    store.scores.keep(list_name, "criteria", "gpt-6-luna", {}, spending, datetime.fromisoformat(at))
+    store.close()
+
+
+def had(
+    world: World,
+    outcome: Outcome,
+    counts: Counts = Counts(),
+    *,
+    list_name: str = "foundations",
+    reason: str = "",
+    day: date = FRIDAY,
+    model: str = "gpt-6-luna",
+) -> None:
+    """Freezes a day of the list, its Friday unless another is named."""
+    store = Store.open(world.path / "data" / "paperboy.db")
+    store.days.freeze(
+        Day(list_name, day, outcome, reason, model=model, counts=counts),
+        datetime(day.year, day.month, day.day, 7, tzinfo=UTC),
+    )
+    store.close()
+
+
+def under(heading: str, printed: str) -> list[str]:
+    """The lines of the table whose first column has that heading."""
+    lines = printed.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.split()[:1] == [heading])
+    return lines[at + 1 : lines.index("", at)]
+
 
 NOTHING = {
     "calls": 0,
@@ -25,11 +60,11 @@ NOTHING = {
 }
 
 
-def test_before_the_first_morning(world: World) -> None:
+def test_before_the_first_morning_nothing_is_made_up(world: World) -> None:
     ran = world.run("status", "--json")
     assert ran.code == 0
     assert json.loads(ran.out) == {
-        "answer": "Not yet: foundations and galaxies are due since 07:00 UTC, and no paperboy run is at work.",
+        "answer": "Not yet: foundations and galaxies are due since 07:00 UTC; no paperboy run is at work.",
         "running": None,
         "alerts": [],
         "lists": [
@@ -57,7 +92,7 @@ def test_before_the_first_morning(world: World) -> None:
     assert "none yet" in world.run("status").out
 
 
-def test_after_a_morning(world: World) -> None:
+def test_status_json_tells_what_a_morning_came_to(world: World) -> None:
     world.env(LLM_PRICE_INPUT=1, LLM_PRICE_OUTPUT=6)
     world.smtp.faults.append(Fault("RCPT", "450 try later", address="ada@example.org"))
     world.announce(1, 2)
@@ -78,7 +113,7 @@ def test_after_a_morning(world: World) -> None:
     assert told["months"] == [{"month": "2026-11", **told["month"]}]
 
 
-def test_the_answer_comes_first(world: World) -> None:
+def test_the_answer_is_the_first_line(world: World) -> None:
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     world.run("once")
@@ -116,7 +151,7 @@ def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
     assert "Fri 20 Nov" not in world.run("status", "--mornings", "1").out
 
 
-def test_the_table_fits_eighty_columns_and_is_easy_to_cut(world: World) -> None:
+def test_piped_lines_have_no_trailing_spaces(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
     lines = world.run("status").out.splitlines()
@@ -126,45 +161,26 @@ def test_the_table_fits_eighty_columns_and_is_easy_to_cut(world: World) -> None:
     assert table[0].split()[:6] == ["foundations", "Fri", "20", "Nov", "digest", "1"]
 
 
-def test_crowded_tables_fit_eighty_columns_too(world: World) -> None:
-    """With names of a dozen letters, up to a million tokens and ten letters of model."""
-    world.write(
-        "subscribers.yaml",
-        "lists:\n  - {name: quantum-info, categories: [quant-ph], topics: qubits, subscribers: [ada@example.org]}\n",
-    )
-    spend(world, "2026-11-20T07:00Z", Spending(Usage(1_234, 999_999, 99_999, 99_999, 99_999, 9_999)), "quantum-info")
-    counts = Counts(considered=1_183, selected=10, below=1_043, carried_over=130)
-    had(world, Outcome.DIGEST, counts, list_name="quantum-info")
-    lines = world.run("status").out.splitlines()
-    assert "10 of 1183, 130 unscored" in under("List", "\n".join(lines))[0]
-    assert 70 < max(map(len, lines)) <= 80
-
-
-def test_at_eighty_columns_long_names_of_lists_go_on_below_and_cut_no_other_column(world: World) -> None:
+def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long names of lists and models go on below, and cut no other column."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("COLUMNS", "80")
     name = "foundations-of-machine-learning-theory"
-    world.write(
-        "subscribers.yaml",
-        f"lists:\n  - {{name: {name}, categories: [cs.LG], topics: learning, subscribers: [ada@example.org]}}\n",
-    )
+    lists = f"lists:\n  - {{name: {name}, categories: [cs.LG], topics: learning, subscribers: [ada@example.org]}}\n"
+    world.write("subscribers.yaml", lists)
     used = Usage(1_234, 999_999, 99_998, 99_997, 99_996, 99_995)
     spend(world, "2026-11-20T07:00Z", Spending(used, Cost(0.01, 0.0034)), name)
     counts = Counts(considered=1_183, selected=10, below=1_043, carried_over=130)
     had(world, Outcome.DIGEST, counts, list_name=name, model="a-rather-long-name/of-a-model-70b")
-    console = Console(width=80)
-    with Store.open(world.path / "data" / "paperboy.db") as store:
-        day = replace(store.days.newest([name], world.clock())[0], deliveries={DeliveryState.SENT: 1_200})
-    seen = replace(picture.look(Home.load(world.path, {}), world.clock(), 1), days={name: [day]})
-    for table, whole in [
-        (status_tables.mornings(seen), ["Fri 20 Nov", "digest", "10 of 1183, 130 unscored", "$0.0134", "1200 sent"]),
-        (status_tables.tokens(seen), ["1,234", "999,999", "99,998", "99,997", "99,996", "99,995", "a-rather-l…"]),
+    printed = world.run("status").out
+    assert max(map(len, printed.splitlines())) <= 80
+    for heading, whole in [
+        ("List", ["Fri 20 Nov", "digest", "10 of 1183, 130 unscored", "$0.0134"]),
+        ("Tokens", ["1,234", "999,999", "99,998", "99,997", "99,996", "99,995"]),
     ]:
-        with console.capture() as printed:
-            console.print(table)
-        head, first, *below = printed.get().splitlines()
-        assert max(map(len, [head, first, *below])) <= 80
+        first, *below = under(heading, printed)
         assert [cell for cell in whole if cell not in first] == []
-        assert "".join(line.split()[0] for line in [first, *below]) == name
-        assert [column.header for column in table.columns if str(column.header) not in head] == []
+        assert "".join(line[:20].split()[0] for line in [first, *below] if line[:1] != " ") == name
 
 
 @pytest.mark.parametrize(
@@ -180,7 +196,7 @@ def test_at_eighty_columns_long_names_of_lists_go_on_below_and_cut_no_other_colu
         (Outcome.QUIET, Counts(), ""),
     ],
 )
-def test_what_was_scored_is_told_from_what_was_relevant(
+def test_papers_scored_are_told_from_papers_relevant(
     world: World, outcome: Outcome, counts: Counts, shown: str
 ) -> None:
     had(world, outcome, counts)
@@ -192,7 +208,7 @@ def test_what_was_scored_is_told_from_what_was_relevant(
 # --- who is suppressed
 
 
-def test_who_is_suppressed_is_a_table_of_its_own(world: World) -> None:
+def test_suppressed_addresses_have_a_table_of_their_own(world: World) -> None:
     assert world.run("status", "--suppressed").out == "Nobody is suppressed.\n"
     assert not (world.path / "data").exists()
     world.run("suppress", "vera@example.org")
@@ -204,12 +220,11 @@ def test_who_is_suppressed_is_a_table_of_its_own(world: World) -> None:
         "Address           List         Since            Why",
         "ada@example.org   foundations  Sat 21 Nov 2026  by hand",
         "vera@example.org  all          Fri 20 Nov 2026  by hand",
-        "",
     ]
     assert "ada@example.org" not in world.run("status").out
 
 
-def test_who_is_suppressed_for_programs(world: World) -> None:
+def test_status_json_lists_suppressed_addresses(world: World) -> None:
     assert json.loads(world.run("status", "--suppressed", "--json").out) == {"suppressed": []}
     world.run("suppress", "vera@example.org")
     assert json.loads(world.run("status", "--json", "--suppressed").out) == {
@@ -224,8 +239,361 @@ def test_who_is_suppressed_for_programs(world: World) -> None:
     }
 
 
-def test_a_servers_last_word_is_shown_as_it_is(world: World) -> None:
+def test_a_servers_reply_is_no_markup_of_our_table(world: World) -> None:
     """And not as the markup of our table."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
         store.suppressions.add("ada@example.org", "", "550 5.1.1 [red]no[/red] such [user]", world.clock())
     assert world.run("status", "--suppressed").out.splitlines()[1].endswith("  550 5.1.1 [red]no[/red] such [user]")
+
+
+SATURDAY = FRIDAY + timedelta(days=1)
+TEN = "lists:\n" + "".join(
+    f"  - {{name: list-{number}, categories: [cs.LG], topics: learning, subscribers: [ada@example.org]}}\n"
+    for number in range(10)
+)
+NOBODY_AT_WORK = "No Paperboy is at work in this home: nothing comes before paperboy run, or once\n"
+
+
+@contextmanager
+def running(world: World) -> Iterator[None]:
+    """While a daemon holds the home."""
+    database = world.path / "data" / "paperboy.db"
+    with lock.held(database, "run", "run"), Store.open(database):
+        yield
+
+
+# --- why
+
+
+def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    world.run("once")
+    world.clock.now += timedelta(minutes=1)
+    with running(world):
+        printed = world.run("status").out
+    assert printed.startswith(
+        "Not yet: foundations and galaxies are due since 07:00 UTC; next try 07:15 UTC: 127.0.0.1"
+    )
+    assert "\nfoundations and galaxies: 127.0.0.1" in printed
+    assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
+    assert "\nNext for foundations and galaxies: due, next try about 07:15 UTC\n" in printed
+    assert "due now" not in printed
+    for entry in json.loads(world.run("status", "--json").out)["lists"]:
+        assert entry["trouble"]["reason"].startswith("127.0.0.1 could not be reached")
+        assert entry["trouble"]["at"] == "2026-11-20T07:00:00+00:00"
+        assert entry["trouble"]["next_try"] == "2026-11-20T07:15:00+00:00"
+
+
+def test_without_a_run_no_next_try_is_promised(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    world.run("once")
+    world.clock.now += timedelta(minutes=1)
+    printed = world.run("status").out
+    assert "next try" not in printed
+    assert printed.count("(last tried Fri 20 Nov 07:00 UTC)\n") == 1
+    assert "no paperboy run is at work" in printed.splitlines()[0]
+    assert "\nNext for foundations and galaxies: due now\n" in printed
+
+
+def test_a_list_whose_retry_has_come_is_due_now(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    world.run("once")
+    world.clock.now += timedelta(minutes=15)
+    with running(world):
+        assert "\nNext for foundations and galaxies: due now\n" in world.run("status").out
+
+
+def test_a_list_of_which_none_was_scored_is_told_from_one_that_was_not_tried(world: World) -> None:
+    world.announce(1, 2)
+    world.llm.fail_always("out of credit")
+    world.run("once", "--list", "foundations")
+    tried, untried = json.loads(world.run("status", "--json").out)["lists"]
+    assert tried["outcome"] is untried["outcome"] is None
+    assert tried["trouble"]["reason"].startswith("scored 0 of 2: the LLM at ")
+    assert untried["trouble"] is None
+
+
+def test_a_reason_of_several_lists_is_shown_once(world: World) -> None:
+    world.announce(1, 2)
+    world.announce(3, categories=("astro-ph.GA",))
+    world.llm.fail_always("out of credit")
+    world.run("once")
+    with running(world):
+        printed = world.run("status").out
+    assert "\nfoundations and galaxies: nothing could be scored: the LLM at " in printed
+    assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
+    assert "\nNext for foundations and galaxies: due, next try about 07:15 UTC\n" in printed
+
+
+def test_reasons_that_differ_are_shown_each(world: World) -> None:
+    world.write("subscribers.yaml", TEN)
+    at = world.clock()
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        for number in range(10):
+            reason = "scored 0 of 4: the LLM is down" if number % 2 else "the LLM is down"
+            tried = at - timedelta(days=number == 9)
+            store.days.note_attempt(Attempt(f"list-{number}", reason, tried, tried, tried + RETRY))
+    with running(world):
+        lines = world.run("status").out.splitlines()[1:]
+    again = "last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC"
+    assert [line for line in lines if "the LLM is down" in line] == [
+        f"list-0, list-2, list-4, list-6 and list-8: the LLM is down ({again})",
+        f"list-1, list-3, list-5 and list-7: nothing could be scored: the LLM is down ({again})",
+        "list-9: nothing could be scored: the LLM is down (last tried Thu 19 Nov 07:00 UTC, to be tried now)",
+    ]
+
+
+def test_the_reason_of_a_day_without_mail_is_shown_once(world: World) -> None:
+    for name in ("foundations", "galaxies"):
+        had(world, Outcome.GAVE_UP, list_name=name, reason="arXiv is late")
+    assert "\nfoundations and galaxies, Fri 20 Nov: arXiv is late\n" in world.run("status").out
+    told = json.loads(world.run("status", "--json").out)["lists"]
+    assert [(entry["reason"], entry["trouble"]) for entry in told] == [("arXiv is late", None)] * 2
+
+
+def test_a_list_that_lost_its_subscribers_has_no_trouble(world: World) -> None:
+    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+    world.run("once")
+    world.write("subscribers.yaml", "lists:\n  - {name: foundations, categories: [cs.LG], topics: learning}\n")
+    assert "127.0.0.1" not in world.run("status").out
+    assert json.loads(world.run("status", "--json").out)["lists"][0]["trouble"] is None
+
+
+def test_an_alert_that_stands_is_shown_with_its_headline_and_since_when(world: World) -> None:
+    """Also after its mail has gone out, with which the headline is forgotten."""
+    world.env(ALERT_TO="ops@example.org")
+    at = world.clock()
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        store.alerts.note("mail", ["the mail server"], Alert("Mail does not leave", ()), FRIDAY, at)
+        store.alerts.note(
+            "scoring", ["galaxies"], Alert("Scored 0 of 40 papers: no digest for galaxies", ()), FRIDAY, at
+        )
+        store.alerts.note("well again 2026", [], Alert("Well again: mail leaves", ()), FRIDAY, at)
+        store.alerts.told("scoring", FRIDAY)
+    printed = world.run("status").out
+    assert "\nMail does not leave (since Fri 20 Nov 07:00 UTC; not mailed to you yet)\n" in printed
+    assert "\nThe LLM scores nothing for galaxies (since Fri 20 Nov 07:00 UTC)\n" in printed
+    assert "Well again" not in printed
+    assert json.loads(world.run("status", "--json").out)["alerts"] == [
+        {
+            "cause": "mail",
+            "headline": "Mail does not leave",
+            "since": "2026-11-20T07:00:00+00:00",
+            "about": ["the mail server"],
+            "told": None,
+        },
+        {
+            "cause": "scoring",
+            "headline": "The LLM scores nothing for galaxies",
+            "since": "2026-11-20T07:00:00+00:00",
+            "about": ["galaxies"],
+            "told": "2026-11-20",
+        },
+    ]
+
+
+def test_text_from_elsewhere_gives_the_terminal_no_orders(world: World) -> None:
+    """Neither by control characters, nor by the markup of our tables, nor by lines of its own."""
+    evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        store.days.note_attempt(Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY))
+        store.alerts.note(evil, ["galaxies"], Alert(evil, ()), FRIDAY, world.clock())
+        store.suppressions.add("ada@example.org", "", evil, world.clock())
+    spend(world, "2026-11-20T07:00Z", Spending(Usage(1, 900)), "galaxies")
+    had(world, Outcome.GAVE_UP, list_name="galaxies", reason=evil, model="[b]m[/b]\x1b[2J")
+    clean = "550 ]0;owned[2J[red]no[/red] Everyone got today's mail"
+    for arguments in ([], ["--suppressed"]):
+        printed = world.run("status", *arguments).out
+        assert printed.replace("\n", "").isprintable()
+        assert clean in printed
+        assert "\nEveryone got" not in printed
+    assert "[b]m[/b][2J" in world.run("status").out
+
+
+# --- what comes
+
+
+def test_lists_with_the_same_next_morning_share_a_line(world: World) -> None:
+    had(world, Outcome.QUIET)
+    weekend = "Sat 21 Nov 07:00 UTC (weekend, no batch); the next batch Mon 23 Nov 07:00 UTC"
+    assert f"\nNext for foundations: {weekend}\nNext for galaxies: due now\n" in world.run("status").out
+    had(world, Outcome.QUIET, list_name="galaxies")
+    assert f"\nNext for foundations and galaxies: {weekend}\n" in world.run("status").out
+
+
+@pytest.mark.parametrize(
+    ("outcome", "counts"),
+    [(Outcome.GAVE_UP, Counts(considered=9, carried_over=9)), (Outcome.DIGEST, Counts(9, selected=2, carried_over=7))],
+)
+def test_papers_left_over_come_the_next_morning_batch_or_not(world: World, outcome: Outcome, counts: Counts) -> None:
+    for name in ("foundations", "galaxies"):
+        had(world, outcome, counts, list_name=name)
+    assert "\nNext for foundations and galaxies: Sat 21 Nov 07:00 UTC\n" in world.run("status").out
+
+
+def test_a_digest_that_reached_nobody_comes_again_the_next_morning(world: World) -> None:
+    world.announce(1)
+    world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
+    world.run("once", "--list", "foundations")
+    assert "\nNext for foundations: Sat 21 Nov 07:00 UTC\n" in world.run("status").out
+    world.smtp.faults.clear()
+    world.run("once", "--list", "foundations")
+    assert "\nNext for foundations: Sat 21 Nov 07:00 UTC (weekend, no batch); " in world.run("status").out
+
+
+def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> None:
+    had(world, Outcome.QUIET, day=SATURDAY)
+    had(world, Outcome.NOTE, Counts(9, below=9), list_name="galaxies", day=SATURDAY)
+    world.clock.now += timedelta(days=1, hours=2)
+    printed = world.run("status").out
+    assert printed.startswith("No mail for galaxies: none of 9 papers passed. No mail for foundations: arXiv announced")
+    entry = json.loads(world.run("status", "--json").out)["lists"][0]
+    assert printed.count("arXiv announced nothing") == 1
+    assert (entry["quiet"], entry["next_batch"]) == (
+        "arXiv announced nothing (weekend)",
+        "2026-11-23T07:00:00+00:00",
+    )
+
+
+def test_a_quiet_day_whose_reason_has_no_room_in_the_answer_says_it_below(world: World) -> None:
+    had(world, Outcome.GAVE_UP, reason="arXiv's answer has 2 papers of 40 " * 4)
+    had(world, Outcome.QUIET, list_name="galaxies")
+    printed = world.run("status").out
+    assert "\ngalaxies, Fri 20 Nov: no mail, arXiv had nothing new in its categories\n" in printed
+
+
+def test_a_holiday_that_the_operator_names_counts(world: World) -> None:
+    world.env(ARXIV_HOLIDAYS="2026-11-18")
+    world.clock.now = world.clock.now.replace(day=19)
+    had(world, Outcome.QUIET, day=date(2026, 11, 19))
+    had(world, Outcome.QUIET, day=date(2026, 11, 19), list_name="galaxies")
+    answer = "No mail today: arXiv announced nothing (holiday); the next batch comes Fri 20 Nov 07:00 UTC."
+    assert world.run("status").out.splitlines()[0] == answer
+
+
+def test_a_list_without_subscribers_has_no_next(world: World) -> None:
+    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
+    entry = json.loads(world.run("status", "--json").out)["lists"][0]
+    assert (entry["next"], entry["next_batch"]) == (None, None)
+    printed = world.run("status").out
+    assert printed.startswith("No list has subscribers, so there is no mail.\n")
+    assert "no subscribers" in printed
+    assert NOBODY_AT_WORK not in printed
+
+
+def test_status_says_whether_a_paperboy_is_at_work(world: World) -> None:
+    assert f"\n{NOBODY_AT_WORK}" in world.run("status").out
+    with running(world):
+        ran = world.run("status")
+        assert NOBODY_AT_WORK not in ran.out
+        assert ran.out.startswith("Not yet: foundations and galaxies are due since 07:00 UTC.\n")
+        assert json.loads(world.run("status", "--json").out)["running"]["command"] == "run"
+    with lock.held(world.path / "data" / "paperboy.db", "morning", "once"):
+        assert world.run("status").out.startswith("A morning is at work: foundations and galaxies are due since ")
+    assert f"\n{NOBODY_AT_WORK}" in world.run("status").out
+
+
+def test_status_takes_no_lock(world: World) -> None:
+    with Store.open(world.path / "data" / "paperboy.db"):
+        pass
+    for _ in range(2):
+        world.run("status")
+        with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+            pass
+
+
+def test_while_the_files_are_broken_status_shows_the_version_in_force(world: World) -> None:
+    good = world.path / "data" / "in-force" / "good"
+    good.mkdir(parents=True)
+    for name in (".env", "subscribers.yaml"):
+        (good / name).write_text((world.path / name).read_text())
+    world.write("subscribers.yaml", LISTS.replace("categories", "categoriez"))
+    database = world.path / "data" / "paperboy.db"
+    assert world.run("status").code == 78  # nobody goes by the copy
+    with lock.held(database, "run", "run"), Store.open(database):
+        ran = world.run("status")
+        assert ran.code == 0
+        assert "subscribers.yaml:4:" in ran.err
+        assert "The version before stays in force until that is fixed." in ran.err
+        assert "Next for foundations and galaxies: due now" in ran.out
+
+
+# --- what it cost
+
+LUNAS = Spending(Usage(27, 148_232, 31_232, 1_216, 9_120, 320), Cost(0.01, 0.0074))
+
+
+def test_the_tokens_of_a_lists_newest_day_are_shown(world: World) -> None:
+    spend(world, "2026-11-20T07:00Z", LUNAS)
+    had(world, Outcome.DIGEST, Counts(considered=183, selected=3, below=180))
+    assert under("Tokens", world.run("status").out) == [
+        "foundations     27  148,232  31,232    1,216       9,120        320  gpt-6-luna"
+    ]
+    assert json.loads(world.run("status", "--json").out)["lists"][0]["usage"] == {
+        "calls": 27,
+        "prompt_tokens": 148_232,
+        "cached_tokens": 31_232,
+        "cache_write_tokens": 1_216,
+        "completion_tokens": 9_120,
+        "reasoning_tokens": 320,
+    }
+
+
+def test_tokens_are_those_that_the_server_counted(world: World) -> None:
+    world.announce(1, 2)
+    world.run("once", "--list", "foundations")
+    told = json.loads(world.run("status", "--json").out)["lists"][0]["usage"]
+    [row] = under("Tokens", world.run("status").out)
+    assert row.split() == ["foundations", *(f"{number:,}" for number in told.values()), "gpt-6-luna"]
+    assert told["reasoning_tokens"] == 2 * world.llm.reasoning_tokens_per_paper
+
+
+def test_a_server_that_counts_no_tokens_is_not_said_to_have_used_none(world: World) -> None:
+    world.llm.counts_tokens = False
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    printed = world.run("status").out
+    assert under("Tokens", printed)[0].split() == ["foundations", "1", "not", "counted", "gpt-6-luna"]
+    assert printed.endswith("Spent in November 2026  not known  tokens not counted\n")
+    told = json.loads(world.run("status", "--json").out)
+    assert told["lists"][0]["usage"] == {**dict.fromkeys(NOTHING), "calls": 1}
+    assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}
+
+
+def test_without_an_llm_there_are_no_tokens_to_tell(world: World) -> None:
+    world.env(llm=False)
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    printed = world.run("status").out
+    assert "Tokens" not in printed
+    assert printed.endswith("Spent in November 2026  $0.00  0 tokens\n")
+
+
+def test_spending_is_summed_by_month(world: World) -> None:
+    spend(world, "2026-11-20T07:00Z", Spending(Usage(1, 4_000_000, completion_tokens=120_000), Cost(0.2, 0.21)))
+    spend(world, "2026-10-20T07:00Z", Spending(Usage(1, 6_000_000, completion_tokens=32_100), Cost(0.5, 0.12)))
+    spend(world, "2026-10-21T07:00Z", Spending(Usage(1, 900, completion_tokens=100), None), "galaxies")
+    spend(world, "2026-08-20T07:00Z", Spending(Usage(1, 900, completion_tokens=100), None))
+    spend(world, "2026-07-20T07:00Z", Spending(Usage(1, 9_000, completion_tokens=100), Cost(0.0101, 0.0001)))
+    assert world.run("status").out.splitlines()[-4:] == [
+        "Spent in November 2026           $0.41  4,120,000 tokens",
+        "Spent in October 2026   at least $0.62  6,033,100 tokens  some calls of unknown price",
+        "Spent in August 2026     price unknown      1,000 tokens",
+        "Spent in July 2026             $0.0102      9,100 tokens",
+    ]
+    told = json.loads(world.run("status", "--json").out)
+    assert [(month["month"], month["cost"]) for month in told["months"]] == [
+        ("2026-11", 0.41),
+        ("2026-10", None),
+        ("2026-08", None),
+        ("2026-07", 0.0102),
+    ]
+    assert told["month"] == {"cost": 0.41, "usage": told["months"][0]["usage"]}
+
+
+def test_a_month_begins_in_the_operators_zone(world: World) -> None:
+    """On the last evening of October in London it was November in Berlin already."""
+    spend(world, "2026-10-31T23:30Z", LUNAS)
+    assert "Spent in October 2026 " in world.run("status").out
+    world.env(TIMEZONE="Europe/Berlin")
+    assert world.run("status").out.splitlines()[-1] == "Spent in November 2026  $0.0174  157,352 tokens"

@@ -27,6 +27,7 @@ from paperboy.models import (
     Shortfall,
     Superseded,
 )
+from paperboy.store.alerts import Standing
 
 MAIL_SERVER = "the mail server"  # what `Kind.MAIL` troubles; no list can be called that
 WELL_AGAIN = "well again"
@@ -49,6 +50,33 @@ class Kind(StrEnum):
     NOBODY = "reached nobody"  # a digest
     FILES = "files"  # of the home, and broken
     PROCESS = "process"  # of a morning, which came to a bad end
+
+
+# What stands after its alert was mailed, which is kept no longer than that.
+_STANDS: Mapping[str, str] = {
+    Kind.SCORING: "The LLM scores nothing for {}",
+    Kind.PART_SCORED: "The LLM scores only a part for {}",
+    Kind.BUDGET: "LLM_BUDGET_USD is not enough for {}",
+    Kind.LATE: "arXiv gave no papers in time for {}",
+    Kind.STUCK: "Still due, long after the hour: {}",
+    Kind.BUG: "A bug in Paperboy troubles {}",
+    Kind.MAIL: "Mail does not leave",
+    Kind.NOBODY: "Nobody got the digest of {}",
+    Kind.FILES: "The home's files are broken",
+    Kind.PROCESS: "A morning came to a bad end",
+}
+
+
+def headline(standing: Standing) -> str:
+    """An alert in a few words."""
+    if standing.waiting:
+        return standing.waiting.headline
+    return _STANDS.get(standing.cause, f"{standing.cause}: {{}}").format(words.names(standing.about))
+
+
+def is_over(standing: Standing) -> bool:
+    """Whether it is good news."""
+    return standing.cause.startswith(WELL_AGAIN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,12 @@ from paperboy.cli.main import Surroundings
 from paperboy.cli.once import Stop
 from paperboy.cli.people import in_words, undo
 from paperboy.cli.progress import Bars
-from paperboy.cli.undelivered import RESENT_FOR, lacks
 from paperboy.config import values as notation
 from paperboy.config.home import Home
 from paperboy.errors import PaperboyError
 from paperboy.mail.message import LOCAL_SENDER, addr_spec
 from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, MorningReport, Subscriber
+from paperboy.status import RESENT_FOR, on_lists
 from paperboy.store.deliveries import Frozen, Missed
 
 _WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
@@ -157,8 +157,8 @@ def _addressed(work: App, mailing_list: MailingList, day: date) -> list[Addresse
 def _given_up(work: App, mailing_list: MailingList, now: datetime) -> int:
     """How many deliveries `--failed` would take up, beyond the newest digest's."""
     since, suppressed = _since(mailing_list, now), work.store.suppressions.reason
-    rows = work.store.deliveries.undelivered(now - RESENT_FOR)
-    mine = [lack.of for lack in lacks(rows, [mailing_list], now)]
+    newest = {each.digest_id for each in work.store.history.mailed([mailing_list.name]).values()}
+    mine = on_lists(work.store.history.undelivered(newest, now - RESENT_FOR), [mailing_list])
     return sum(
         row.given_up and not row.newest and row.date >= since and not suppressed(mailing_list.name, row.address)
         for row in mine

@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, astuple, dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from paperboy import lock
-from paperboy.cli import picture, status_json, status_tables, undelivered
+from paperboy import alerts, lock, status
+from paperboy.cli import words
 from paperboy.cli.files import Files
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
-from paperboy.models import Suppression
+from paperboy.config.settings import Settings
+from paperboy.mail.text import one_line
+from paperboy.models import Cost, DaySummary, DeliveryState, Outcome, Spending, Suppression
+from paperboy.status import NONE_SCORED, RESENT_FOR, ListStatus, Status, moment, together
 from paperboy.store import Store
+from paperboy.store.alerts import Standing
+from paperboy.store.history import Undelivered
+from paperboy.store.scores import Month
 
 _PIPED = 200  # columns of a table that nobody looks at
+_SOME = 5  # groups of those who lack a digest, and addresses of each, unless all are asked for
+_NOT_TRIED = {
+    DeliveryState.PENDING: "not tried yet",
+    DeliveryState.SENDING: "being sent; or a crash cut it off, and the next run sends it again",
+    DeliveryState.AMBIGUOUS: "the connection was lost after the whole mail was handed over",
+}
 
 
 @click.command(name="status", short_help="Did everyone get their mail, and if not, why?")
@@ -38,12 +55,12 @@ def command(around: Surroundings, *, as_json: bool, only_undelivered: bool, supp
     if suppressed:
         _suppressed(home, as_json=as_json)
         return 0
-    seen = picture.look(home, around.clock(), 1 if as_json else mornings)
+    seen = _look(home, around.clock(), 1 if as_json else mornings)
     if as_json:
-        told = status_json.picture(seen)
-        click.echo(json.dumps({"undelivered": told["undelivered"]} if only_undelivered else told, indent=2))
+        undelivered = {"undelivered": [_lack(row, seen.now) for row in seen.status.undelivered]}
+        click.echo(json.dumps(undelivered if only_undelivered else _as_json(seen) | undelivered, indent=2))
     elif only_undelivered:
-        _say(_undelivered(seen, most=None) or ["Nobody lacks a digest."])
+        _say(_not_delivered(seen, most=None) or ["Nobody lacks a digest."])
     else:
         _print(seen)
     return 0
@@ -55,26 +72,132 @@ def _home(around: Surroundings) -> Home:
     if broken:
         if lock.holder(home.settings.paperboy_database) is None:
             raise broken
-        click.echo(f"{broken}\nThe version before stays in force until that is mended.\n", err=True)
+        click.echo(f"{broken}\nThe version before stays in force until that is fixed.\n", err=True)
     return home
 
 
-def _print(seen: picture.Picture) -> None:
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """All that is shown."""
+
+    now: datetime
+    settings: Settings
+    holder: lock.Holder | None
+    at_work: bool  # a morning is
+    status: Status
+    months: Sequence[Month]  # this one first
+    alerts: Sequence[Standing]
+
+    @property
+    def zone(self) -> tzinfo:
+        return self.settings.timezone
+
+    @property
+    def answer(self) -> str:
+        return status.answer(self.status, at_work=self.at_work, running=self.holder is not None)
+
+    def when(self, at: datetime) -> str:
+        return f"{at.astimezone(self.zone):%a %d %b %H:%M %Z}"
+
+    def again(self, at: datetime) -> str:
+        return f"next try about {moment(at, self.now, self.zone)}" if at > self.now else "to be tried now"
+
+
+def _look(home: Home, now: datetime, mornings: int) -> _Picture:
+    """Reads it. Makes no database where there is none."""
+    settings, database, local = home.settings, home.settings.paperboy_database, now.astimezone(home.settings.timezone)
+    holder, at_work = lock.holder(database), lock.holder(database, "morning") is not None
+    with Store.open(database) if database.exists() else nullcontext() as store:
+        patience, holidays = timedelta(hours=settings.give_up_after_hours), settings.arxiv_holidays
+        read = status.read(store, home.lists, now, patience, holidays, mornings)
+        months = store.scores.months(local) if store else [Month(local.date().replace(day=1))]
+        standing = [each for each in store.alerts.standing() if not alerts.is_over(each)] if store else []
+    return _Picture(now, settings, holder, at_work, read, months, standing)
+
+
+def _print(seen: _Picture) -> None:
     """What is asked most comes first."""
     _say([click.style(seen.answer, bold=True), ""])
-    for lines in (list(status_tables.why(seen)), _undelivered(seen)):
+    for lines in (list(_why(seen)), _not_delivered(seen)):
         if lines:
             _say([*lines, ""])
-    _show(status_tables.mornings(seen))
-    _show(status_tables.tokens(seen))
-    _say([*status_tables.following(seen), "", *status_tables.spent(seen.months)])
+    for table in filter(lambda table: table.row_count, (_mornings(seen), _tokens(seen))):
+        _show(table)
+        click.echo()
+    _say([*_following(seen), ""])
+    _show(_spent(seen.months))
 
 
-def _undelivered(seen: picture.Picture, most: int | None = undelivered.MOST) -> list[str]:
-    if not seen.lacks:
-        return []
-    zone = seen.home.settings.timezone
-    return [click.style("Not delivered", bold=True), *undelivered.lines(seen.lacks, seen.now, zone, most)]
+def _why(seen: _Picture) -> Iterator[str]:
+    """What stands in the way: alerts, why lists are still due, what was odd about their newest days. What is the same
+    for several lists is said once.
+    """
+    for alert in seen.alerts:
+        unmailed = "; not mailed to you yet" if seen.settings.alert_to and alert.told is None else ""
+        yield f"{one_line(alerts.headline(alert))} (since {seen.when(alert.since)}{unmailed})"
+    tries, odd = {}, {}
+    for each in seen.status.lists:
+        if each.attempt:
+            again = f", {seen.again(each.attempt.next_try)}" if seen.holder else ""
+            reason = NONE_SCORED.sub("nothing could be scored: ", one_line(each.attempt.reason))
+            tries[each.name] = f"{reason} (last tried {seen.when(each.attempt.at)}{again})"
+        said = f"no mail, {each.quiet}" if each.quiet else one_line(each.newest.reason) if each.newest else ""
+        if each.newest and said and not (each.quiet and each.quiet in seen.answer):
+            odd[each.name] = f"{each.newest.date:%a %d %b}: {said}"
+    yield from (f"{names}: {said}" for said, names in _alike(tries))
+    yield from (f"{names}, {said}" for said, names in _alike(odd))
+
+
+def _alike(said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What is said of lists, each once, with their names."""
+    for what in dict.fromkeys(said.values()):
+        yield what, together([name for name, each in said.items() if each == what])
+
+
+def _following(seen: _Picture) -> Iterator[str]:
+    """What happens next and when, for each list."""
+    for said, names in _alike({each.name: _next(seen, each) for each in seen.status.lists}):
+        yield f"Next for {names}: {said}"
+    if seen.holder is None and any(each.next for each in seen.status.lists):
+        yield "No Paperboy is at work in this home: nothing comes before paperboy run, or once"
+
+
+def _next(seen: _Picture, each: ListStatus) -> str:
+    if each.next is None:
+        return "never, it has no subscribers"
+    if each.next <= seen.now:
+        again = each.standing.next_try or seen.now
+        return f"due, {seen.again(again)}" if seen.holder and again > seen.now else "due now"
+    why = f" ({each.no_batch}, no batch); the next batch {each.next_batch:%a %d %b %H:%M %Z}" if each.no_batch else ""
+    return f"{each.next:%a %d %b %H:%M %Z}{why}"
+
+
+def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[str]:
+    """Who lacks a digest, by what became of it and why, most of one kind first and the suppressed last."""
+    groups: dict[tuple[DeliveryState, str], list[Undelivered]] = {}
+    for row in seen.status.undelivered:
+        reason = one_line(row.reason.replace(row.address, "…")) or _NOT_TRIED.get(row.state, "no reply is known")
+        groups.setdefault((row.state, reason), []).append(row)
+    ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
+    shown = [row for _, rows in ordered[:most] for row in rows[:most]]
+    width = max((len(row.address) for row in shown), default=0)
+    lines = [click.style("Not delivered", bold=True)] if groups else []
+    for (state, reason), rows in ordered[:most]:
+        again = min(filter(None, (row.next_try(seen.now) for row in rows)), default=None)
+        lines.append(f"{len(rows):,} {state}{f', {seen.again(again)}' if again else ''}: {reason}")
+        lines += [f"    {one_line(row.address):{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
+    if more := len(seen.status.undelivered) - len(shown):
+        lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
+    if names := dict.fromkeys(row.list_name for row in seen.status.undelivered if _may_be_resent(row, seen.now)):
+        commands = "; ".join(f"paperboy resend {name} --failed" for name in names)
+        lines.append(f"Once the cause, or the address, is fixed: {commands}")
+    return lines
+
+
+def _may_be_resent(row: Undelivered, now: datetime) -> bool:
+    """Whether `resend --failed` would take it up."""
+    gone = row.state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
+    return gone and (row.newest or (row.given_up and row.date >= (now - RESENT_FOR).date()))
 
 
 def _suppressed(home: Home, *, as_json: bool) -> None:
@@ -83,11 +206,89 @@ def _suppressed(home: Home, *, as_json: bool) -> None:
         with Store.open(home.settings.paperboy_database) as store:
             found = store.suppressions.all()
     if as_json:
-        click.echo(json.dumps(status_json.suppressed(found), indent=2))
+        told = [
+            {"address": one.address, "list": one.list_name or None, "since": one.at.isoformat(), "reason": one.reason}
+            for one in found
+        ]
+        click.echo(json.dumps({"suppressed": told}, indent=2))
         return
-    _show(status_tables.suppressed(found, home.settings.timezone))
-    if not found:
+    table = _table("Address", "List", "Since", "Why")
+    for one in found:
+        since = f"{one.at.astimezone(home.settings.timezone):%a %d %b %Y}"
+        table.add_row(escape(one_line(one.address)), one.list_name or "all", since, escape(one_line(one.reason)))
+    if found:
+        _show(table)
+    else:
         click.echo("Nobody is suppressed.")
+
+
+# --- tables
+
+
+def _table(first: str, *others: str, right: Collection[str] = ()) -> Table:
+    """Where there is no room, its first and last columns go on below."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first, overflow="fold")
+    for name in others:
+        table.add_column(
+            name, no_wrap=name != others[-1], overflow="fold", justify="right" if name in right else "left"
+        )
+    return table
+
+
+def _mornings(seen: _Picture) -> Table:
+    """The last days of each list."""
+    table = _table("List", "Date", "Outcome", "Papers", "Cost", "Deliveries")
+    for each in seen.status.lists:
+        for number, day in enumerate(each.days):
+            cost = words.money(day.spending.cost, unknown="unknown") if day.spending.usage.calls else ""
+            name, date = "" if number else each.name, f"{day.date:%a %d %b}"
+            table.add_row(name, date, day.outcome, _papers(day), cost, words.in_words(day.deliveries))
+        if not each.days:
+            table.add_row(each.name, "–", "none yet")
+    return table
+
+
+def _papers(day: DaySummary) -> str:
+    """How many were relevant; and what tells a morning on which none was from one that could not be scored."""
+    counts = day.counts
+    if day.outcome is Outcome.GAVE_UP:
+        return f"{counts.scored} of {counts.considered} scored" if counts.considered else ""
+    unscored = counts.considered - counts.scored
+    relevant = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
+    return f"{relevant}, {unscored} unscored" if unscored else relevant
+
+
+def _tokens(seen: _Picture) -> Table:
+    """What the LLM was sent and what it sent back on each list's newest day. Lower case: a part of the one before."""
+    numbers = ("Calls", "Prompt", "cached", "written", "Completion", "reasoning")
+    table = _table("Tokens", *numbers, "Model", right=numbers)
+    for day in (each.newest for each in seen.status.lists if each.newest):
+        if day.spending.usage.calls:
+            calls, *tokens = astuple(day.spending.usage)
+            shown = ["not counted", *[""] * 4] if words.uncounted(day.spending.usage) else [f"{n:,}" for n in tokens]
+            table.add_row(day.list_name, f"{calls:,}", *shown, escape(one_line(day.model)))
+    return table
+
+
+def _spent(months: Sequence[Month]) -> Table:
+    """What each month cost."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for justify in ("left", "right", "right", "left"):
+        table.add_column(justify=justify)
+    for month in months:
+        usage, cost = month.spending.usage, month.spending.cost
+        uncounted = words.uncounted(usage)
+        known = words.money(cost, "not known" if uncounted else words.UNPRICED)
+        dollars, note = (f"at least {words.money(Cost(month.dollars))}", "some calls of unknown price")
+        some = cost is None and month.dollars
+        table.add_row(
+            f"Spent in {month.first:%B %Y}",
+            dollars if some else known,
+            "tokens not counted" if uncounted else f"{usage.total_tokens:,} tokens",
+            note if some else "",
+        )
+    return table
 
 
 def _say(lines: Iterable[str]) -> None:
@@ -100,13 +301,78 @@ def _say(lines: Iterable[str]) -> None:
 
 
 def _show(table: Table) -> None:
-    """The table and an empty line; nothing of a table without rows."""
-    if not table.row_count:
-        return
     terminal = Console()
     console = terminal if terminal.is_terminal else Console(width=_PIPED)
     with console.capture() as printed:
         console.print(table)
-    for line in printed.get().splitlines():
-        click.echo(line.rstrip())
-    click.echo()
+    click.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
+
+
+# --- JSON, whose keys are only ever added
+
+
+def _as_json(seen: _Picture) -> dict[str, Any]:
+    months = [{"month": f"{each.first:%Y-%m}", **_spending(each.spending)} for each in seen.months]
+    return {
+        "answer": seen.answer,
+        "running": {"process": seen.holder.process, "command": seen.holder.command} if seen.holder else None,
+        "alerts": [
+            {
+                "cause": each.cause,
+                "headline": one_line(alerts.headline(each)),
+                "since": each.since.isoformat(),
+                "about": sorted(each.about),
+                "told": each.told.isoformat() if each.told else None,
+            }
+            for each in seen.alerts
+        ],
+        "lists": [_list(each, seen.now) for each in seen.status.lists],
+        "month": {key: value for key, value in months[0].items() if key != "month"},
+        "months": months,
+    }
+
+
+def _list(each: ListStatus, now: datetime) -> dict[str, Any]:
+    newest, attempt, comes, batch = each.newest, each.attempt, each.next, each.next_batch
+    trouble = attempt and {
+        "reason": attempt.reason,
+        "at": attempt.at.isoformat(),
+        "next_try": max(attempt.next_try, now).isoformat(),
+    }
+    return {
+        "name": each.name,
+        "outcome": newest.outcome if newest else None,
+        "date": newest.date.isoformat() if newest else None,
+        "reason": newest.reason if newest else "",
+        "quiet": each.quiet or None,
+        "trouble": trouble,
+        "counts": {**asdict(newest.counts), "scored": newest.counts.scored} if newest else None,
+        "deliveries": newest.deliveries if newest else {},
+        **(_spending(newest.spending) if newest else {"cost": None, "usage": None}),
+        "next": comes.isoformat() if comes else None,
+        "next_batch": batch.isoformat() if batch else None,
+    }
+
+
+def _spending(spending: Spending) -> dict[str, Any]:
+    """A cost is null where the price of some of it is unknown; tokens are null where the server counts none."""
+    usage, cost = asdict(spending.usage), spending.cost
+    if words.uncounted(spending.usage):
+        usage = {**dict.fromkeys(usage), "calls": spending.usage.calls}
+    return {"cost": cost and round(cost.total, 6), "usage": usage}
+
+
+def _lack(row: Undelivered, now: datetime) -> dict[str, Any]:
+    """`reply` is the last one to this address, `reason` what is in its way."""
+    again = row.next_try(now)
+    return {
+        "list": row.list_name,
+        "date": row.date.isoformat(),
+        "address": row.address,
+        "state": row.state,
+        "reply": row.reply,
+        "reason": one_line(row.reason),
+        "at": row.at.isoformat(),
+        "next_try": again.isoformat() if again else None,
+        "given_up": row.given_up,
+    }

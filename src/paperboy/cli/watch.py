@@ -9,10 +9,9 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
-from paperboy import alerts, due
+from paperboy import alerts, due, status
 from paperboy.agenda import Agenda
 from paperboy.cli import operator, words
-from paperboy.cli.answer import answer_of
 from paperboy.cli.files import Files, Stamps
 from paperboy.cli.main import Surroundings
 from paperboy.cli.turn import LETS_OTHERS_IN
@@ -110,7 +109,9 @@ class Watch:
     def status(self, now: datetime) -> str:
         """The answer to what everybody asks; before it, what is broken. Anybody on the machine may read it."""
         holidays = self._home.settings.arxiv_holidays
-        answer = answer_of(self._store, self._home.lists, now, holidays=holidays, at_work=self._at_work)
+        patience = timedelta(hours=self._home.settings.give_up_after_hours)
+        stands = status.read(self._store, self._home.lists, now, patience, holidays)
+        answer = status.answer(stands, at_work=self._at_work)
         if not self._problems:
             return answer
         problem = clipped(without_addresses(one_line(str(self._problems[0]))), _FAULT)

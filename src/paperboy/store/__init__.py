@@ -14,7 +14,7 @@ from paperboy.store.database import Database, iso
 from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
 from paperboy.store.growth import Growth
-from paperboy.store.lives import Lives
+from paperboy.store.history import History
 from paperboy.store.papers import Papers
 from paperboy.store.scores import Scores
 from paperboy.store.suppressions import Suppressions
@@ -49,7 +49,7 @@ class Store:
         self.scores = Scores(database)
         self.days = Days(database)
         self.deliveries = Deliveries(database)
-        self.lives = Lives(database)
+        self.history = History(database)
         self.alerts = Alerts(database)
         self.suppressions = Suppressions(database)
         self.growth = Growth(database)

@@ -6,15 +6,14 @@ Each move is a conditional update in a commit of its own, and the number of rows
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum, auto
 from typing import Any
 
-from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.models import Addressed, Delivery, DeliveryState, Subscriber
 from paperboy.store.database import Database, instant, iso
-from paperboy.store.reach import Reach, Undelivered, reach, undelivered
 
 _UNTOLD, _TOLD = 1, 2  # of a delivery that expired: whether the operator knows
 _WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite leaves it unused
@@ -219,16 +218,6 @@ class Deliveries:
         at fault, and a bounce counts neither way. Addresses suppressed for all lists already are left out.
         """
         return tuple((row["address"], row["reply"]) for row in self._database.rows(_BOUNCED_THRICE))
-
-    def reach(self, days: Iterable[tuple[MailingList, date]]) -> Reach:
-        """Whom the digests of those days reached, and who on the lists now was to get one and did not."""
-        return reach(self._database, days)
-
-    def undelivered(self, since: datetime) -> tuple[Undelivered, ...]:
-        """All that waits; what failed or stayed ambiguous since an instant, or in a list's newest digest; and what was
-        suppressed in that. Newest digests first, and none that was superseded.
-        """
-        return undelivered(self._database, since)
 
     # --- resend
 

@@ -1,0 +1,224 @@
+"""Read models: what `status` and `why` ask of the database. Nothing here changes anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from paperboy.models import Became, Cost, Counts, DaySummary, DeliveryState, Outcome, Paper, Score, Spending, Usage
+from paperboy.store.database import Database, instant, iso
+from paperboy.store.papers import paper_of
+
+WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
+
+_TRIED_FOR = timedelta(days=30)  # a delivery that was settled lately has a digest no older than this
+
+
+@dataclass(frozen=True, slots=True)
+class Mailed:
+    """A list's newest digest."""
+
+    digest_id: int
+    date: date  # local to the list
+
+
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """One digest that one recipient did not get."""
+
+    digest_id: int
+    list_name: str
+    date: date  # the digest's, local to the list
+    address: str
+    state: DeliveryState
+    reply: str  # the last one; empty: it was not tried
+    reason: str  # that, or the reply for which all that waits has to wait
+    at: datetime  # when its state last changed
+    try_at: datetime | None  # not before; None: with the next sending, if it waits
+    given_up: bool  # after three days of trying
+    newest: bool  # belongs to the list's newest digest
+
+    def next_try(self, now: datetime) -> datetime | None:
+        """None: none is to come."""
+        return max(self.try_at or now, now) if self.state in WAITING else None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A score that was kept."""
+
+    score: Score
+    model: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What one list made of one paper."""
+
+    scores: tuple[Kept, ...] = ()  # newest first
+    failures: int = 0  # mornings on which it could not be scored, though others were
+    became: Became | None = None  # None: the list has not seen it, and will consider it
+    day: date | None = None  # on which it became so
+    deliveries: dict[DeliveryState, int] | None = None  # of that day's digest; None: there was none, or it was thinned
+
+
+class History:
+    """What became of days, digests and papers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def days(self, list_names: Iterable[str], most: int = 1) -> dict[str, tuple[DaySummary, ...]]:
+        """The last days of each list that has had any, newest first."""
+        rows = self._database.rows(_DAYS, {"names": json.dumps(list(list_names)), "most": most})
+        spent = self._spent([[row["list"], row["date"]] for row in rows])
+        states = self._states([row["digest_id"] for row in rows if row["digest_id"]])
+        found: dict[str, tuple[DaySummary, ...]] = {}
+        for row in rows:
+            day = DaySummary(
+                list_name=row["list"],
+                date=date.fromisoformat(row["date"]),
+                outcome=Outcome(row["outcome"]),
+                reason=row["reason"],
+                model=row["model"],
+                counts=Counts(**{name: row[name] for name in _COUNTS}),
+                spending=spent.get((row["list"], row["date"]), Spending()),
+                deliveries=states.get(row["digest_id"], {}),
+            )
+            found[day.list_name] = (*found.get(day.list_name, ()), day)
+        return found
+
+    def _spent(self, days: list[list[str]]) -> dict[tuple[str, str], Spending]:
+        """By list and date."""
+        found = {}
+        for row in self._database.rows(_SPENT, [json.dumps(days)]):
+            key, priced = (row.pop("list"), row.pop("date")), not row.pop("unpriced")
+            cost = Cost(row.pop("prompt_usd"), row.pop("completion_usd"))
+            found[key] = Spending(Usage(**row), cost if priced else None)
+        return found
+
+    def _states(self, digest_ids: list[int]) -> dict[int, dict[DeliveryState, int]]:
+        """How many deliveries of each digest are in which state."""
+        found: dict[int, dict[DeliveryState, int]] = {}
+        for row in self._database.rows(_STATES, [json.dumps(digest_ids)]):
+            found.setdefault(row["digest_id"], {})[DeliveryState(row["state"])] = row["n"]
+        return found
+
+    def mailed(self, list_names: Iterable[str]) -> dict[str, Mailed]:
+        """The newest digest of each list, unless it was superseded."""
+        rows = self._database.rows(_MAILED, [json.dumps(list(list_names))])
+        return {row["list"]: Mailed(row["id"], date.fromisoformat(row["date"])) for row in rows}
+
+    def undelivered(self, newest: Collection[int], since: datetime | None = None) -> tuple[Undelivered, ...]:
+        """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
+        ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
+        """
+        values = {
+            "newest": json.dumps(list(newest)),
+            "since": iso(since) if since else None,
+            "recent": iso(since - _TRIED_FOR) if since else None,
+        }
+        return tuple(_undelivered(row, newest) for row in self._database.rows(_UNDELIVERED, values))
+
+    def reached(self, digest_ids: Iterable[int], others: Collection[str] = ()) -> tuple[int, bool]:
+        """How many people got one of the digests, or are among the `others`, whose addresses are casefolded; and
+        whether all that was sent went to the outbox.
+        """
+        row = self._database.rows(_REACHED, [json.dumps(list(digest_ids)), json.dumps(list(others))])[0]
+        return row["n"], bool(row["in_outbox"])
+
+    def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
+        """The paper, and when it was first fetched; None if it never was, or was thinned."""
+        rows = self._database.rows("select * from papers where arxiv_id = ?", [arxiv_id])
+        return (paper_of(rows[0]), instant(rows[0]["fetched_at"])) if rows else None
+
+    def life(self, list_name: str, arxiv_id: str) -> Life:
+        """What the list made of the paper."""
+        key = [list_name, arxiv_id]
+        scores = tuple(
+            Kept(Score(row["relevance"], row["novelty"], row["comment"]), row["model"], instant(row["at"]))
+            for row in self._database.rows(
+                "select * from scores where list = ? and arxiv_id = ? order by at desc, model", key
+            )
+        )
+        tries = self._database.rows("select mornings from tries where list = ? and arxiv_id = ?", key)
+        failures = int(tries[0]["mornings"]) if tries else 0
+        seen = self._database.rows(
+            "select seen.became, seen.date, digest_id from seen left join days using (list, date) "
+            "where list = ? and arxiv_id = ?",
+            key,
+        )
+        if not seen:
+            return Life(scores, failures)
+        row, digest = seen[0], seen[0]["digest_id"]
+        states = self._states([digest]).get(digest, {}) if digest else None
+        return Life(scores, failures, Became(row["became"]), date.fromisoformat(row["date"]), states)
+
+
+def _undelivered(row: dict[str, Any], newest: Collection[int]) -> Undelivered:
+    typed = {
+        "date": date.fromisoformat(row["date"]),
+        "state": DeliveryState(row["state"]),
+        "at": instant(row["at"]),
+        "try_at": instant(row["try_at"]) if row["try_at"] else None,
+        "given_up": bool(row["given_up"]),
+        "newest": row["digest_id"] in newest,
+    }
+    return Undelivered(**row | typed)
+
+
+_COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected", "over_cap", "below")
+
+_DAYS = """
+select days.* from json_each(:names) as name join days on list = name.value
+where date in (select date from days as own where own.list = name.value order by date desc limit :most)
+order by name.key, date desc
+"""
+
+_SPENT = """
+select list, date, sum(calls) as calls, sum(prompt_tokens) as prompt_tokens, sum(cached_tokens) as cached_tokens,
+    sum(cache_write_tokens) as cache_write_tokens, sum(completion_tokens) as completion_tokens,
+    sum(reasoning_tokens) as reasoning_tokens, coalesce(sum(prompt_usd), 0.0) as prompt_usd,
+    coalesce(sum(completion_usd), 0.0) as completion_usd, count(*) - count(prompt_usd) as unpriced
+from spending where (list, date) in (
+    select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)
+) group by list, date
+"""
+
+_STATES = """
+select digest_id, state, count(*) as n from deliveries
+where digest_id in (select value from json_each(?)) group by digest_id, state
+"""
+
+_MAILED = """
+select list, digests.id, date from json_each(?) as name join digests on list = name.value
+where date = (select max(date) from digests where list = name.value) and superseded is null
+"""
+
+_UNDELIVERED = """
+select digest_id, list as list_name, date, address, state, reply, deliveries.at, try_at, given_up, case
+    when state = 'pending' and reply = '' then coalesce((
+        select reply from deliveries where state = 'pending' and reply != '' order by at desc limit 1
+    ), '') else reply end as reason
+from deliveries join digests on digests.id = digest_id
+where superseded is null and deliveries.id in (
+    select id from deliveries where state in ('pending', 'sending', 'deferred')
+    union select id from deliveries where state in ('failed', 'ambiguous', 'suppressed')
+    and digest_id in (select value from json_each(:newest))
+    union select deliveries.id from digests join deliveries on digest_id = digests.id
+    where digests.at >= :recent and state in ('failed', 'ambiguous') and deliveries.at >= :since
+)
+order by date desc, list, address
+"""
+
+_REACHED = """
+select count(distinct address) as n, min(via = 'outbox') as in_outbox from (
+    select lower(address) as address, via from deliveries
+    where state = 'sent' and digest_id in (select value from json_each(?))
+    union all select value, null from json_each(?)
+)
+"""

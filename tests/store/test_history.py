@@ -1,0 +1,181 @@
+"""Read models: what days came to, whom digests reached, and what became of one paper."""
+
+from datetime import date, datetime, timedelta
+
+import pytest
+
+from paperboy.models import Became, Cost, Counts, Day, DeliveryState, Outcome, Score, Spending, Usage
+from paperboy.store import Store
+from paperboy.store.history import Life, Mailed
+from tests.builders import paper
+from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move
+
+YESTERDAY = TODAY - timedelta(days=1)
+SINCE = NOW - timedelta(days=7)
+
+
+# --- days
+
+
+def test_a_list_has_its_last_days_newest_first(store: Store) -> None:
+    """With what they cost and how their digests were delivered."""
+    for number in (3, 2, 1):
+        day = TODAY - timedelta(days=number)
+        store.days.freeze(Day("foundations", day, Outcome.QUIET, f"{number}"), at(day))
+    spent = Spending(Usage(1, 100, 20, 0, 30, 5), Cost(0.1, 0.2))
+    store.scores.keep("foundations", "criteria", "luna", {}, spent, NOW)
+    store.scores.keep("foundations", "criteria", "luna", {}, spent, NOW)
+    morning(store, {"ada": "sent", "grace": "sent", "vera": "refused"})
+    newest, before = store.history.days(["foundations", "unheard-of"], 2)["foundations"]
+    assert (newest.date, newest.outcome) == (TODAY, Outcome.DIGEST)
+    assert newest.deliveries == {DeliveryState.SENT: 2, DeliveryState.FAILED: 1}
+    assert newest.spending == Spending(Usage(2, 200, 40, 0, 60, 10), Cost(0.2, 0.4))
+    assert (before.outcome, before.reason, before.spending, before.deliveries) == (
+        Outcome.QUIET,
+        "1",
+        Spending(),
+        {},
+    )
+    assert list(store.history.days(["foundations"])) == ["foundations"]
+
+
+def test_a_day_that_cost_something_unknown_has_no_cost(store: Store) -> None:
+    store.scores.keep("foundations", "criteria", "luna", {}, Spending(Usage(1, 100), Cost(0.1)), NOW)
+    store.scores.keep("foundations", "criteria", "luna", {}, Spending(Usage(1, 100), None), NOW)
+    store.days.freeze(Day("foundations", TODAY, Outcome.NOTE, counts=Counts(9, below=9)), NOW)
+    (day,) = store.history.days(["foundations"])["foundations"]
+    assert (day.spending, day.counts.below) == (Spending(Usage(2, 200), None), 9)
+
+
+# --- whom digests reached
+
+
+def who(store: Store, since: datetime | None = SINCE) -> list[tuple[str, str, str]]:
+    rows = store.history.undelivered(newest(store), since)
+    return [(row.list_name, row.address.partition("@")[0], row.state.value) for row in rows]
+
+
+def newest(store: Store) -> set[int]:
+    return {each.digest_id for each in store.history.mailed(["foundations", "galaxies"]).values()}
+
+
+def test_the_newest_digest_of_a_list_is_the_last_unless_it_was_superseded(store: Store) -> None:
+    assert store.history.mailed(["foundations"]) == {}
+    morning(store, {"ada": "sent"}, YESTERDAY)
+    digest = morning(store, {"ada": "refused"})
+    assert store.history.mailed(["foundations", "galaxies"]) == {"foundations": Mailed(digest, TODAY)}
+    store.days.supersede("foundations", TODAY + timedelta(days=1), NOW)
+    assert store.history.mailed(["foundations"]) == {}
+
+
+def test_people_who_got_several_digests_count_once(store: Store) -> None:
+    one = morning(store, {"ada": "sent", "grace": "refused", "vera": "in the outbox"})
+    other = morning(store, {"Ada": "sent", "hedy": "sent"}, list_name="galaxies")
+    assert store.history.reached([one]) == (2, False)
+    assert store.history.reached([one, other]) == (3, False)
+    assert store.history.reached([one, other], {"ada@example.org", "grace@example.org"}) == (4, False)
+    assert store.history.reached([]) == (0, False)
+
+
+def test_the_outbox_reaches_nobody(store: Store) -> None:
+    digest = morning(store, {"ada": "in the outbox", "grace": "in the outbox"})
+    assert store.history.reached([digest], {"grace@example.org"}) == (2, True)
+    assert store.history.reached([morning(store, {"ada": WAITS}, list_name="galaxies")]) == (0, False)
+
+
+def test_whoever_lacks_the_newest_digest_is_listed(store: Store) -> None:
+    came = {"boris": "refused", "carl": "ambiguous", "dora": "suppressed", "emmy": WAITS, "fay": "deferred"}
+    morning(store, {"ada": "sent", **came})
+    states = ("failed", "ambiguous", "suppressed", "pending", "deferred")
+    assert who(store) == [("foundations", name, state) for name, state in zip(came, states, strict=True)]
+    assert who(store, NOW + timedelta(days=60)) == who(store, None) == who(store)  # whenever that was
+
+
+def test_of_earlier_digests_it_lists_what_waits_and_what_failed_lately(store: Store) -> None:
+    old, lately = TODAY - timedelta(days=9), TODAY - timedelta(days=3)
+    for day in (old, lately):
+        morning(store, {"ada": "refused", "boris": "expired", "carl": "deferred", "dora": "suppressed"}, day)
+    morning(store, {"ada": "sent"})
+    rows = store.history.undelivered(newest(store), SINCE)
+    assert [(row.date, row.address[:1], row.given_up, row.newest) for row in rows] == [
+        (lately, "a", False, False),
+        (lately, "b", True, False),
+        (lately, "c", False, False),
+        (old, "c", False, False),
+    ]
+
+
+def test_a_failure_is_as_old_as_its_last_try_and_not_as_its_digest(store: Store) -> None:
+    digest = morning(store, {"ada": WAITS, "grace": "sent"}, TODAY - timedelta(days=9))
+    morning(store, {"grace": "sent"})
+    move(store, delivery(store, "ada", digest), "expired", at(TODAY - timedelta(days=6)))
+    assert who(store) == [("foundations", "ada", "failed")]
+
+
+def test_a_superseded_digest_lacks_nobody(store: Store) -> None:
+    morning(store, {"ada": "refused", "grace": WAITS})
+    store.days.supersede("foundations", TODAY + timedelta(days=1), NOW)
+    assert who(store) == []
+
+
+def test_the_newest_digests_come_first(store: Store) -> None:
+    morning(store, {"vera": "refused"}, list_name="galaxies")
+    morning(store, {"ada": "refused"}, YESTERDAY)
+    morning(store, {"ada": "refused", "Ben": "refused"})
+    rows = store.history.undelivered(newest(store), SINCE)
+    assert [(row.date, row.address[:1]) for row in rows] == [
+        (TODAY, "B"),
+        (TODAY, "a"),
+        (TODAY, "v"),
+        (YESTERDAY, "a"),
+    ]
+
+
+def test_what_was_not_tried_waits_for_what_the_server_last_refused(store: Store) -> None:
+    morning(store, {"ada": "the server refused us", "boris": WAITS, "carl": "refused"})
+    rows = store.history.undelivered(newest(store))
+    assert [(row.reply, row.reason) for row in rows] == [
+        ("530 log in first", "530 log in first"),
+        ("", "530 log in first"),
+        ("550 5.7.1 not today", "550 5.7.1 not today"),
+    ]
+
+
+@pytest.mark.parametrize(("how", "later"), [("deferred", True), (WAITS, False), ("a crash", False)])
+def test_what_waits_has_a_next_try(store: Store, how: str, *, later: bool) -> None:
+    digest = morning(store, {"ada": how, "boris": "refused"})
+    waits, failed = store.history.undelivered({digest})
+    assert waits.next_try(NOW) == (NOW + timedelta(days=400) if later else NOW)
+    assert failed.next_try(NOW) is None
+
+
+# --- one paper
+
+
+def test_a_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store) -> None:
+    assert store.history.paper("2611.00001") is None
+    store.papers.add([paper()], ["cs.LG"], NOW)
+    assert store.history.paper("2611.00001") == (paper(), NOW)
+    assert store.history.life("foundations", "2611.00001") == Life()
+    for days, relevance in ((0, 5), (1, 9)):
+        scores = {"2611.00001": Score(relevance, 7, "Why.")}
+        store.scores.keep("foundations", f"criteria {days}", "luna", scores, Spending(), NOW + timedelta(days=days))
+    life = store.history.life("foundations", "2611.00001")
+    assert [(kept.score.relevance, kept.at) for kept in life.scores] == [(9, NOW + timedelta(days=1)), (5, NOW)]
+    assert (life.scores[1].score, life.scores[1].model, life.became) == (Score(5, 7, "Why."), "luna", None)
+    morning(store, {"ada": "sent", "grace": "refused"}, became={"2611.00001": Became.SELECTED})
+    life = store.history.life("foundations", "2611.00001")
+    assert (life.became, life.day) == (Became.SELECTED, TODAY)
+    assert life.deliveries == {DeliveryState.SENT: 1, DeliveryState.FAILED: 1}
+    assert store.history.life("galaxies", "2611.00001") == Life()
+
+
+def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store: Store) -> None:
+    refused = frozenset({"2611.00001"})
+    for day in (20, 21):
+        store.days.freeze(Day("foundations", date(2026, 11, day), Outcome.NOTE, tried=refused), NOW)
+    assert store.history.life("foundations", "2611.00001").failures == 2
+    assert store.history.life("galaxies", "2611.00001").failures == 0
+    gone = {"2611.00001": Became.LET_GO}
+    store.days.freeze(Day("foundations", date(2026, 11, 22), Outcome.NOTE, became=gone, tried=refused), NOW)
+    assert store.history.life("foundations", "2611.00001") == Life((), 0, Became.LET_GO, date(2026, 11, 22), None)

@@ -1,0 +1,493 @@
+"""Did everyone get their mail today, and if not, why? The answer in one line, and what comes next."""
+
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paperboy import due, fetching, status
+from paperboy.models import Attempt, Counts, Day, DaySummary, DeliveryState, MailingList, Outcome, Spending, Subscriber
+from paperboy.status import ListStatus, Reach, Status
+from paperboy.store import Store
+from paperboy.store.history import Mailed, Undelivered
+from tests.store.ledger import NOW, TODAY, morning
+
+SRC = Path(__file__).parents[1] / "src"
+PATIENCE = timedelta(hours=6)
+ADA = Subscriber("ada@example.org")
+FOUNDATIONS, GALAXIES, QUARKS = (
+    MailingList(name, name, ("cs.LG",), "x", ZoneInfo("UTC"), subscribers=(ADA,))
+    for name in ("foundations", "galaxies", "quarks")
+)
+ALL = (FOUNDATIONS, GALAXIES, QUARKS)
+YESTERDAY, SATURDAY = TODAY - timedelta(days=1), TODAY + timedelta(days=1)
+SENT = {DeliveryState.SENT: 1}
+
+
+def at(hour: int, minute: int = 0, *, days: int = 0) -> datetime:
+    return NOW.replace(hour=hour, minute=minute) + timedelta(days=days)
+
+
+def day(
+    entry: MailingList,
+    outcome: Outcome,
+    when: date = TODAY,
+    reason: str = "",
+    counts: Counts = Counts(),
+    deliveries: Mapping[DeliveryState, int] = SENT,
+) -> DaySummary:
+    return DaySummary(entry.name, when, outcome, reason, "luna", counts, Spending(), deliveries)
+
+
+def tried(reason: str, when: datetime, name: str = "foundations") -> Attempt:
+    return Attempt(name, reason, when, when, when + due.RETRY)
+
+
+def missed(state: DeliveryState, reason: str = "", try_at: datetime | None = None, who: str = "ada") -> Undelivered:
+    who = f"{who}@example.org"
+    return Undelivered(1, "foundations", TODAY, who, state, reason, reason, NOW, try_at, given_up=False, newest=True)
+
+
+def crowd(number: int, state: DeliveryState, reason: str = "", try_at: datetime | None = None) -> list[Undelivered]:
+    """As many people who missed their mail for one reason."""
+    return [missed(state, reason, try_at, f"{state}{each}") for each in range(number)]
+
+
+def reach(subscribers: int, *rows: Undelivered, in_outbox: bool = False) -> Reach:
+    return Reach(subscribers, rows, in_outbox)
+
+
+@dataclass
+class Known:
+    """What the store would say. Each day with an outcome of `digest` was mailed."""
+
+    days: Sequence[DaySummary] = ()
+    today: Reach = field(default_factory=Reach)
+    before: Reach = field(default_factory=Reach)
+    attempts: Sequence[Attempt] = ()
+
+    def status(self, lists: Sequence[MailingList], now: datetime) -> Status:
+        attempts = {each.list_name: each for each in self.attempts}
+        found = []
+        for entry in lists:
+            mine = tuple(each for each in self.days if each.list_name == entry.name)
+            today = due.local_date(entry, now)
+            outcome = next((each.outcome for each in mine if each.date == today), None)
+            standing = due.standing(entry, outcome, attempts.get(entry.name), now, PATIENCE)
+            mailed = next((Mailed(1, each.date) for each in mine if each.outcome is Outcome.DIGEST), None)
+            found.append(ListStatus(entry, standing, now, (), attempts.get(entry.name), mine, mailed))
+        return Status(now, tuple(found), (), self.today, self.before)
+
+
+def known(*days: DaySummary, **more: object) -> Known:
+    return Known(days, **more)  # type: ignore[arg-type]
+
+
+def answer(lists: Sequence[MailingList], of: Known, now: datetime, **how: bool) -> str:
+    return status.answer(of.status(lists, now), **how)
+
+
+# --- all is well
+
+
+def test_everyone_got_their_mail() -> None:
+    facts = known(*(day(entry, Outcome.DIGEST) for entry in ALL), today=reach(120))
+    assert answer(ALL, facts, at(9)) == "Everyone got today's mail: 3 lists, 120 subscribers."
+
+
+def test_a_list_without_subscribers_is_left_out() -> None:
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST), today=reach(1))
+    nobody = replace(QUARKS, subscribers=())
+    assert answer((FOUNDATIONS, nobody), facts, at(9)) == "Everyone got today's mail: 1 list, 1 subscriber."
+    assert answer([nobody], known(), at(9)) == "No list has subscribers, so there is no mail."
+
+
+def test_mail_in_the_outbox_reached_nobody() -> None:
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST), today=reach(2, in_outbox=True))
+    assert answer([FOUNDATIONS], facts, at(9)) == "Today's mail lies in the outbox: 1 list, 2 subscribers."
+
+
+def test_no_note_is_sent_and_none_passed() -> None:
+    facts = known(day(FOUNDATIONS, Outcome.NOTE, counts=Counts(183, below=183)))
+    assert answer([FOUNDATIONS], facts, at(9)) == "No mail today: none of 183 papers passed."
+
+
+# --- who did not get it
+
+WAITS, LATER, FAILED, UNSURE = (
+    DeliveryState.PENDING,
+    DeliveryState.DEFERRED,
+    DeliveryState.FAILED,
+    DeliveryState.AMBIGUOUS,
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [*crowd(1, LATER, "450 later", at(9, 12)), *crowd(1, FAILED, "550 no")],
+            "2 of 120 subscribers did not get today's mail; next try 09:12 UTC: 1 failed, 1 waiting.",
+        ),
+        (
+            [*crowd(1, LATER, "450"), *crowd(2, FAILED, "550"), *crowd(1, UNSURE, "lost")],
+            "4 of 120 subscribers did not get today's mail: 2 failed, 1 may have it, 1 waiting.",
+        ),
+        (
+            crowd(1, FAILED, "550 5.1.1 no such user."),
+            "1 of 120 subscribers did not get today's mail: 550 5.1.1 no such user.",
+        ),
+        (
+            crowd(60, WAITS, "refused", at(9, 5)),
+            "60 of 120 subscribers did not get today's mail; next try 09:05 UTC: refused.",
+        ),
+        (crowd(60, WAITS, "refused", at(8, 30)), "60 of 120 subscribers did not get today's mail: refused."),
+        (crowd(50, WAITS), "70 of 120 subscribers got today's mail so far; 50 to be sent."),
+    ],
+)
+def test_the_answer_counts_who_did_not_get_it_and_says_why(rows: list[Undelivered], said: str) -> None:
+    assert answer([FOUNDATIONS], known(day(FOUNDATIONS, Outcome.DIGEST), today=reach(120, *rows)), at(9)) == said
+
+
+def test_without_a_run_no_next_try_is_promised() -> None:
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST), today=reach(9, *crowd(9, WAITS, "no", at(9, 5))))
+    assert "next try" in answer([FOUNDATIONS], facts, at(9))
+    assert "next try" not in answer([FOUNDATIONS], facts, at(9), running=False)
+
+
+def test_the_last_digest_counts_until_today_has_its_own() -> None:
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), before=reach(9, *crowd(1, FAILED, "550 no")))
+    assert answer([FOUNDATIONS], facts, at(6)) == (
+        "1 of 9 subscribers did not get the last digest: 550 no. Today's mail is due at 07:00 UTC."
+    )
+
+
+# --- no digest
+
+
+def test_a_day_that_was_given_up_says_why_and_when_the_next_try_comes() -> None:
+    reason = "the LLM answers 401: no such key."
+    facts = known(
+        day(FOUNDATIONS, Outcome.GAVE_UP, reason=reason),
+        day(GALAXIES, Outcome.GAVE_UP, reason=reason),
+        day(QUARKS, Outcome.DIGEST),
+        today=reach(20),
+    )
+    assert answer([FOUNDATIONS], facts, at(14)) == (
+        "No digest today for foundations; next try Sat 21 Nov 07:00 UTC: the LLM answers 401: no such key."
+    )
+    assert answer(ALL, facts, at(14)).startswith("No digest today for foundations and galaxies; next try Sat 21 Nov")
+
+
+def test_a_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> None:
+    late = fetching.late_sentence(at(7, 30))
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), attempts=[tried(late, at(7, 30))])
+    assert answer([FOUNDATIONS], facts, at(7, 32)).startswith(
+        "Not yet: foundations is due since 07:00 UTC; next try 07:45 UTC: arXiv's batch of Thu"
+    )
+    assert answer([FOUNDATIONS], facts, at(7, 50)).startswith(
+        "Not yet: foundations is due since 07:00 UTC: arXiv's batch of Thu"
+    )
+    assert answer([FOUNDATIONS], facts, at(7, 32), running=False).startswith(
+        "Not yet: foundations is due since 07:00 UTC; no paperboy run is at work: arXiv's batch of"
+    )
+    assert answer([FOUNDATIONS], facts, at(7, 32), at_work=True) == (
+        "A morning is at work: foundations is due since 07:00 UTC."
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [
+        ("scored 0 of 2: the LLM at http://127.0.0.1:45177/v1 answers 429: no credit left", "the LLM answers 429: no"),
+        ("the LLM at [::1]:8000 cannot be reached (refused)", "the LLM cannot be reached (refused)"),
+        ("mail server m.example:587 refuses the login: 535 bad", "mail server refuses the login: 535 bad"),
+        ("cannot reach mail server smtp.example.org:587: refused", "cannot reach mail server: refused"),
+    ],
+)
+def test_a_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None:
+    facts = known(attempts=[tried(reason, at(7, 15))])
+    assert f"; next try 07:30 UTC: {kept}" in answer([FOUNDATIONS], facts, at(7, 20))
+
+
+@pytest.mark.parametrize(
+    ("facts", "now", "said"),
+    [
+        (known(), at(6), "Today's mail is due at 07:00 UTC; no paperboy run is at work."),
+        (known(), at(8), "Not yet: foundations is due since 07:00 UTC; no paperboy run is at work."),
+        (
+            known(day(FOUNDATIONS, Outcome.GAVE_UP, reason="the LLM is dead")),
+            at(14),
+            "No digest today for foundations; no paperboy run is at work: the LLM is dead.",
+        ),
+        (
+            known(day(FOUNDATIONS, Outcome.DIGEST)),
+            at(6, days=1),
+            (
+                "No mail is expected today (weekend); the next batch comes Mon 23 Nov 07:00 UTC; "
+                "no paperboy run is at work."
+            ),
+        ),
+    ],
+)
+def test_the_answer_says_that_no_run_is_at_work(facts: Known, now: datetime, said: str) -> None:
+    assert answer([FOUNDATIONS], facts, now, running=False) == said
+    assert "at work" not in answer([FOUNDATIONS], facts, now)
+
+
+def test_yesterdays_failure_is_not_todays_reason() -> None:
+    facts = known(attempts=[tried("the LLM was dead", at(20, days=-1))])
+    assert answer([FOUNDATIONS], facts, at(7)) == "Not yet: foundations is due since 07:00 UTC."
+
+
+def test_what_is_well_follows_what_is_not() -> None:
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST), today=reach(9), attempts=[tried("it is dead", at(7), "quarks")])
+    assert answer((FOUNDATIONS, QUARKS), facts, at(8)) == (
+        "Not yet: quarks is due since 07:00 UTC: it is dead. Everyone else got today's mail: 1 list, 9 subscribers."
+    )
+
+
+def test_answer_and_next_agree_on_a_skipped_day_whose_weekday_is_added() -> None:
+    """Both ask `due`. The day was skipped, and since then the list may send on it."""
+    skipped = known(day(FOUNDATIONS, Outcome.SKIPPED, deliveries={}))
+    before = replace(FOUNDATIONS, weekdays=frozenset({0}))
+    assert answer([before], skipped, at(9)).startswith(
+        "No mail today, a day on which no list sends; the next comes Mon"
+    )
+    assert skipped.status([before], at(9)).lists[0].next == at(7, days=3)
+    assert answer([FOUNDATIONS], skipped, at(9)) == "Not yet: foundations is due since 07:00 UTC."
+    assert skipped.status([FOUNDATIONS], at(9)).lists[0].next == at(7)
+
+
+# --- no mail is no mystery
+
+
+def test_a_quiet_weekend_names_the_next_batch() -> None:
+    facts = known(*(day(entry, Outcome.QUIET, SATURDAY) for entry in ALL), before=reach(20))
+    assert answer(ALL, facts, at(9, days=1)) == (
+        "No mail today: arXiv announced nothing (weekend); the next batch comes Mon 23 Nov 07:00 UTC."
+    )
+
+
+def test_a_quiet_list_is_named_beside_others() -> None:
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST), day(QUARKS, Outcome.QUIET), today=reach(9))
+    assert answer((FOUNDATIONS, QUARKS), facts, at(9)).startswith(
+        "Everyone got today's mail: 1 list, 9 subscribers. No mail for quarks: arXiv had nothing new in its"
+    )
+
+
+def test_before_the_hour_the_answer_says_when_mail_is_due() -> None:
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), before=reach(9))
+    assert answer([FOUNDATIONS], facts, at(6)) == "Today's mail is due at 07:00 UTC; everyone got that of Thu 19 Nov."
+    assert answer([FOUNDATIONS], known(), at(6)) == "Today's mail is due at 07:00 UTC."
+
+
+@pytest.mark.parametrize("outcome", [Outcome.DIGEST, Outcome.QUIET])
+def test_before_the_hour_of_a_quiet_day_no_mail_is_expected(outcome: Outcome) -> None:
+    assert answer([FOUNDATIONS], known(day(FOUNDATIONS, outcome)), at(6, days=1)) == (
+        "No mail is expected today (weekend); the next batch comes Mon 23 Nov 07:00 UTC."
+    )
+
+
+@pytest.mark.parametrize(
+    "newest",
+    [
+        day(FOUNDATIONS, Outcome.DIGEST, counts=Counts(9, carried_over=4, selected=5)),
+        day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.PENDING: 9}),
+        day(FOUNDATIONS, Outcome.GAVE_UP, deliveries={}),
+    ],
+)
+def test_papers_left_over_are_due_whatever_the_day(newest: DaySummary) -> None:
+    assert "Today's mail is due at 07:00 UTC" in answer([FOUNDATIONS], known(newest), at(6, days=1))
+
+
+def test_a_list_whose_hour_comes_later_is_named_beside_one_that_is_done() -> None:
+    later = replace(QUARKS, send_at=time(9), timezone=ZoneInfo("America/New_York"))
+    facts = known(day(FOUNDATIONS, Outcome.DIGEST), today=reach(20))
+    assert answer((FOUNDATIONS, later), facts, at(9)) == (
+        "Everyone got today's mail: 1 list, 20 subscribers. Today's mail for quarks is due at 09:00 EST."
+    )
+
+
+def test_a_day_on_which_no_list_sends_names_the_next() -> None:
+    entry = replace(FOUNDATIONS, weekdays=frozenset({0}))
+    said = "No mail today, a day on which no list sends; the next comes Mon 23 Nov 07:00 UTC."
+    assert answer([entry], known(), at(9)) == answer([entry], known(day(entry, Outcome.SKIPPED)), at(9)) == said
+
+
+# --- the line
+
+
+def test_many_lists_are_counted_and_not_named() -> None:
+    many = [replace(FOUNDATIONS, name=f"mathematics-{number}") for number in range(40)]
+    assert answer(many, known(), at(8)) == "Not yet: 40 lists are due since 07:00 UTC."
+
+
+def test_strangers_text_gives_the_terminal_no_orders_and_no_addresses() -> None:
+    evil = "550 \x1b[2J<ada@example.org>\r\nno\u202e such user"
+    facts = known(day(FOUNDATIONS, Outcome.GAVE_UP, reason=evil))
+    assert answer([FOUNDATIONS], facts, at(14)).endswith(": 550 [2J<a…@example.org> no such user.")
+
+
+ROWS = st.lists(
+    st.builds(missed, st.sampled_from([WAITS, LATER, FAILED, UNSURE]), st.text(max_size=400), st.just(at(23))),
+    max_size=3,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    names=st.lists(st.text("abc-", min_size=1, max_size=80), min_size=1, max_size=12, unique=True),
+    outcomes=st.lists(st.sampled_from([*Outcome, None]), min_size=12, max_size=12),
+    reason=st.text(max_size=300),
+    today=ROWS,
+    before=ROWS,
+    hour=st.integers(0, 23),
+)
+def test_the_answer_is_always_one_short_line(
+    names: list[str],
+    outcomes: list[Outcome | None],
+    reason: str,
+    today: list[Undelivered],
+    before: list[Undelivered],
+    hour: int,
+) -> None:
+    lists = [replace(FOUNDATIONS, name=name) for name in names]
+    days = [day(entry, outcome, reason=reason) for entry, outcome in zip(lists, outcomes, strict=False) if outcome]
+    attempts = [tried(reason, at(7), name) for name in names]
+    facts = known(*days, today=reach(99_999, *today), before=reach(9, *before), attempts=attempts)
+    said = answer(lists, facts, at(hour))
+    assert 10 < len(said) <= status.MOST
+    assert not [character for character in said if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}]
+
+
+# --- what comes next
+
+DAILY = FOUNDATIONS
+TOKYO = replace(DAILY, timezone=ZoneInfo("Asia/Tokyo"))
+NEW_YORK_AT_MIDNIGHT = replace(DAILY, timezone=ZoneInfo("America/New_York"), send_at=time(0, 5))
+SUNDAYS = replace(DAILY, weekdays=frozenset({6}))
+WORKDAYS = replace(DAILY, weekdays=frozenset({0, 2, 4}))
+
+
+def at_once(entry: MailingList, now: datetime, holidays: Sequence[date] = ()) -> ListStatus:
+    """The list, of which the newest day left nothing over."""
+    newest = day(entry, Outcome.QUIET, due.local_date(entry, now) - timedelta(days=1))
+    standing = due.standing(entry, None, None, now, PATIENCE)
+    return ListStatus(entry, standing, now, holidays, None, (newest,))
+
+
+@pytest.mark.parametrize(
+    ("entry", "morning", "why"),
+    [
+        (DAILY, "2026-11-20", ""),  # a Friday
+        (DAILY, "2026-11-21", "weekend"),
+        (DAILY, "2026-11-22", "weekend"),
+        (DAILY, "2026-11-23", ""),
+        (DAILY, "2026-11-26", ""),  # Thanksgiving has Wednesday's batch
+        (DAILY, "2026-11-27", "holiday"),
+        (DAILY, "2026-03-09", ""),  # clocks went forward in the night before it
+        (DAILY, "2026-11-02", ""),  # and back
+        (TOKYO, "2026-11-21", ""),  # still Friday in New York
+        (TOKYO, "2026-11-23", "weekend"),
+        (TOKYO, "2026-11-24", ""),
+        (NEW_YORK_AT_MIDNIGHT, "2026-11-23", "weekend"),  # ten minutes too early
+        (NEW_YORK_AT_MIDNIGHT, "2026-11-24", ""),
+        (SUNDAYS, "2026-11-22", ""),  # a week's batches
+        (WORKDAYS, "2026-11-27", ""),  # Wednesday's, visible on Thursday
+    ],
+)
+def test_a_morning_without_a_batch_says_why(entry: MailingList, morning: str, why: str) -> None:
+    start = due.begins(entry, date.fromisoformat(morning))
+    assert at_once(entry, start).no_batch == why
+
+
+def test_a_holiday_of_the_operators_counts() -> None:
+    thursday = at(6, days=-1)
+    assert at_once(DAILY, thursday).no_batch == ""
+    assert at_once(DAILY, thursday, [date(2026, 11, 18)]).no_batch == "holiday"
+
+
+@pytest.mark.parametrize(
+    ("entry", "now", "comes"),
+    [
+        (DAILY, "2026-11-20T06:00Z", "2026-11-20"),
+        (DAILY, "2026-11-20T07:00Z", "2026-11-23"),
+        (DAILY, "2026-11-26T07:00Z", "2026-11-30"),  # over Thanksgiving and the weekend
+        (TOKYO, "2026-11-23T06:00Z", "2026-11-24"),  # Monday's batch is there, and its Tuesday morning is to come
+        (SUNDAYS, "2026-11-22T08:00Z", "2026-11-29"),
+        (WORKDAYS, "2026-11-20T08:00Z", "2026-11-23"),
+    ],
+)
+def test_the_next_batch_comes_with_the_lists_next_morning_that_has_one(
+    entry: MailingList, now: str, comes: str
+) -> None:
+    at_that = at_once(entry, datetime.fromisoformat(now))
+    assert at_that.next_batch == due.begins(entry, date.fromisoformat(comes))
+
+
+def test_over_a_year_the_next_batch_is_the_first_morning_that_has_one() -> None:
+    for entry in (DAILY, TOKYO, NEW_YORK_AT_MIDNIGHT, SUNDAYS, WORKDAYS):
+        start = datetime(2026, 1, 5, tzinfo=UTC)
+        while start.year == 2026:
+            following = due.next_morning(entry, start)
+            first = following
+            while at_once(entry, first).no_batch:
+                first = due.next_morning(entry, first)
+            assert at_once(entry, following - (following - start) / 2).next_batch == first, (entry, start)
+            start = following
+
+
+@pytest.mark.parametrize(
+    ("when", "reason", "why"),
+    [
+        ("2026-11-21", "", "arXiv announced nothing (weekend)"),
+        ("2026-11-27", "", "arXiv announced nothing (holiday)"),
+        ("2026-11-20", "", "arXiv had nothing new in its categories"),
+        ("2026-11-20", "a gap", "a gap"),
+    ],
+)
+def test_a_quiet_day_says_why(when: str, reason: str, why: str) -> None:
+    quiet = day(DAILY, Outcome.QUIET, date.fromisoformat(when), reason)
+    assert replace(at_once(DAILY, NOW), days=(quiet,)).quiet == why
+
+
+# --- from the store
+
+
+def test_the_answer_is_read_from_the_store(tmp_path: Path) -> None:
+    """Someone who is on two lists is one subscriber, and one who left the file since is none."""
+    both = [replace(FOUNDATIONS, subscribers=(ADA, Subscriber("Grace@example.org"))), GALAXIES]
+    with Store.open(tmp_path / "p.db") as store:
+
+        def said(lists: Sequence[MailingList], now: datetime) -> str:
+            return status.answer(status.read(store, lists, now, PATIENCE))
+
+        morning(store, {"ada": "sent", "grace": "refused", "gone": "refused"})
+        morning(store, {"ada": "sent"}, list_name="galaxies")
+        assert said(both, at(9)) == "1 of 2 subscribers did not get today's mail: 550 5.7.1 not today."
+        assert said([both[1]], at(9)) == "Everyone got today's mail: 1 list, 1 subscriber."
+        assert said(both, at(9, days=10)).startswith("Not yet: foundations and galaxies are due")
+        store.days.freeze(Day("galaxies", SATURDAY, Outcome.QUIET), at(7, days=1))
+        assert said([both[1]], at(9, days=1)).startswith("No mail today: arXiv announced nothing (weekend)")
+
+
+def test_the_module_is_light_to_import() -> None:
+    """The daemon says the answer every few seconds, and is to stay small."""
+    program = (
+        "import sys, paperboy.status;"
+        "heavy = {'rich', 'openai', 'arxiv', 'pydantic', 'jinja2', 'mjml'} & set(sys.modules);"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={"PYTHONPATH": str(SRC)}, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
