@@ -469,7 +469,7 @@ def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
     later = world.run(one, twin, third)
     assert later.lists[-1].counts.scored == 2
     assert world.scorer.asked == ["2611.00001", "2611.00002"]
-    assert world.store.lives.judged("third", "2611.00001")[0].score == Score(9, 8, "good")
+    assert world.store.history.life("third", "2611.00001").scores[0].score == Score(9, 8, "good")
 
 
 def test_what_reached_nobody_comes_with_the_next_digest(world: World) -> None:

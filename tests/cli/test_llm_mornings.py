@@ -279,7 +279,7 @@ def test_an_abstract_that_gives_orders_gets_a_score_and_nothing_else(obeyed: dic
     assert "49" not in re.findall(r"\b49\b", text)
     with Store.open(world.path / "data" / "paperboy.db") as store:
         for arxiv_id in ("2611.00001", "2611.00002"):
-            (judged,) = store.lives.judged("foundations", arxiv_id)
+            (judged,) = store.history.life("foundations", arxiv_id).scores
             assert (judged.score.relevance, judged.score.novelty) == (10, 10) or fooled
             assert len(judged.score.comment) <= 400
             assert "evil" not in judged.score.comment

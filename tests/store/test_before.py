@@ -101,9 +101,7 @@ def test_nothing_that_counts_is_lost_by_the_migration(tmp_path: Path) -> None:
         (waiting,) = store.deliveries.waiting(FRIDAY)
         assert (waiting.addressed.subscriber.name, waiting.state) == ("Renée Amsel", DeliveryState.DEFERRED)
         assert store.days.composed_by_id(waiting.digest_id).message.startswith(b"From: ")
-        seen = store.lives.seen("foundations", "2611.90052")
-        assert seen is not None
-        assert seen.became is Became.AUTHOR_MATCH
+        assert store.history.life("foundations", "2611.90052").became is Became.AUTHOR_MATCH
 
 
 def layout(path: Path) -> dict[str, object]:

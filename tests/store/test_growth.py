@@ -54,13 +54,13 @@ def thin(store: Store, now: datetime = NOW, *, keep: timedelta = KEEP) -> Thinne
 
 def whole(store: Store, arxiv_id: str) -> bool:
     """Whether the paper, which has to be there, has its abstract."""
-    found = store.lives.paper(arxiv_id)
+    found = store.history.paper(arxiv_id)
     assert found is not None
     return bool(found[0].abstract)
 
 
 def gone(store: Store, arxiv_id: str) -> bool:
-    return store.lives.paper(arxiv_id) is None
+    return store.history.paper(arxiv_id) is None
 
 
 # --- papers
@@ -76,15 +76,13 @@ def test_an_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store)
     froze(store, {old: Became.SELECTED, young: Became.BELOW}, at=LONG_AGO + timedelta(days=2))
     assert thin(store) == Thinned(papers=1, scores=2, abstracts=1)
     assert gone(store, old)
-    assert store.lives.judged(LIST.name, old) == store.lives.judged("galaxies", old) == ()
-    assert len(store.lives.judged(LIST.name, young)) == 1
+    assert store.history.life(LIST.name, old).scores == store.history.life("galaxies", old).scores == ()
+    assert len(store.history.life(LIST.name, young).scores) == 1
     assert store.papers.newest(["stat.ML"]) == LONG_AGO
     fetched(store, old, at=NOW)
     assert not gone(store, old)
     assert store.papers.unseen(LIST) == ()
-    seen = store.lives.seen(LIST.name, old)
-    assert seen is not None
-    assert seen.became is Became.SELECTED
+    assert store.history.life(LIST.name, old).became is Became.SELECTED
 
 
 def test_a_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store: Store) -> None:
@@ -94,7 +92,7 @@ def test_a_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(stor
     froze(store, {settled: Became.BELOW, fresh: Became.BELOW}, at=NOW - timedelta(days=30))
     assert thin(store, keep=timedelta()) == Thinned(abstracts=1)
     assert (whole(store, settled), whole(store, fresh)) == (False, True)
-    kept = store.lives.paper(settled)
+    kept = store.history.paper(settled)
     assert kept is not None
     assert (kept[0].title, kept[0].authors) == (paper(settled).title, paper(settled).authors)
     assert thin(store, keep=timedelta()) == Thinned()
@@ -112,7 +110,7 @@ def test_what_a_list_still_waits_for_stays_whole_whatever_its_age(store: Store) 
     assert thin(store) == Thinned(papers=1)
     assert gone(store, other)
     assert [each.abstract != "" for each in store.papers.unseen(LIST)] == [True, True]
-    assert len(store.lives.judged(LIST.name, waits)) == 1
+    assert len(store.history.life(LIST.name, waits).scores) == 1
     store.days.begin(LIST.name, ["cs.LG", "stat.ML"], [], TODAY, NOW)  # from now on without cross-lists
     assert thin(store) == Thinned(papers=1)
     assert gone(store, cross)
@@ -140,7 +138,7 @@ def test_the_papers_of_the_newest_digest_can_come_back_when_it_reached_nobody(st
     thin(store)
     assert store.days.supersede(LIST.name, TODAY, NOW) == LONG_AGO.date()
     assert [each.abstract != "" for each in store.papers.unseen(LIST)] == [True, True]
-    assert len(store.lives.judged(LIST.name, "2608.00001")) == 1
+    assert len(store.history.life(LIST.name, "2608.00001").scores) == 1
 
 
 def test_nothing_grows_old_while_no_papers_come(store: Store) -> None:
