@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from paperboy.mail import smtp_connection
+from paperboy.mail import smtp
 from tests.cli.conftest import World
 from tests.cli.mail_world import (
     ADA,
@@ -226,9 +226,9 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSL
     authority.issue_cert("localhost").configure_cert(context)
     authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
-    smtp_connection._usual_context.cache_clear()  # it is read once for each process
+    smtp._usual_context.cache_clear()  # it is read once for each process
     yield context
-    smtp_connection._usual_context.cache_clear()
+    smtp._usual_context.cache_clear()
 
 
 def test_a_password_that_is_refused_is_offered_once_in_a_round(world: World, trusted: ssl.SSLContext) -> None:

@@ -8,7 +8,7 @@ import ssl
 
 import pytest
 
-from paperboy.mail.smtp_replies import RefusedError, bounces, is_temporary, slows_down
+from paperboy.mail.smtp import RefusedError, bounces, is_temporary, slows_down
 
 BOUNCES = {
     "550 5.1.1 <ada@example.org>: Recipient address rejected: User unknown in local recipient table": True,

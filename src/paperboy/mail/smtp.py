@@ -1,30 +1,50 @@
 """One connection to a mail server, kept open from message to message.
 
 `smtplib` does the talking, but its own `sendmail` cannot tell a connection that was lost before the final dot from one
-that was lost after it. The first message was never taken; of the second nobody knows. So the phases are walked here.
+that was lost after it. The first message was never taken; of the second nobody knows. So the phases are walked here:
+
+    connect, TLS, login     MailServerError: no recipient is to blame
+    MAIL, RCPT, DATA        refused: failed or deferred · lost: pending, since nothing was handed over
+    the message, its dot    lost: pending, since the end of the dot's line has not left
+    the reply to the dot    taken: sent · refused: failed or deferred · lost: ambiguous
+
+Where `except OSError` stands, the connection is gone; smtplib's own exceptions are OSErrors, too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import re
 import smtplib
+import socket
 import ssl
-from collections.abc import Container, Mapping
+import threading
+import time
+from collections.abc import Container
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Literal
 
 import idna
 
 from paperboy.errors import MailServerError
 from paperboy.mail.lines import on_the_line
-from paperboy.mail.smtp_connection import MailServer, Security, Switch, certificate_until
-from paperboy.mail.smtp_replies import RefusedError, bounces, complaint, limits_us, said, slows_down, too_much
+from paperboy.mail.text import one_line, shorten
 from paperboy.models import DeliveryState, Envelope, Receipt
 
-_LOGIN_WANTED = {530, 534, 535, 538}
-_GOOD: Mapping[str, Container[int]] = {"MAIL": range(200, 300), "RCPT": range(200, 300), "DATA": {354}}
+Security = Literal["starttls", "tls", "none"]
 
-# What `except OSError` means below: the connection is gone. smtplib's own exceptions are OSErrors, too.
+_GOOD: dict[str, Container[int]] = {"MAIL": range(200, 300), "RCPT": range(200, 300), "DATA": {354}}
+_LOGINS = ("CRAM-MD5", "PLAIN", "LOGIN")  # the best first
+_LOGIN_WANTED = {530, 534, 535, 538}
+_LONGEST_REPLY = 65_536  # bytes
+_CERTIFICATE_ADVICE = {  # by OpenSSL's X509_V_ERR
+    9: "Its time has not come yet: check this machine's clock.",
+    10: "Its time is over: have it renewed, or check this machine's clock.",
+    62: "Set SMTP_HOST to the name in the certificate.",
+    64: "Set SMTP_HOST to the name in the certificate.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +56,9 @@ class Probed:
 
 
 class SmtpTransport:
-    """Sends through `host:port`. `timeout` (seconds) is for connecting and for every reply but the one to the final
-    dot, which may take `dot_timeout`. Certificates are verified, by `ssl_context` where one is given, and a password
-    is never sent without TLS. All but `abort` is for one thread at a time.
+    """Sends through `host:port`. `timeout` (seconds) is for connecting, for each send and for each whole reply but the
+    one to the final dot, which may take `dot_timeout`. Certificates are verified, by `ssl_context` if it is given, and
+    a password is never sent without TLS. All but `abort` is for one thread at a time.
     """
 
     def __init__(
@@ -54,16 +74,21 @@ class SmtpTransport:
         ssl_context: ssl.SSLContext | None = None,
         local_hostname: str | None = None,
     ) -> None:
-        self._server = MailServer(
-            host, port, security, username, password, timeout, ssl_context=ssl_context, local_hostname=local_hostname
-        )
+        self._host, self._port, self._security = host, port, security
+        self._username, self._password = username, password
         self._timeout, self._dot_timeout = timeout, dot_timeout
-        self._connection: smtplib.SMTP | None = None
-        self._one_by_one = False
-        self._switch = Switch()
+        self._ssl_context, self._local_hostname = ssl_context, local_hostname
+        self._connection: _Connection | None = None
+        self._pipelining = True
+        self._lock = threading.Lock()  # around what `abort` looks at
+        self._handle: socket.socket | None = None  # on the connection; ours alone, since TLS replaces the other one
+        self._aborted = False
 
     def __repr__(self) -> str:
-        return f"SmtpTransport({self._server.host}:{self._server.port}, {self._server.security})"
+        return f"SmtpTransport({self._host}:{self._port}, {self._security})"
+
+    def __str__(self) -> str:
+        return f"mail server {self._host}:{self._port}"
 
     @property
     def via(self) -> str:
@@ -71,188 +96,151 @@ class SmtpTransport:
         return "smtp"
 
     def send(self, envelope: Envelope) -> Receipt:
-        """Hands one message over, and says what the server said. MailServerError where it refuses us, not the
-        recipient.
-        """
+        """Hand one message over; gives what the server said. MailServerError if it refuses us, not the recipient."""
         try:
             sender, recipient = _ascii_domain(envelope.sender), _ascii_domain(envelope.recipient)
         except idna.IDNAError as error:
             return Receipt(DeliveryState.FAILED, f"no such domain can be: {error}")
         lines = on_the_line(envelope.message)
         try:
-            connection = self._announce(sender, recipient, len(envelope.message))
+            connection = self._announced(sender, recipient, len(envelope.message))
             return self._hand_over(connection, lines)
         except RefusedError as refused:
-            receipt = self._receipt(refused)
-            if limits_us(refused.code, refused.text):
-                enough = f"{self._server} takes no more from us for now: {refused}"
-                raise MailServerError(enough, busy=True) from refused
-            if self._is_about_us(refused):
-                raise self._refuses_us(refused, sender) from refused
-            return receipt
-        except MailServerError:  # says what to do, and has put the connection in order
-            if not self._switch.thrown:
+            return self._receipt(refused, sender)
+        except MailServerError:
+            if not self._aborted:
                 raise
-            return _never_handed_over("told to stop")
+            return _not_handed_over("told to stop")
         except OSError as error:
             self._drop()
-            why = "told to stop" if self._switch.thrown else f"connection lost: {complaint(error)}"
-            return _never_handed_over(why)
+            return _not_handed_over("told to stop" if self._aborted else f"connection lost: {_complaint(error)}")
         except BaseException:
-            self._drop()  # or the next message would meet a transaction that is half done
+            self._drop()  # or the next message would meet half a transaction
             raise
 
     def abort(self) -> None:
-        """Breaks off, from another thread, what is under way: `send` returns, and from now on gives everything back
-        as PENDING.
-        """
-        self._switch.throw()
+        """Break off, from another thread, what is under way. From now on `send` gives everything back as PENDING."""
+        with self._lock:
+            self._aborted = True
+            if self._handle is not None:
+                with contextlib.suppress(OSError):  # the other side was faster
+                    self._handle.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Takes leave of the server. What it took stays sent, whatever it says now."""
-        if self._connection is not None and not self._switch.thrown:
+        """Take leave of the server. What it took stays sent, whatever it says now."""
+        if self._connection is not None and not self._aborted:
             with contextlib.suppress(OSError):
                 self._connection.quit()
         self._drop()
 
     def probe(self, sender: str) -> Probed:
-        """Connects, logs in and names the envelope's sender on a connection of its own, sends nothing, and says how it
-        went. MailServerError if any of it fails.
-        """
-        switch = Switch()
-        connection = self._server.open(switch)
-        tls = f" ({connection.sock.version()})" if isinstance(connection.sock, ssl.SSLSocket) else ""
-        until = certificate_until(connection)
+        """Connect, log in and name the envelope's sender; send nothing. MailServerError if any of it fails."""
+        connection = self._opened()
         try:
             _expect(connection.docmd(_mail(connection, _ascii_domain(sender), "", 0)), "MAIL", {250})
         except RefusedError as refused:
             if self._is_about_us(refused):
                 raise self._refuses_us(refused, sender) from refused
             raise MailServerError(
-                f"{self._server} answers MAIL FROM:<{sender}> with {refused}", temporary=400 <= refused.code <= 499
+                f"{self} answers MAIL FROM:<{sender}> with {refused}", temporary=400 <= refused.code <= 499
             ) from refused
         except OSError as error:
-            raise MailServerError(
-                f"{self._server} went away after the login: {complaint(error)}", temporary=True
-            ) from error
+            raise MailServerError(f"{self} went away after the login: {_complaint(error)}", temporary=True) from error
         finally:
-            with contextlib.suppress(OSError):
-                connection.quit()
-            connection.close()
-            switch.release()
-        secured = {"starttls": "STARTTLS", "tls": "TLS", "none": "no encryption"}[self._server.security]
-        login = f"logged in as {self._server.username}" if self._server.username else "no login"
-        return Probed(f"{self._server}, {secured}{tls}, {login}", until)
+            version, until = connection.tls()
+            self.close()
+        secured = {"starttls": "STARTTLS", "tls": "TLS", "none": "no encryption"}[self._security]
+        login = f"logged in as {self._username}" if self._username else "no login"
+        return Probed(f"{self}, {secured}{version}, {login}", until)
 
     # --- one message
 
-    def _announce(self, sender: str, recipient: str, size: int) -> smtplib.SMTP:
-        """The connection, when it waits for the message. An old one may have reached the server's limit of time or
-        messages, and nothing was handed over yet: then once more on a new one.
+    def _announced(self, sender: str, recipient: str, size: int) -> _Connection:
+        """The connection, once the server waits for the message. A used one may have reached the server's limit of time
+        or messages, and nothing was handed over yet: then once more on a new one.
         """
-        if self._connection is not None:
-            try:
-                return self._envelope(self._connection, sender, recipient, size)
-            except RefusedError as refused:
-                if refused.command != "MAIL" or not too_much(refused.code, refused.text):
-                    raise  # and else it may be this connection that had enough
-            except OSError:
-                pass
-            self._drop()
-        one_by_one = self._one_by_one
+        used = self._connection is not None
+        connection = self._connection or self._opened()
         try:
-            return self._envelope(self._opened(), sender, recipient, size)
-        except OSError:
-            if self._one_by_one is one_by_one:
+            self._envelope(connection, sender, recipient, size)
+        except RefusedError as refused:
+            full = used and refused.command == "MAIL" and too_much(refused.code, refused.text)
+            out_of_order = refused.code == 503 and self._pipelines(connection)  # something on the way mixes them up
+            if not (full or out_of_order):
                 raise
-        self._drop()
-        return self._envelope(self._opened(), sender, recipient, size)
-
-    def _opened(self) -> smtplib.SMTP:
-        if self._switch.thrown:
-            raise ConnectionAbortedError  # and no wait for a name server
-        self._connection = self._server.open(self._switch)
-        return self._connection
-
-    def _envelope(self, connection: smtplib.SMTP, sender: str, recipient: str, size: int) -> smtplib.SMTP:
-        """Up to the server's word that it wants the message. All leaves at once where the server can take it so
-        (RFC 2920): two waits less for each message, and they are most of the time to a server that is far away.
-        """
-        mail = _mail(connection, sender, recipient, size)
-        commands = {"MAIL": mail, "RCPT": f"RCPT TO:<{recipient}>", "DATA": "DATA"}
-        if connection.has_extn("pipelining") and not self._one_by_one:
-            self._all_at_once(connection, commands)
+            self._pipelining = self._pipelining and not out_of_order
+        except OSError:
+            if not used:
+                raise
         else:
-            for command, line in commands.items():
-                _expect(connection.docmd(line), command, _GOOD[command])
+            return connection
+        self._drop()
+        connection = self._opened()
+        self._envelope(connection, sender, recipient, size)
         return connection
 
-    def _all_at_once(self, connection: smtplib.SMTP, commands: Mapping[str, str]) -> None:
-        """The first refusal is what counts; the replies behind it are taken off the line. "Bad sequence" (503) is none:
-        something on the way cannot keep commands in order, and gets them one by one from now on.
+    def _pipelines(self, connection: _Connection) -> bool:
+        return self._pipelining and connection.has_extn("pipelining")
+
+    def _envelope(self, connection: _Connection, sender: str, recipient: str, size: int) -> None:
+        """MAIL, RCPT and DATA, in one packet if the server can take it (RFC 2920): a far server is mostly waited for.
+        The first refusal is what counts; the replies after it are taken off the line.
         """
-        lines = "\r\n".join(commands.values())
-        if len(lines.splitlines()) != len(commands):
+        commands = [_mail(connection, sender, recipient, size), f"RCPT TO:<{recipient}>", "DATA"]
+        if any(end in sender + recipient for end in "\r\n"):
             raise ValueError("a line end in an address")
-        connection.send(f"{lines}\r\n")
+        at_once = self._pipelines(connection)
         refused: RefusedError | None = None
-        try:
-            for command in commands:
-                code, reply = connection.getreply()
-                if refused is None and code not in _GOOD[command]:
-                    refused = RefusedError(command, code, reply)
-                elif refused is not None and (command, code) == ("DATA", 354):  # it waits for a message to nobody
-                    connection.send(b".\r\n")
-                    connection.getreply()
-        except OSError:
-            if refused is None:
-                raise
-            self._drop()
-        if refused is not None and refused.code == 503:
-            self._one_by_one = True
-            raise smtplib.SMTPServerDisconnected(str(refused))
-        if refused is not None:
+        for number, (command, good) in enumerate(_GOOD.items()):
+            if number == 0 or not at_once:
+                connection.send("\r\n".join(commands if at_once else [commands[number]]) + "\r\n")
+            try:
+                _expect(connection.getreply(), command, good)
+                if refused and command == "DATA":
+                    connection.docmd(".")  # it waits for a message to nobody
+            except RefusedError as error:
+                refused = refused or error
+                if not at_once:
+                    raise
+            except OSError:
+                if refused is None:
+                    raise
+                self._drop()
+                break
+        if refused:
             raise refused
 
-    def _is_about_us(self, refused: RefusedError) -> bool:
-        """Whether no other message would fare better: the sender is refused, or a login wanted, by some only at RCPT.
-        552 says that this message is too big.
-        """
-        sender = refused.command == "MAIL" and 500 <= refused.code <= 599 and refused.code != 552
-        return sender or (refused.code in _LOGIN_WANTED and not self._server.username)
-
-    def _refuses_us(self, refused: RefusedError, sender: str) -> MailServerError:
-        return MailServerError(
-            f"{self._server} refuses the sender {sender}: {refused}. If that is not about how much you send, set "
-            "MAIL_FROM to an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
-        )
-
-    def _hand_over(self, connection: smtplib.SMTP, lines: bytes) -> Receipt:
-        """The message with its dot, and the reply to it: only here can it be unknown whether the message was taken.
-        While it is being sent it cannot: as long as that fails, the end of the dot's line has not left.
+    def _hand_over(self, connection: _Connection, lines: bytes) -> Receipt:
+        """The message with its dot, and the reply to it. If sending fails, the end of the dot's line has not left; only
+        while the reply is awaited can it be unknown whether the message was taken.
         """
         connection.send(lines)
         try:
-            _wait_at_most(connection, self._dot_timeout)
-            code, reply = connection.getreply()
+            code, reply = connection.getreply(self._dot_timeout)
         except OSError as error:
             self._drop()
-            return Receipt(DeliveryState.AMBIGUOUS, f"connection lost after the message: {complaint(error)}")
+            return Receipt(DeliveryState.AMBIGUOUS, f"connection lost after the message: {_complaint(error)}")
         if not 200 <= code <= 299 and not 400 <= code <= 599:
             self._drop()
-            return Receipt(DeliveryState.AMBIGUOUS, f"no reply that means anything: {said(code, reply)}")
-        with contextlib.suppress(OSError):  # if it is gone by now, the next message will meet that
-            _wait_at_most(connection, self._timeout)
+            return Receipt(DeliveryState.AMBIGUOUS, f"no reply that means anything: {_said(code, reply)}")
         _expect((code, reply), "end of message", range(200, 300))
-        return Receipt(DeliveryState.SENT, said(code, reply))
+        return Receipt(DeliveryState.SENT, _said(code, reply))
 
-    def _receipt(self, refused: RefusedError) -> Receipt:
+    def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
+        """What a refusal means, with the connection in order for the next message. MailServerError if it is about us."""
         permanent = 500 <= refused.code <= 599
         slow_down = slows_down(refused.code, refused.text) or (refused.command == "MAIL" and not permanent)
         if slow_down or not 400 <= refused.code <= 599:
             self._drop()  # it may be this connection that had enough
         elif self._connection is not None:
-            self._reset(self._connection)
+            try:
+                _expect(self._connection.rset(), "RSET", {250})
+            except (RefusedError, OSError):
+                self._drop()
+        if limits_us(refused.code, refused.text):
+            raise MailServerError(f"{self} takes no more from us for now: {refused}", busy=True) from refused
+        if self._is_about_us(refused):
+            raise self._refuses_us(refused, sender) from refused
         return Receipt(
             DeliveryState.FAILED if permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
@@ -260,17 +248,306 @@ class SmtpTransport:
             slow_down=slow_down,
         )
 
-    def _reset(self, connection: smtplib.SMTP) -> None:
+    def _is_about_us(self, refused: RefusedError) -> bool:
+        """Whether no other message would fare better: the sender is refused, or a login wanted, by some only at RCPT.
+        552 says that this message is too big.
+        """
+        sender = refused.command == "MAIL" and 500 <= refused.code <= 599 and refused.code != 552
+        return sender or (refused.code in _LOGIN_WANTED and not self._username)
+
+    def _refuses_us(self, refused: RefusedError, sender: str) -> MailServerError:
+        return MailServerError(
+            f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM to "
+            "an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
+        )
+
+    # --- the connection
+
+    def _opened(self) -> _Connection:
+        """A new connection: greeted, secured and logged in. MailServerError."""
+        if self._password and self._security == "none":
+            raise MailServerError(
+                "SMTP_SECURITY is none, and a password is never sent in the clear: set it to starttls or tls, or leave "
+                "SMTP_USERNAME and SMTP_PASSWORD empty."
+            )
+        if self._aborted:
+            raise ConnectionAbortedError("told to stop")  # and no wait for a name server
+        self._connection = connection = _Connection(local_hostname=self._local_hostname, timeout=self._timeout)
         try:
-            _expect(connection.rset(), "RSET", {250})
-        except (RefusedError, OSError):
+            self._connect(connection)
+            self._secure(connection)
+            if self._username:
+                self._log_in(connection)
+        except BaseException:
             self._drop()
+            raise
+        return connection
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-        self._switch.release()
+        with self._lock:
+            if self._handle is not None:
+                self._handle.close()
+            self._handle = None
+
+    def _connect(self, connection: _Connection) -> None:
+        try:
+            connection.sock = self._reached()
+            if self._security == "tls":
+                self._encrypt(connection)
+            code, reply = connection.getreply()
+        except ssl.SSLError as error:
+            raise self._tls_failed(error) from error
+        except OSError as error:
+            mute = self._security != "tls" and not isinstance(error, socket.gaierror | ConnectionRefusedError)
+            hint = " A port that speaks TLS at once wants SMTP_SECURITY=tls." if mute else ""
+            raise MailServerError(
+                f"cannot reach {self}: {_complaint(error)}. Check SMTP_HOST and SMTP_PORT.{hint}",
+                temporary=is_temporary(error),
+            ) from error
+        if code != 220:
+            raise MailServerError(f"{self} takes no connection: {_said(code, reply)}", busy=400 <= code <= 499)
+
+    def _reached(self) -> socket.socket:
+        """As `socket.create_connection`, but `abort` ends it from the first packet on."""
+        failure = OSError(f"no address for {self._host}")
+        for family, kind, protocol, _, address in socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM):
+            sock = socket.socket(family, kind, protocol)
+            try:
+                with self._lock:
+                    if self._aborted:
+                        raise ConnectionAbortedError("told to stop")
+                    if self._handle is not None:
+                        self._handle.close()
+                    self._handle = sock.dup()
+                sock.settimeout(self._timeout)
+                # Without it Nagle's algorithm holds back the end of each TLS message for 40 ms. It outlives STARTTLS.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.connect(address)
+            except BaseException as error:
+                sock.close()
+                if not isinstance(error, OSError):
+                    raise
+                failure = error
+            else:
+                return sock
+        raise failure
+
+    def _secure(self, connection: _Connection) -> None:
+        try:
+            connection.greet()
+            if self._security == "starttls":
+                if not connection.has_extn("starttls"):
+                    raise MailServerError(
+                        f"{self} does not offer STARTTLS, and nothing is sent without it: set SMTP_SECURITY to tls "
+                        "(often port 465), or to none for a server on this machine."
+                    )
+                code, reply = connection.docmd("STARTTLS")
+                if code != 220:
+                    raise smtplib.SMTPResponseException(code, reply)
+                self._encrypt(connection)
+                connection.greet()
+        except ssl.SSLError as error:
+            raise self._tls_failed(error) from error
+        except smtplib.SMTPResponseException as error:
+            answer = _said(error.smtp_code, error.smtp_error)
+            raise MailServerError(
+                f"{self} answers the greeting or STARTTLS with {answer}", busy=is_temporary(error)
+            ) from error
+        except OSError as error:
+            raise MailServerError(
+                f"{self} went away before the login: {_complaint(error)}", temporary=is_temporary(error)
+            ) from error
+
+    def _encrypt(self, connection: _Connection) -> None:
+        context = self._ssl_context or _usual_context()
+        connection.sock = context.wrap_socket(connection.line(), server_hostname=self._host)
+        connection.buffer = b""  # what was said in the clear, and not yet read, was said by anybody
+        connection.esmtp_features = {}
+
+    def _log_in(self, connection: _Connection) -> None:
+        try:
+            self._authenticate(connection)
+        except smtplib.SMTPAuthenticationError as error:
+            # The reply is not quoted: a server may repeat in it what it was given.
+            refusal = f"{self} refuses the login of {self._username} ({error.smtp_code})"
+            advice = "It may be for now alone." if is_temporary(error) else "Check SMTP_USERNAME and SMTP_PASSWORD."
+            raise MailServerError(f"{refusal}. {advice}", busy=is_temporary(error)) from None
+        except smtplib.SMTPNotSupportedError as error:
+            raise MailServerError(
+                f"{self} offers no login: leave SMTP_USERNAME empty, or check SMTP_PORT and SMTP_SECURITY."
+            ) from error
+        except UnicodeEncodeError:
+            raise MailServerError("SMTP_USERNAME or SMTP_PASSWORD holds letters beyond ASCII: choose others.") from None
+        except OSError as error:
+            raise MailServerError(
+                f"{self} did not go through the login: {_complaint(error)}", temporary=is_temporary(error)
+            ) from None
+
+    def _authenticate(self, connection: _Connection) -> None:
+        """As `smtplib.login`, which forgets that it was refused when the server then goes away."""
+        if not connection.has_extn("auth"):
+            raise smtplib.SMTPNotSupportedError
+        connection.user, connection.password = self._username, self._password
+        offered = connection.esmtp_features["auth"].upper().split()
+        refused: OSError = smtplib.SMTPException("it offers no way to log in that Paperboy knows")
+        for name in [name for name in _LOGINS if name in offered]:
+            try:
+                connection.auth(name, getattr(connection, "auth_" + name.lower().replace("-", "_")))
+            except smtplib.SMTPAuthenticationError as error:
+                refused = error  # some offer ways that they do not know
+                if error.smtp_code == 535 and name != "CRAM-MD5":
+                    break  # the password went over and was refused; twice as many refusals may lock the account
+            except OSError as error:
+                raise (refused if isinstance(refused, smtplib.SMTPAuthenticationError) else error) from None
+            else:
+                return
+        raise refused
+
+    def _tls_failed(self, error: ssl.SSLError) -> MailServerError:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            advice = _CERTIFICATE_ADVICE.get(error.verify_code, "Install the authority that signed it.")
+            return MailServerError(
+                f"the certificate of {self} is not to be trusted: {error.verify_message.rstrip('.')}. {advice}"
+            )
+        return MailServerError(
+            f"no TLS with {self}: {_complaint(error)}. Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls.",
+            temporary=is_temporary(error),
+        )
+
+
+class _Connection(smtplib.SMTP):
+    """smtplib's client with one time limit for each whole reply, however slowly it trickles in."""
+
+    buffer = b""
+
+    def line(self) -> socket.socket:
+        if self.sock is None:
+            raise smtplib.SMTPServerDisconnected("connection closed")
+        return self.sock
+
+    def send(self, s: bytes | str) -> None:  # type: ignore[override]
+        self.line().settimeout(self.timeout)
+        super().send(s)
+
+    def getreply(self, timeout: float = 0) -> tuple[int, bytes]:
+        """The code, -1 if there is none, and the text without it."""
+        ends, left, text = time.monotonic() + (timeout or self.timeout), _LONGEST_REPLY, []
+        try:
+            while True:
+                line = self._line(ends)
+                left -= len(line)
+                text.append(line[4:].strip())
+                if line[3:4] != b"-" or not line[:3].isdigit() or left < 0:
+                    return int(line[:3]) if line[:3].isdigit() else -1, b"\n".join(text)
+        except OSError:
+            self.close()
+            raise
+
+    def _line(self, ends: float) -> bytes:
+        while b"\n" not in self.buffer and len(self.buffer) < _LONGEST_REPLY:
+            self.line().settimeout(max(ends - time.monotonic(), 1e-6))
+            if not (got := self.line().recv(8192)):
+                raise smtplib.SMTPServerDisconnected("Connection unexpectedly closed")
+            self.buffer += got
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line
+
+    def greet(self) -> None:
+        """EHLO, or HELO if the server is so old that it does not know it. SMTPResponseException for a refusal."""
+        code, reply = self.ehlo()
+        if 500 <= code <= 504:
+            code, reply = self.helo()
+        if not 200 <= code <= 299:
+            raise smtplib.SMTPHeloError(code, reply)
+
+    def tls(self) -> tuple[str, datetime | None]:
+        """TLS's version in brackets and when the certificate ends; nothing without TLS."""
+        if not isinstance(self.sock, ssl.SSLSocket):
+            return "", None
+        ends = (self.sock.getpeercert() or {}).get("notAfter")
+        until = datetime.fromtimestamp(ssl.cert_time_to_seconds(ends), UTC) if isinstance(ends, str) else None
+        return f" ({self.sock.version()})", until
+
+
+# --- what replies and silences mean: pure
+
+_ENHANCED = re.compile(r"#?([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463; one kind of server puts a "#" before it
+_VOLUME = re.compile(
+    r"too (?:many|much|fast|frequent)|throttl|\brate(?:s|d|-?limit\w*)?\b|\bfrequency\b|\bvolume\b|congest|exceed"
+    r"|limit reached|per connection|concurren",
+    re.IGNORECASE,
+)
+_ONE_MAILBOX = re.compile(
+    r"\b(?:mailbox|inbox|storage|size)\b|\b(?:over|user|recipient|account|disk)\W+(?:is\W+)?(?:over\W+)?quota",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(r"\b(?:daily|hourly|sending|outgoing)\W+(?:\w+\W+){0,3}?(?:limit|quota)\b", re.IGNORECASE)
+
+
+class RefusedError(Exception):
+    """A reply other than the one hoped for, in the course of one message."""
+
+    def __init__(self, command: str, code: int, reply: bytes | str) -> None:
+        super().__init__(_said(code, reply))
+        self.command, self.code, self.text = command, code, _text(reply)
+
+
+def bounces(code: int, text: str) -> bool:
+    """Whether a reply to RCPT says that the address does not exist: only an enhanced status code can tell."""
+    subject, detail = _status(code, text, "5")
+    if subject == 1:  # 5.1.7 and 5.1.8 are about the sender's address, as is Postfix's "5.1.0 Sender …"
+        return detail not in {7, 8} and not re.search(r"\bsender\b", text, re.IGNORECASE)
+    return (subject, detail) == (2, 1)
+
+
+def slows_down(code: int, text: str) -> bool:
+    """Whether the server has enough of us, or has to see to itself (4.3.x: its disk is full, say)."""
+    return _status(code, text, "4")[0] == 3 or too_much(code, text)
+
+
+def limits_us(code: int, text: str) -> bool:
+    """Whether a refusal for good is about how much we have sent, as at a provider's daily limit."""
+    return 500 <= code <= 599 and (_status(code, text, "5") == (4, 5) or bool(_LIMIT.search(text)))
+
+
+def too_much(code: int, text: str) -> bool:
+    """Whether a reply says that we send too much, or too fast. What is about one mailbox (4.2.x), or asks an unknown
+    sender to come again later, is not about our rate.
+    """
+    if code == 421 or not 400 <= code <= 499:
+        return code == 421
+    status = _status(code, text)
+    if status in {(7, 28), (4, 5)}:
+        return True
+    return status[0] != 2 and bool(_VOLUME.search(text)) and not _ONE_MAILBOX.search(text)
+
+
+def is_temporary(error: OSError) -> bool:
+    """Whether what failed while a connection was opened may go better later, or with fewer connections."""
+    if isinstance(error, smtplib.SMTPResponseException):
+        return 400 <= error.smtp_code <= 499
+    if isinstance(error, smtplib.SMTPException):
+        return isinstance(error, smtplib.SMTPServerDisconnected)
+    if isinstance(error, ssl.SSLError):
+        return isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+    return error.errno == socket.EAI_AGAIN if isinstance(error, socket.gaierror) else True
+
+
+def _status(code: int, text: str, kind: str = "") -> tuple[int, int]:
+    """Subject and detail of the enhanced status code, if it is of the kind that the code is of; else zeros."""
+    found = _ENHANCED.match(text)
+    if not found or (kind and not (found[1] == kind == str(code)[:1])):
+        return 0, 0
+    return int(found[2]), int(found[3])
+
+
+def _expect(answer: tuple[int, bytes], command: str, good: Container[int]) -> None:
+    code, reply = answer
+    if code not in good:
+        raise RefusedError(command, code, reply)
 
 
 def _mail(connection: smtplib.SMTP, sender: str, recipient: str, size: int) -> str:
@@ -283,22 +560,27 @@ def _mail(connection: smtplib.SMTP, sender: str, recipient: str, size: int) -> s
     return f"MAIL FROM:<{sender}>{options}"
 
 
-def _never_handed_over(why: str) -> Receipt:
+def _not_handed_over(why: str) -> Receipt:
     return Receipt(DeliveryState.PENDING, f"the message was not handed over: {why}")
-
-
-def _wait_at_most(connection: smtplib.SMTP, seconds: float) -> None:
-    if connection.sock is None:
-        raise smtplib.SMTPServerDisconnected("connection closed")
-    connection.sock.settimeout(seconds)
-
-
-def _expect(answer: tuple[int, bytes], command: str, good: Container[int]) -> None:
-    code, reply = answer
-    if code not in good:
-        raise RefusedError(command, code, reply)
 
 
 def _ascii_domain(address: str) -> str:
     local, at, domain = address.rpartition("@")
     return local + at + (domain if domain.isascii() else idna.encode(domain, uts46=True).decode())
+
+
+def _said(code: int, reply: bytes | str) -> str:
+    return shorten(f"{code} {_text(reply)}", 300)
+
+
+def _complaint(error: OSError) -> str:
+    return shorten(one_line(error.strerror or str(error) or type(error).__name__), 200)
+
+
+def _text(reply: bytes | str) -> str:
+    return one_line(reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply)
+
+
+@functools.cache
+def _usual_context() -> ssl.SSLContext:  # 15 ms, so only once
+    return ssl.create_default_context()
