@@ -19,14 +19,11 @@ import re
 import smtplib
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Container
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
-
-import idna
 
 from paperboy.errors import MailServerError
 from paperboy.mail.lines import on_the_line
@@ -36,7 +33,7 @@ from paperboy.models import DeliveryState, Envelope, Receipt
 Security = Literal["starttls", "tls", "none"]
 
 _GOOD: dict[str, Container[int]] = {"MAIL": range(200, 300), "RCPT": range(200, 300), "DATA": {354}}
-_LOGINS = ("CRAM-MD5", "PLAIN", "LOGIN")  # the best first
+_CONNECT, _GREET, _LOG_IN = "connection", "greeting or STARTTLS", "login"  # the steps on the way to a connection
 _LOGIN_WANTED = {530, 534, 535, 538}
 _LONGEST_REPLY = 65_536  # bytes
 _CERTIFICATE_ADVICE = {  # by OpenSSL's X509_V_ERR
@@ -80,8 +77,7 @@ class SmtpTransport:
         self._ssl_context, self._local_hostname = ssl_context, local_hostname
         self._connection: _Connection | None = None
         self._pipelining = True
-        self._lock = threading.Lock()  # around what `abort` looks at
-        self._handle: socket.socket | None = None  # on the connection; ours alone, since TLS replaces the other one
+        self._handle: socket.socket | None = None  # on the connection; `abort`'s own, since TLS replaces the other one
         self._aborted = False
 
     def __repr__(self) -> str:
@@ -97,16 +93,11 @@ class SmtpTransport:
 
     def send(self, envelope: Envelope) -> Receipt:
         """Hand one message over; gives what the server said. MailServerError if it refuses us, not the recipient."""
-        try:
-            sender, recipient = _ascii_domain(envelope.sender), _ascii_domain(envelope.recipient)
-        except idna.IDNAError as error:
-            return Receipt(DeliveryState.FAILED, f"no such domain can be: {error}")
         lines = on_the_line(envelope.message)
         try:
-            connection = self._announced(sender, recipient, len(envelope.message))
-            return self._hand_over(connection, lines)
+            return self._hand_over(self._announced(envelope), lines)
         except RefusedError as refused:
-            return self._receipt(refused, sender)
+            return self._receipt(refused, envelope.sender)
         except MailServerError:
             if not self._aborted:
                 raise
@@ -120,11 +111,10 @@ class SmtpTransport:
 
     def abort(self) -> None:
         """Break off, from another thread, what is under way. From now on `send` gives everything back as PENDING."""
-        with self._lock:
-            self._aborted = True
-            if self._handle is not None:
-                with contextlib.suppress(OSError):  # the other side was faster
-                    self._handle.shutdown(socket.SHUT_RDWR)
+        self._aborted = True
+        if (handle := self._handle) is not None:
+            with contextlib.suppress(OSError):  # the other side was faster
+                handle.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Take leave of the server. What it took stays sent, whatever it says now."""
@@ -137,7 +127,7 @@ class SmtpTransport:
         """Connect, log in and name the envelope's sender; send nothing. MailServerError if any of it fails."""
         connection = self._opened()
         try:
-            _expect(connection.docmd(_mail(connection, _ascii_domain(sender), "", 0)), "MAIL", {250})
+            _expect(connection.docmd(f"MAIL FROM:<{sender}>"), "MAIL", {250})
         except RefusedError as refused:
             if self._is_about_us(refused):
                 raise self._refuses_us(refused, sender) from refused
@@ -146,23 +136,27 @@ class SmtpTransport:
             ) from refused
         except OSError as error:
             raise MailServerError(f"{self} went away after the login: {_complaint(error)}", temporary=True) from error
+        else:
+            login = f"logged in as {self._username}" if self._username else "no login"
+            if not isinstance(connection.sock, ssl.SSLSocket):
+                return Probed(f"{self}, no encryption, {login}", None)
+            secured = {"starttls": "STARTTLS", "tls": "TLS"}[self._security]
+            ends = ssl.cert_time_to_seconds(str((connection.sock.getpeercert() or {})["notAfter"]))
+            words = f"{self}, {secured} ({connection.sock.version()}), {login}"
+            return Probed(words, datetime.fromtimestamp(ends, UTC))
         finally:
-            version, until = connection.tls()
             self.close()
-        secured = {"starttls": "STARTTLS", "tls": "TLS", "none": "no encryption"}[self._security]
-        login = f"logged in as {self._username}" if self._username else "no login"
-        return Probed(f"{self}, {secured}{version}, {login}", until)
 
     # --- one message
 
-    def _announced(self, sender: str, recipient: str, size: int) -> _Connection:
+    def _announced(self, envelope: Envelope) -> _Connection:
         """The connection, once the server waits for the message. A used one may have reached the server's limit of time
         or messages, and nothing was handed over yet: then once more on a new one.
         """
         used = self._connection is not None
         connection = self._connection or self._opened()
         try:
-            self._envelope(connection, sender, recipient, size)
+            self._announce(connection, envelope)
         except RefusedError as refused:
             full = used and refused.command == "MAIL" and too_much(refused.code, refused.text)
             out_of_order = refused.code == 503 and self._pipelines(connection)  # something on the way mixes them up
@@ -176,18 +170,19 @@ class SmtpTransport:
             return connection
         self._drop()
         connection = self._opened()
-        self._envelope(connection, sender, recipient, size)
+        self._announce(connection, envelope)
         return connection
 
     def _pipelines(self, connection: _Connection) -> bool:
         return self._pipelining and connection.has_extn("pipelining")
 
-    def _envelope(self, connection: _Connection, sender: str, recipient: str, size: int) -> None:
+    def _announce(self, connection: _Connection, envelope: Envelope) -> None:
         """MAIL, RCPT and DATA, in one packet if the server can take it (RFC 2920): a far server is mostly waited for.
         The first refusal is what counts; the replies after it are taken off the line.
         """
-        commands = [_mail(connection, sender, recipient, size), f"RCPT TO:<{recipient}>", "DATA"]
-        if any(end in sender + recipient for end in "\r\n"):
+        size = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
+        commands = [f"MAIL FROM:<{envelope.sender}>{size}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
+        if any(end in line for line in commands for end in "\r\n"):
             raise ValueError("a line end in an address")
         at_once = self._pipelines(connection)
         refused: RefusedError | None = None
@@ -227,7 +222,7 @@ class SmtpTransport:
         return Receipt(DeliveryState.SENT, _said(code, reply))
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
-        """What a refusal means, with the connection in order for the next message. MailServerError if it is about us."""
+        """What a refusal means. The connection is in order then. MailServerError if no recipient is to blame."""
         permanent = 500 <= refused.code <= 599
         slow_down = slows_down(refused.code, refused.text) or (refused.command == "MAIL" and not permanent)
         if slow_down or not 400 <= refused.code <= 599:
@@ -270,152 +265,95 @@ class SmtpTransport:
                 "SMTP_SECURITY is none, and a password is never sent in the clear: set it to starttls or tls, or leave "
                 "SMTP_USERNAME and SMTP_PASSWORD empty."
             )
-        if self._aborted:
-            raise ConnectionAbortedError("told to stop")  # and no wait for a name server
         self._connection = connection = _Connection(local_hostname=self._local_hostname, timeout=self._timeout)
+        step = _CONNECT
         try:
             self._connect(connection)
-            self._secure(connection)
+            step = _GREET
+            connection.greet()
+            if self._security == "starttls":
+                connection._host = self._host  # type: ignore[attr-defined]  # whom the certificate is for
+                connection.starttls(context=self._ssl_context or _usual_context())
+                connection.buffer = b""  # what was said in the clear, and not yet read, was said by anybody
+                connection.greet()
+            step = _LOG_IN
             if self._username:
                 self._log_in(connection)
+        except (OSError, UnicodeEncodeError) as error:
+            self._drop()
+            raise self._explained(step, error) from (None if step == _LOG_IN else error)  # it may hold the password
         except BaseException:
             self._drop()
             raise
         return connection
 
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-        with self._lock:
-            if self._handle is not None:
-                self._handle.close()
-            self._handle = None
-
     def _connect(self, connection: _Connection) -> None:
-        try:
-            connection.sock = self._reached()
-            if self._security == "tls":
-                self._encrypt(connection)
-            code, reply = connection.getreply()
-        except ssl.SSLError as error:
-            raise self._tls_failed(error) from error
-        except OSError as error:
-            mute = self._security != "tls" and not isinstance(error, socket.gaierror | ConnectionRefusedError)
-            hint = " A port that speaks TLS at once wants SMTP_SECURITY=tls." if mute else ""
-            raise MailServerError(
-                f"cannot reach {self}: {_complaint(error)}. Check SMTP_HOST and SMTP_PORT.{hint}",
-                temporary=is_temporary(error),
-            ) from error
+        if self._aborted:
+            raise ConnectionAbortedError
+        sock = socket.create_connection((self._host, self._port), self._timeout)
+        connection.sock, self._handle = sock, sock.dup()
+        if self._aborted:  # asked last: `abort` says so first, and looks for the handle then
+            raise ConnectionAbortedError
+        # Without it Nagle's algorithm holds back the end of each TLS message for 40 ms. It outlives STARTTLS.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._security == "tls":
+            context = self._ssl_context or _usual_context()
+            connection.sock = context.wrap_socket(sock, server_hostname=self._host)
+        code, reply = connection.getreply()
         if code != 220:
-            raise MailServerError(f"{self} takes no connection: {_said(code, reply)}", busy=400 <= code <= 499)
-
-    def _reached(self) -> socket.socket:
-        """As `socket.create_connection`, but `abort` ends it from the first packet on."""
-        failure = OSError(f"no address for {self._host}")
-        for family, kind, protocol, _, address in socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM):
-            sock = socket.socket(family, kind, protocol)
-            try:
-                with self._lock:
-                    if self._aborted:
-                        raise ConnectionAbortedError("told to stop")
-                    if self._handle is not None:
-                        self._handle.close()
-                    self._handle = sock.dup()
-                sock.settimeout(self._timeout)
-                # Without it Nagle's algorithm holds back the end of each TLS message for 40 ms. It outlives STARTTLS.
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.connect(address)
-            except BaseException as error:
-                sock.close()
-                if not isinstance(error, OSError):
-                    raise
-                failure = error
-            else:
-                return sock
-        raise failure
-
-    def _secure(self, connection: _Connection) -> None:
-        try:
-            connection.greet()
-            if self._security == "starttls":
-                if not connection.has_extn("starttls"):
-                    raise MailServerError(
-                        f"{self} does not offer STARTTLS, and nothing is sent without it: set SMTP_SECURITY to tls "
-                        "(often port 465), or to none for a server on this machine."
-                    )
-                code, reply = connection.docmd("STARTTLS")
-                if code != 220:
-                    raise smtplib.SMTPResponseException(code, reply)
-                self._encrypt(connection)
-                connection.greet()
-        except ssl.SSLError as error:
-            raise self._tls_failed(error) from error
-        except smtplib.SMTPResponseException as error:
-            answer = _said(error.smtp_code, error.smtp_error)
-            raise MailServerError(
-                f"{self} answers the greeting or STARTTLS with {answer}", busy=is_temporary(error)
-            ) from error
-        except OSError as error:
-            raise MailServerError(
-                f"{self} went away before the login: {_complaint(error)}", temporary=is_temporary(error)
-            ) from error
-
-    def _encrypt(self, connection: _Connection) -> None:
-        context = self._ssl_context or _usual_context()
-        connection.sock = context.wrap_socket(connection.line(), server_hostname=self._host)
-        connection.buffer = b""  # what was said in the clear, and not yet read, was said by anybody
-        connection.esmtp_features = {}
+            raise smtplib.SMTPConnectError(code, reply)
 
     def _log_in(self, connection: _Connection) -> None:
-        try:
-            self._authenticate(connection)
-        except smtplib.SMTPAuthenticationError as error:
-            # The reply is not quoted: a server may repeat in it what it was given.
-            refusal = f"{self} refuses the login of {self._username} ({error.smtp_code})"
-            advice = "It may be for now alone." if is_temporary(error) else "Check SMTP_USERNAME and SMTP_PASSWORD."
-            raise MailServerError(f"{refusal}. {advice}", busy=is_temporary(error)) from None
-        except smtplib.SMTPNotSupportedError as error:
-            raise MailServerError(
-                f"{self} offers no login: leave SMTP_USERNAME empty, or check SMTP_PORT and SMTP_SECURITY."
-            ) from error
-        except UnicodeEncodeError:
-            raise MailServerError("SMTP_USERNAME or SMTP_PASSWORD holds letters beyond ASCII: choose others.") from None
-        except OSError as error:
-            raise MailServerError(
-                f"{self} did not go through the login: {_complaint(error)}", temporary=is_temporary(error)
-            ) from None
-
-    def _authenticate(self, connection: _Connection) -> None:
-        """As `smtplib.login`, which forgets that it was refused when the server then goes away."""
-        if not connection.has_extn("auth"):
-            raise smtplib.SMTPNotSupportedError
+        """Offers the password once: `smtplib.login` tries each way, and so many refusals may lock the account."""
         connection.user, connection.password = self._username, self._password
-        offered = connection.esmtp_features["auth"].upper().split()
-        refused: OSError = smtplib.SMTPException("it offers no way to log in that Paperboy knows")
-        for name in [name for name in _LOGINS if name in offered]:
-            try:
-                connection.auth(name, getattr(connection, "auth_" + name.lower().replace("-", "_")))
-            except smtplib.SMTPAuthenticationError as error:
-                refused = error  # some offer ways that they do not know
-                if error.smtp_code == 535 and name != "CRAM-MD5":
-                    break  # the password went over and was refused; twice as many refusals may lock the account
-            except OSError as error:
-                raise (refused if isinstance(refused, smtplib.SMTPAuthenticationError) else error) from None
-            else:
-                return
-        raise refused
+        offered = connection.esmtp_features.get("auth", "").upper().split()
+        if "PLAIN" in offered:
+            connection.auth("PLAIN", connection.auth_plain)
+        elif "LOGIN" in offered:
+            connection.auth("LOGIN", connection.auth_login)
+        else:
+            raise smtplib.SMTPNotSupportedError
 
-    def _tls_failed(self, error: ssl.SSLError) -> MailServerError:
+    def _explained(self, step: str, error: OSError | UnicodeEncodeError) -> MailServerError:
+        """Why there is no connection, and what to do about it."""
+        later, complaint = is_temporary(error), _complaint(error)
         if isinstance(error, ssl.SSLCertVerificationError):
+            why = error.verify_message.rstrip(".")
             advice = _CERTIFICATE_ADVICE.get(error.verify_code, "Install the authority that signed it.")
-            return MailServerError(
-                f"the certificate of {self} is not to be trusted: {error.verify_message.rstrip('.')}. {advice}"
-            )
-        return MailServerError(
-            f"no TLS with {self}: {_complaint(error)}. Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls.",
-            temporary=is_temporary(error),
-        )
+            text = f"the certificate of {self} is not to be trusted: {why}. {advice}"
+        elif isinstance(error, ssl.SSLError):
+            advice = "Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
+            text = f"no TLS with {self}: {complaint}. {advice}"
+        elif isinstance(error, smtplib.SMTPAuthenticationError):
+            # The reply is not quoted: a server may repeat in it what it was given.
+            advice = "It may be for now alone." if later else "Check SMTP_USERNAME and SMTP_PASSWORD."
+            text = f"{self} refuses the login of {self._username} ({error.smtp_code}). {advice}"
+        elif isinstance(error, UnicodeEncodeError):
+            text = "SMTP_USERNAME or SMTP_PASSWORD holds letters beyond ASCII: choose others."
+        elif isinstance(error, smtplib.SMTPNotSupportedError):
+            text = {
+                _GREET: f"{self} does not offer STARTTLS, and nothing is sent without it: set SMTP_SECURITY to tls "
+                "(often port 465), or to none for a server on this machine.",
+                _LOG_IN: f"{self} offers no login that Paperboy knows: leave SMTP_USERNAME empty, or check SMTP_PORT "
+                "and SMTP_SECURITY.",
+            }[step]
+        elif isinstance(error, smtplib.SMTPConnectError):
+            text = f"{self} takes no connection: {_said(error.smtp_code, error.smtp_error)}"
+        elif isinstance(error, smtplib.SMTPResponseException):
+            text = f"{self} answers the {step} with {_said(error.smtp_code, error.smtp_error)}"
+        elif step == _CONNECT:
+            mute = self._security != "tls" and not isinstance(error, socket.gaierror | ConnectionRefusedError)
+            hint = " A port that speaks TLS at once wants SMTP_SECURITY=tls." if mute else ""
+            text = f"cannot reach {self}: {complaint}. Check SMTP_HOST and SMTP_PORT.{hint}"
+        else:
+            text = f"{self} went away during the {step}: {complaint}"
+        return MailServerError(text, temporary=later, busy=later and isinstance(error, smtplib.SMTPResponseException))
+
+    def _drop(self) -> None:
+        for each in (self._connection, self._handle):
+            if each is not None:
+                each.close()
+        self._connection = self._handle = None
 
 
 class _Connection(smtplib.SMTP):
@@ -423,24 +361,20 @@ class _Connection(smtplib.SMTP):
 
     buffer = b""
 
-    def line(self) -> socket.socket:
-        if self.sock is None:
-            raise smtplib.SMTPServerDisconnected("connection closed")
-        return self.sock
-
     def send(self, s: bytes | str) -> None:  # type: ignore[override]
-        self.line().settimeout(self.timeout)
+        if self.sock is not None:
+            self.sock.settimeout(self.timeout)
         super().send(s)
 
     def getreply(self, timeout: float = 0) -> tuple[int, bytes]:
         """The code, -1 if there is none, and the text without it."""
-        ends, left, text = time.monotonic() + (timeout or self.timeout), _LONGEST_REPLY, []
+        ends, text, size = time.monotonic() + (timeout or self.timeout), list[bytes](), 0
         try:
             while True:
                 line = self._line(ends)
-                left -= len(line)
                 text.append(line[4:].strip())
-                if line[3:4] != b"-" or not line[:3].isdigit() or left < 0:
+                size += len(line)
+                if line[3:4] != b"-" or not line[:3].isdigit() or size > _LONGEST_REPLY:
                     return int(line[:3]) if line[:3].isdigit() else -1, b"\n".join(text)
         except OSError:
             self.close()
@@ -448,28 +382,22 @@ class _Connection(smtplib.SMTP):
 
     def _line(self, ends: float) -> bytes:
         while b"\n" not in self.buffer and len(self.buffer) < _LONGEST_REPLY:
-            self.line().settimeout(max(ends - time.monotonic(), 1e-6))
-            if not (got := self.line().recv(8192)):
+            if self.sock is None:
+                raise smtplib.SMTPServerDisconnected("connection closed")
+            self.sock.settimeout(max(ends - time.monotonic(), 1e-6))
+            if not (got := self.sock.recv(8192)):
                 raise smtplib.SMTPServerDisconnected("Connection unexpectedly closed")
             self.buffer += got
         line, _, self.buffer = self.buffer.partition(b"\n")
         return line
 
     def greet(self) -> None:
-        """EHLO, or HELO if the server is so old that it does not know it. SMTPResponseException for a refusal."""
+        """EHLO, or HELO if the server is so old that it does not know it. SMTPHeloError for a refusal."""
         code, reply = self.ehlo()
         if 500 <= code <= 504:
             code, reply = self.helo()
         if not 200 <= code <= 299:
             raise smtplib.SMTPHeloError(code, reply)
-
-    def tls(self) -> tuple[str, datetime | None]:
-        """TLS's version in brackets and when the certificate ends; nothing without TLS."""
-        if not isinstance(self.sock, ssl.SSLSocket):
-            return "", None
-        ends = (self.sock.getpeercert() or {}).get("notAfter")
-        until = datetime.fromtimestamp(ssl.cert_time_to_seconds(ends), UTC) if isinstance(ends, str) else None
-        return f" ({self.sock.version()})", until
 
 
 # --- what replies and silences mean: pure
@@ -525,7 +453,7 @@ def too_much(code: int, text: str) -> bool:
     return status[0] != 2 and bool(_VOLUME.search(text)) and not _ONE_MAILBOX.search(text)
 
 
-def is_temporary(error: OSError) -> bool:
+def is_temporary(error: Exception) -> bool:
     """Whether what failed while a connection was opened may go better later, or with fewer connections."""
     if isinstance(error, smtplib.SMTPResponseException):
         return 400 <= error.smtp_code <= 499
@@ -533,7 +461,9 @@ def is_temporary(error: OSError) -> bool:
         return isinstance(error, smtplib.SMTPServerDisconnected)
     if isinstance(error, ssl.SSLError):
         return isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
-    return error.errno == socket.EAI_AGAIN if isinstance(error, socket.gaierror) else True
+    if isinstance(error, socket.gaierror):
+        return error.errno == socket.EAI_AGAIN
+    return isinstance(error, OSError)
 
 
 def _status(code: int, text: str, kind: str = "") -> tuple[int, int]:
@@ -550,31 +480,16 @@ def _expect(answer: tuple[int, bytes], command: str, good: Container[int]) -> No
         raise RefusedError(command, code, reply)
 
 
-def _mail(connection: smtplib.SMTP, sender: str, recipient: str, size: int) -> str:
-    options = f" SIZE={size}" if connection.has_extn("size") else ""
-    if not (sender + recipient).isascii():
-        if not connection.has_extn("smtputf8"):
-            raise RefusedError("RCPT", 550, "the server takes no addresses beyond ASCII (SMTPUTF8)")
-        options += " SMTPUTF8 BODY=8BITMIME"
-        connection.command_encoding = "utf-8"
-    return f"MAIL FROM:<{sender}>{options}"
-
-
 def _not_handed_over(why: str) -> Receipt:
     return Receipt(DeliveryState.PENDING, f"the message was not handed over: {why}")
-
-
-def _ascii_domain(address: str) -> str:
-    local, at, domain = address.rpartition("@")
-    return local + at + (domain if domain.isascii() else idna.encode(domain, uts46=True).decode())
 
 
 def _said(code: int, reply: bytes | str) -> str:
     return shorten(f"{code} {_text(reply)}", 300)
 
 
-def _complaint(error: OSError) -> str:
-    return shorten(one_line(error.strerror or str(error) or type(error).__name__), 200)
+def _complaint(error: Exception) -> str:
+    return shorten(one_line(getattr(error, "strerror", "") or str(error) or type(error).__name__), 200)
 
 
 def _text(reply: bytes | str) -> str:
