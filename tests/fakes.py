@@ -78,15 +78,15 @@ class FakeScorer:
     model: Model = Model("luna", is_llm=True)
     asked: list[str] = field(default_factory=list)
     compared: list[int] = field(default_factory=list)
-    budgets: list[Callable[[float], int | None] | None] = field(default_factory=list)
+    may_spend: list[Callable[[], bool] | None] = field(default_factory=list)
 
     def criteria(self, mailing_list: MailingList) -> str:
         return mailing_list.topics
 
     def score(
-        self, jobs: Sequence[ToScore], budget: Callable[[float], int | None] | None = None
+        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
     ) -> Generator[Scored, None, None]:
-        self.budgets.append(budget)
+        self.may_spend.append(may_spend)
         number = 0
         for job in jobs:
             self.compared.append(len(job.recent))

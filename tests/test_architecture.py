@@ -19,7 +19,6 @@ FLOORS = {
 }
 FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 ADJOINING = {
-    ("scoring", "config"),  # did_you_mean
     ("fetching", "drafting"),
     ("morning", "fetching"),
     *(("morning", "drafting"), ("delivery", "drafting")),  # they share its parts and its Progress

@@ -445,18 +445,16 @@ def test_a_scorer_that_compares_gets_the_papers_of_its_days(world: World) -> Non
     assert world.scorer.compared == [2]
 
 
-def test_a_scorer_is_told_what_the_day_has_left(world: World) -> None:
-    """Over all lists and restarts: two papers cost 0.003 of it."""
-    world.budget = 0.01
+def test_scorer_may_spend_until_all_lists_together_have_used_the_days_budget(world: World) -> None:
+    """Two papers of each list cost 0.003."""
+    world.budget = 0.005
     world.feed.papers = [new(1), new(2)]
     world.run(foundations())
+    (may_spend,) = world.scorer.may_spend
+    assert may_spend is not None
+    assert may_spend()
     world.run(foundations(name="other", topics="Another topic"))
-    first, second = world.scorer.budgets
-    assert first is not None
-    assert second is not None
-    assert second(0.0041) is None  # both lists have spent 0.006 of it
-    assert isinstance(first(0.0039), int)
-    assert second(0.001) is None
+    assert not may_spend()
 
 
 def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.mail.templates import Templates
-    from paperboy.scoring.costs import Prices
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
+    from paperboy.scoring.prices import Prices
     from paperboy.scoring.prompt import Prompt
 
 
@@ -119,7 +119,7 @@ class App:
     @property
     def prices(self) -> Prices | None:
         """The LLM's prices, set or known; None if neither."""
-        from paperboy.scoring.costs import Prices
+        from paperboy.scoring.prices import Prices
 
         settings = self.settings
 
@@ -201,7 +201,6 @@ class App:
 
     def llm(self) -> LlmScorer:
         """The LLM. Raises ConfigError for a broken prompt, and for a budget that cannot be kept."""
-        from paperboy.scoring.caching import cache_of
         from paperboy.scoring.llm import LlmScorer
 
         settings, prices = self.settings, self.prices
@@ -223,7 +222,6 @@ class App:
             batch_size=settings.llm_batch_size,
             concurrency=settings.llm_concurrency,
             timeout_seconds=settings.llm_timeout_seconds,
-            cache=cache_of(model, url),
             wait=self.wait,
         )
 

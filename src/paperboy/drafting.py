@@ -52,7 +52,7 @@ class Scorer(Protocol):
     def criteria(self, mailing_list: MailingList) -> str: ...
 
     def score(
-        self, jobs: Sequence[ToScore], budget: Callable[[float], int | None] | None = None
+        self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
     ) -> Generator[Scored, None, None]: ...
 
 
@@ -79,11 +79,9 @@ class Scores(Protocol):
         scores: Mapping[str, Score],
         spending: Spending,
         at: datetime,
-        *,
-        hold: int | None = None,
     ) -> None: ...
 
-    def hold(self, dollars: float, budget: float, since: datetime, at: datetime) -> int | None: ...
+    def spent_since(self, since: datetime) -> float: ...
 
     def spending(self, list_name: str) -> Spending: ...
 
@@ -226,7 +224,7 @@ def _ask(parts: Parts, twins: Mapping[str, Sequence[Scoring]], now: datetime) ->
     if not total:
         return
     by_name = {scoring.mailing_list.name: scoring for scorings in twins.values() for scoring in scorings}
-    requests = parts.scorer.score(jobs, _budget(parts, now))
+    requests = parts.scorer.score(jobs, _may_spend(parts, now))
     with parts.progress.stage("Scoring papers") as progress, closing(requests):
         done = 0
         for scored in requests:
@@ -255,9 +253,8 @@ def _fill_in(parts: Parts, scoring: Scoring, scored: Scored, *, paid: bool) -> N
     scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
     spending = scored.spending if paid else Spending()
     name, model = scoring.mailing_list.name, parts.scorer.model.name
-    hold = scored.hold if paid else None
-    if scores or spending.usage.calls or hold is not None:
-        parts.scores.keep(name, scoring.criteria, model, scores, spending, parts.clock(), hold=hold)
+    if scores or spending.usage.calls:
+        parts.scores.keep(name, scoring.criteria, model, scores, spending, parts.clock())
     scoring.scores |= scores
     scoring.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
     if scoring.missing:
@@ -300,10 +297,10 @@ def draft(parts: Parts, scoring: Scoring, now: datetime) -> Draft:
     return Draft(digest, curation, frozenset(scoring.unscored), leftover, scoring.problem)
 
 
-def _budget(parts: Parts, now: datetime) -> Callable[[float], int | None] | None:
-    """Sets aside what a call may cost, where the day's budget, with all that others have set aside, covers it."""
+def _may_spend(parts: Parts, now: datetime) -> Callable[[], bool] | None:
+    """Whether the day's budget, of all lists, has anything left."""
     if parts.budget is None:
         return None
     midnight = now.astimezone(parts.budget_zone).replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
     budget = parts.budget
-    return lambda dollars: parts.scores.hold(dollars, budget, midnight, parts.clock())
+    return lambda: parts.scores.spent_since(midnight) < budget

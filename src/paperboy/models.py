@@ -171,7 +171,6 @@ class Scored:
     unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id
     spending: Spending = Spending()
     problem: str = ""  # why the list's other papers are not even asked for
-    hold: int | None = None  # the entry by which its cost was set aside of a budget
 
 
 class Shortfall(StrEnum):

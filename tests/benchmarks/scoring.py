@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from paperboy.models import MailingList, Paper, Score, Scored, Spending, ToScore, Usage
-from paperboy.scoring.caching import PromptCache
-from paperboy.scoring.costs import Prices
-from paperboy.scoring.llm import LlmScorer
+from paperboy.scoring.llm import LlmScorer, PromptCache
+from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt
 from tests.builders import mailing_list
 from tests.servers.llm import UNKNOWN, read_scores

@@ -186,7 +186,7 @@ def test_prompt_that_renders_but_not_for_every_list_is_a_fault(world: World) -> 
     world.write("prompts/score.md.j2", shipped.replace("{% block rubric %}", "{% block rubric %}{{ papers[0].title }}"))
     ran = world.run("check", "--offline")
     line = shipped.splitlines().index("{% block rubric %}") + 1
-    assert f"fault  prompts: prompts/score.md.j2:{line}: the block 'rubric' is the same for all lists" in ran.out
+    assert f"fault  prompts: prompts/score.md.j2:{line}: 'papers' is undefined; the block 'rubric' has no" in ran.out
     assert ran.code == 78
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from paperboy.errors import BudgetUsedUpError, ScoringError
 from paperboy.models import Paper, Score, Scored, Spending, ToScore
-from paperboy.scoring.costs import Prices
 from paperboy.scoring.llm import LlmScorer
+from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt
 from tests.builders import mailing_list, paper
 from tests.servers.llm import LlmServer
@@ -55,7 +55,7 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
         "prices": PRICES,
         "batch_size": 4,
         "concurrency": 1,
-        "timeout_seconds": 5,
+        "timeout_seconds": 60,
         "wait": (waits if waits is not None else []).append,
         **changes,
     }
@@ -66,40 +66,22 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
         scorer.close()
 
 
-@dataclass
-class Budget:
-    """Sets aside what calls may cost, and takes back what they did not use, as the store does."""
-
-    left: float
-    held: dict[int, float] = field(default_factory=dict)
-    numbers: int = 0
-
-    def __call__(self, dollars: float) -> int | None:
-        if dollars > self.left:
-            return None
-        self.left -= dollars
-        self.numbers += 1
-        self.held[self.numbers] = dollars
-        return self.numbers
-
-    def settle(self, number: int, spending: Spending) -> None:
-        assert spending.cost is not None
-        self.left += self.held.pop(number) - spending.cost.total
-
-
 def run(scorer: LlmScorer, asked: Sequence[Paper], budget: float | None = None) -> Outcome:
-    book = None if budget is None else Budget(budget)
-    outcome = collect(scorer.score(jobs(asked), book), book)
-    assert book is None or not book.held
-    return outcome
-
-
-def collect(parts: Iterable[Scored], budget: Budget | None = None) -> Outcome:
+    """Score the papers for one list; `budget` is in US dollars."""
     outcome = Outcome()
+
+    def may_spend() -> bool:
+        assert outcome.spending.cost is not None
+        assert budget is not None
+        return outcome.spending.cost.total < budget
+
+    return collect(scorer.score(jobs(asked), None if budget is None else may_spend), outcome)
+
+
+def collect(parts: Iterable[Scored], outcome: Outcome | None = None) -> Outcome:
+    outcome = outcome or Outcome()
     try:
         for part in parts:
-            if budget is not None and part.hold is not None:
-                budget.settle(part.hold, part.spending)
             assert outcome.scores.keys().isdisjoint(part.scores)
             outcome.scores |= part.scores
             outcome.unscored |= part.unscored

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paperboy.models import Paper, Spending, ToScore
-from paperboy.scoring.caching import PromptCache
+from paperboy.scoring.llm import PromptCache
 from paperboy.scoring.prompt import Prompt
 from tests.builders import mailing_list, paper
 from tests.scoring.asking import Outcome, collect, scorer_for

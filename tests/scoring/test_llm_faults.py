@@ -12,7 +12,7 @@ from paperboy.scoring.llm import LlmScorer
 from tests.builders import mailing_list, paper
 from tests.scoring.asking import DEAD, PROMPT, Outcome, collect, jobs, papers, run, scorer_for
 from tests.servers.llm import LlmServer, ids_in, invented_score
-from tests.servers.llm_faults import Fault, error
+from tests.servers.llm_faults import Fault
 
 # ---- one call goes wrong, and all papers are scored all the same: fault, calls for 8 papers, waits
 
@@ -32,7 +32,14 @@ RECOVERED = [
     ("too long", 4, []),
     ("cut off", 3, []),
     ("nonsense", 4, []),
+    ("cut off before a word", 4, []),
+    ("bad request", 3, []),
     ("fenced", 2, []),
+    ("prose around", 2, []),
+    ("half number", 3, []),
+    ("null", 3, []),
+    ("boolean", 3, []),
+    ("with a link", 2, []),
     ("JSON lines", 2, []),
     ("unknown id", 2, []),
     ("first missing", 3, []),
@@ -52,18 +59,9 @@ def test_after_one_fault_every_paper_is_scored(fault: str, calls: int, waits: li
     assert (outcome.unscored, outcome.error) == ({}, "")
     assert outcome.scores.keys() == {each.arxiv_id for each in papers(8)}
     assert "9912.99999" not in outcome.scores
-    if fault != "numbers as strings":
+    if fault not in {"numbers as strings", "with a link"}:
         assert outcome.scores["2611.00000"] == invented_score("2611.00000")
     assert (len(server.requests), waited) == (calls, waits)
-
-
-@pytest.mark.parametrize("fault", ["hang", "trickle"])
-def test_a_call_has_a_total_time_limit(fault: str) -> None:
-    with LlmServer() as server, scorer_for(server, timeout_seconds=0.2) as scorer:
-        server.fail(fault)
-        outcome = run(scorer, papers(8))
-    assert len(outcome.scores) == 8
-    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("fault", ["refusal", "empty", "nonsense", "first missing", "cut off"])
@@ -91,6 +89,9 @@ HOPELESS = [
     ("nonsense", "answers without a usable score", 4),
     ("bad request", "answers 400: Something about this request is wrong", 60),
     ("refusal", "refuses to answer", 20),
+    ("content filter", "filters the content", 20),
+    ("cut off before a word", "runs out of tokens before it answers", 20),
+    ("error 503", "answers 503: Overloaded", 13),
 ]
 
 
@@ -230,7 +231,7 @@ def test_a_refused_batch_is_halved_until_the_offender_stands_alone() -> None:
     assert len(server.requests) == 8 + 1  # the last one asks whether the server is there
 
 
-def test_a_paper_that_is_never_in_a_reply_is_given_up_after_three_asks() -> None:
+def test_paper_that_is_never_in_a_reply_is_blamed_once_it_was_asked_for_alone() -> None:
     """Everybody else is scored, and the server is not taken for dead."""
     with LlmServer() as server, scorer_for(server) as scorer:
         stubborn = [f"2611.{n:05}" for n in (1, 2, 3, 6, 9, 12)]
@@ -240,7 +241,8 @@ def test_a_paper_that_is_never_in_a_reply_is_given_up_after_three_asks() -> None
     assert sorted(outcome.unscored) == stubborn
     assert outcome.unscored["2611.00001"] == "the LLM leaves this paper out of its replies"
     assert len(outcome.scores) == 10
-    assert [sum(arxiv_id in ids for ids in server.asked) for arxiv_id in stubborn] == [3] * 6
+    assert all([arxiv_id] in server.asked for arxiv_id in stubborn)
+    assert max(sum(arxiv_id in ids for ids in server.asked) for arxiv_id in stubborn) <= 4
 
 
 class Stubborn:
@@ -253,12 +255,12 @@ class Stubborn:
 
 
 @pytest.mark.parametrize("lists", [1, 3, 10])
-@pytest.mark.parametrize("fault", ["nonsense", "error 500", "empty", "refusal", "content refused", "forbidden", "hang"])
+@pytest.mark.parametrize("fault", ["nonsense", "error 500", "empty", "refusal", "content refused", "forbidden"])
 def test_one_paper_that_no_answer_comes_to_spoils_no_other(fault: str, lists: int) -> None:
     """Not in its batch, not for other lists, whatever the answer is: the server is asked, and is there."""
     asked = tuple(papers(32))
     jobs = [ToScore(mailing_list(name=f"list{n}", topics=f"Topic {n}"), asked) for n in range(lists)]
-    with LlmServer() as server, scorer_for(server, concurrency=8, batch_size=16, timeout_seconds=0.3) as scorer:
+    with LlmServer() as server, scorer_for(server, concurrency=8, batch_size=16) as scorer:
         server.fault_for = lambda body: fault if "2611.00003" in ids_in(body) else ""
         outcomes = by_list(scorer, jobs)
     for outcome in outcomes.values():
@@ -309,20 +311,6 @@ def test_a_server_that_dies_after_a_good_answer_blames_no_paper(fault: str) -> N
     assert outcome.unscored == {}
     assert outcome.error
     assert len(server.requests) < 60
-
-
-def test_an_ordinary_rate_limit_that_speaks_of_billing_is_not_the_end() -> None:
-    with LlmServer() as server, scorer_for(server) as scorer:
-        words = "Rate limit reached. You can increase it by adding a payment method at /account/billing."
-        server.faults.append(error(429, words, code="rate_limit_exceeded", type="requests"))
-        assert len(run(scorer, papers(8)).scores) == 8
-
-
-def test_a_key_that_a_server_breaks_up_does_not_come_together_again() -> None:
-    with LlmServer() as server, scorer_for(server, api_key="sk-secretkey") as scorer:
-        server.lasting_fault = error(400, "Bad key sk-\x00secret\x07key!")
-        outcome = run(scorer, papers(2))
-    assert "sk-secretkey" not in outcome.error
 
 
 def test_an_abstract_that_gives_orders_gets_no_more_than_a_score() -> None:

@@ -1,14 +1,16 @@
-"""Which papers are asked for together, and in what order."""
+"""Which papers are asked for together, in what order, and what a prompt cache is told."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.models import ToScore
-from paperboy.scoring.plan import Batch, even_parts, plan
+from paperboy.scoring.llm import Batch, PromptCache, cache_of, even_parts, plan, request
+from paperboy.scoring.prompt import Question
 from tests.builders import mailing_list, paper
 
 PAPERS = [paper(f"2611.{n:05}") for n in range(60)]
@@ -22,42 +24,35 @@ def ids(batch: Batch) -> list[int]:
     return [int(each.arxiv_id[-5:]) for each in batch.papers]
 
 
-def test_a_list_alone_shares_its_topics_and_begins_with_one_batch() -> None:
+def test_batches_of_a_list_alone_share_its_topics() -> None:
     batches = plan([job("one", *range(10))], 4, warm_up=True)
-    assert [ids(batch) for batch in batches] == [[0, 1, 2], [3, 4, 5], [6, 7, 8, 9]]
-    assert [batch.leads for batch in batches] == [True, False, False]
+    assert [(ids(batch), batch.prefix) for batch in batches] == [
+        ([0, 1, 2], "one"),
+        ([3, 4, 5], "one"),
+        ([6, 7, 8, 9], "one"),
+    ]
     assert not any(batch.papers_first for batch in batches)
-    assert len({batch.prefix for batch in batches}) == 1
-    assert all(batch.shares for batch in batches)
 
 
-def test_where_there_is_no_cache_to_warm_nothing_waits() -> None:
-    assert all(batch.leads for batch in plan([job("one", *range(10))], 4, warm_up=False))
+def test_batches_share_nothing_where_there_is_no_cache_to_warm() -> None:
+    assert not any(batch.prefix for batch in plan([job("one", *range(10))], 4, warm_up=False))
 
 
-def test_a_single_batch_shares_nothing_with_anybody() -> None:
+def test_single_batch_shares_nothing() -> None:
     (batch,) = plan([job("one", 1, 2)], 4, warm_up=True)
-    assert not batch.shares
-    assert batch.leads
+    assert not batch.prefix
 
 
 def test_lists_that_want_the_same_papers_share_them_batch_by_batch() -> None:
-    """The first list asks for all batches; the others wait for the first's, each batch for its own."""
     batches = plan([job(name, *range(8)) for name in ("one", "two", "three")], 4, warm_up=True)
-    order = [(batch.mailing_list.name, ids(batch)[0], batch.leads) for batch in batches]
-    assert order == [
-        ("one", 0, True),
-        ("one", 4, True),
-        ("two", 0, False),
-        ("three", 0, False),
-        ("two", 4, False),
-        ("three", 4, False),
+    assert [(batch.mailing_list.name, ids(batch)[0]) for batch in batches] == [
+        (name, first) for first in (0, 4) for name in ("one", "two", "three")
     ]
-    assert all(batch.papers_first and batch.shares for batch in batches)
-    assert len({batch.prefix for batch in batches}) == 2
+    assert all(batch.papers_first for batch in batches)
+    assert [batch.prefix == batches[0].prefix for batch in batches] == [True] * 3 + [False] * 3
 
 
-def test_what_only_some_lists_want_is_shared_among_those() -> None:
+def test_papers_that_only_some_lists_want_are_shared_among_those() -> None:
     batches = plan([job("one", *range(8)), job("two", *range(4, 12)), job("three", *range(4, 8))], 4, warm_up=True)
     asked = [(batch.mailing_list.name, ids(batch), batch.papers_first) for batch in batches]
     assert ("three", [4, 5, 6, 7], True) in asked
@@ -65,17 +60,10 @@ def test_what_only_some_lists_want_is_shared_among_those() -> None:
     assert ("two", [8, 9, 10, 11], False) in asked
 
 
-def test_a_few_papers_in_common_are_not_worth_sharing() -> None:
+def test_few_papers_in_common_are_not_worth_sharing() -> None:
     batches = plan([job("one", 0, 1, 2, 3), job("two", 3, 4, 5, 6)], 4, warm_up=True)
-    assert [ids(batch) for batch in batches] == [[0, 1, 2, 3], [3, 4, 5, 6]]
+    assert sorted(sorted(ids(batch)) for batch in batches) == [[0, 1, 2, 3], [3, 4, 5, 6]]
     assert not any(batch.papers_first for batch in batches)
-
-
-def test_a_batch_that_is_asked_again_shares_no_more_than_topics() -> None:
-    shared = plan([job("one", *range(4)), job("two", *range(4))], 4, warm_up=True)[0].again(tuple(PAPERS[:1]), asks=1)
-    assert (shared.papers_first, shared.shares, shared.leads, shared.asks) == (False, False, True, 1)
-    alone = plan([job("one", *range(8))], 4, warm_up=True)[1].again(tuple(PAPERS[:1]), asks=1)
-    assert (alone.shares, alone.leads) == (True, True)
 
 
 @given(
@@ -84,7 +72,6 @@ def test_a_batch_that_is_asked_again_shares_no_more_than_topics() -> None:
     st.booleans(),
 )
 def test_every_list_is_asked_for_each_of_its_papers_once(wanted: list[list[int]], size: int, warm_up: bool) -> None:
-    """And every batch that waits has one before it to wait for."""
     jobs = [job(f"list{number}", *numbers) for number, numbers in enumerate(wanted)]
     batches = plan(jobs, size, warm_up=warm_up)
     for each in jobs:
@@ -93,10 +80,57 @@ def test_every_list_is_asked_for_each_of_its_papers_once(wanted: list[list[int]]
         )
         assert asked == Counter({one.arxiv_id for one in each.papers})
     assert all(0 < len(batch.papers) <= size for batch in batches)
-    for place, batch in enumerate(batches):
-        assert batch.leads or any(other.leads and other.prefix == batch.prefix for other in batches[:place])
 
 
 def test_parts_are_as_few_as_the_size_allows_and_nearly_even() -> None:
     assert [len(part) for part in even_parts(PAPERS[:17], 8)] == [5, 6, 6]
     assert list(even_parts([], 8)) == []
+
+
+# ---- the cache
+
+QUESTION = Question("Judge.", "Shared words.", "Own words.")
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "cache"),
+    [
+        ("gpt-6-luna", "", PromptCache.BREAKPOINTS),
+        ("gpt-6-luna", "https://api.openai.com/v1", PromptCache.BREAKPOINTS),
+        ("gpt-6-luna", "https://eu.api.openai.com/v1/", PromptCache.BREAKPOINTS),
+        ("gpt-5.6", "", PromptCache.BREAKPOINTS),
+        ("gpt-5.10-mini", "", PromptCache.BREAKPOINTS),
+        ("ft:gpt-6-luna:us:9", "", PromptCache.BREAKPOINTS),
+        ("gpt-5.5", "", PromptCache.AUTOMATIC),
+        ("gpt-5", "", PromptCache.AUTOMATIC),
+        ("o4-mini", "", PromptCache.AUTOMATIC),
+        ("gpt-6-luna", "https://gateway.example.org/v1", PromptCache.NONE),
+        ("gpt-6-luna", "https://api.openai.com.example.org/v1", PromptCache.NONE),
+        ("qwen3", "http://localhost:11434/v1", PromptCache.NONE),
+    ],
+)
+def test_breakpoints_are_for_openais_own_servers_and_newer_models(
+    model: str, base_url: str, cache: PromptCache
+) -> None:
+    assert cache_of(model, base_url) is cache
+
+
+def test_breakpoint_stands_after_what_is_shared_and_changes_no_word() -> None:
+    (_, plain), _ = request(QUESTION, PromptCache.BREAKPOINTS, shares=False)
+    (_, marked), _ = request(QUESTION, PromptCache.BREAKPOINTS, shares=True)
+    assert plain["content"] == "Shared words.\n\nOwn words." == "".join(part["text"] for part in marked["content"])
+    assert [part.get("prompt_cache_breakpoint") for part in marked["content"]] == [{"mode": "explicit"}, None]
+
+
+def test_prompt_that_nobody_reads_again_is_kept_out_of_a_cache_that_charges() -> None:
+    assert request(QUESTION, PromptCache.BREAKPOINTS, shares=False)[1] == {"prompt_cache_options": {"mode": "explicit"}}
+    assert request(QUESTION, PromptCache.AUTOMATIC, shares=False)[1] == {}
+    assert request(QUESTION, PromptCache.NONE, shares=True)[1] == {}
+
+
+def test_questions_that_begin_alike_have_one_cache_key() -> None:
+    other, apart = Question("Judge.", "Shared words.", "Others."), Question("Judge.", "Other words.", "Own words.")
+    keys = [
+        request(each, PromptCache.AUTOMATIC, shares=True)[1]["prompt_cache_key"] for each in (QUESTION, other, apart)
+    ]
+    assert keys[0] == keys[1] != keys[2]

@@ -118,12 +118,14 @@ def test_a_month_knows_its_dollars_as_far_as_they_are_priced(store: Store) -> No
     assert month.spending.usage.calls == 2
 
 
-def test_the_budget_counts_what_has_a_price(store: Store) -> None:
+def test_spending_of_all_lists_since_an_instant_counts_what_has_a_price(store: Store) -> None:
     store.scores.keep("foundations", "abc", "luna", {}, SPENT, NOW)
+    store.scores.keep("other", "abc", "luna", {}, SPENT, NOW + timedelta(hours=1))
     store.scores.keep("foundations", "abc", "mine", {}, Spending(Usage(1, 10), None), NOW)
-    assert store.scores.hold(0.003, 0.014, NOW, NOW) is None
-    assert store.scores.hold(0.001, 0.014, NOW, NOW) is not None
-    assert store.scores.hold(0.003, 0.014, NOW + timedelta(seconds=1), NOW) is not None
+    assert SPENT.cost is not None
+    assert store.scores.spent_since(NOW) == pytest.approx(2 * SPENT.cost.total)
+    assert store.scores.spent_since(NOW + timedelta(seconds=1)) == pytest.approx(SPENT.cost.total)
+    assert store.scores.spent_since(NOW + timedelta(hours=2)) == 0
 
 
 def test_a_scorer_that_uses_nothing_leaves_no_spending(store: Store) -> None:

@@ -19,7 +19,7 @@ _ID = re.compile(r"arxiv\.org/abs/(?P<id>\d{4}\.\d{4,5}|[a-zA-Z.-]+/\d{7})(?:v(?
 _CATEGORY = re.compile(r"[a-z-]+(\.[A-Za-z-]+)?")  # authors add MSC and ACM classes to arXiv's own
 
 
-@dataclass
+@dataclass(eq=False)
 class FaultError(Exception):
     """An unusable answer, in words that follow the host's name."""
 

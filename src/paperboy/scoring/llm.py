@@ -1,92 +1,177 @@
-"""Papers → scores by an LLM: batches over threads, each paper on its own when its batch fails.
+"""Papers → scores by an LLM: batches over threads, and no paper that spoils another.
 
-A batch that is answered gives its scores; what is missing is asked again in smaller batches. A batch that is refused
-is halved until the offending paper stands alone. When the server is dead, or refuses us, scoring ends with
-ScoringError after all that arrived has been given. `work.py` tells the one from the other.
+batches ← lists that want the same papers share them, in front, where the server's prompt cache finds them again
+a batch is scored   → keep its scores; ask again for what it left out
+nothing came of it  → ask for both halves, until a paper that spoils them stands alone and is blamed
+three fail in a row → ask what any server can answer, to tell a dead one from texts that it cannot take
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import reduce
 from operator import add
-from threading import Event
-from typing import Any, Final
+from typing import Any
+from urllib.parse import urlsplit
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
-from paperboy.models import Cost, MailingList, Model, Scored, Spending, ToScore, Usage
-from paperboy.scoring import caching
-from paperboy.scoring.caching import PromptCache
-from paperboy.scoring.chat import ChatServer
-from paperboy.scoring.costs import Prices
-from paperboy.scoring.plan import Batch, plan
+from paperboy.models import MailingList, Model, Paper, Scored, Spending, ToScore, Usage
+from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt, Question
-from paperboy.scoring.purse import Hold, Purse, Reserve
 from paperboy.scoring.reply import read_reply
-from paperboy.scoring.verdicts import Answer, Verdict
-from paperboy.scoring.work import Work
+from paperboy.scoring.server import Answer, Message, Server, Verdict, one_line
 
-BUDGET_USED_UP: Final = "what is left of LLM_BUDGET_USD for today does not cover another call"
-
-_SCORE: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "arxiv_id": {"type": "string"},
-        "relevance": {"type": "integer", "minimum": 1, "maximum": 10},
-        "novelty": {"type": "integer", "minimum": 1, "maximum": 10},
-        "comment": {"type": "string"},
-    },
-    "required": ["arxiv_id", "relevance", "novelty", "comment"],
-    "additionalProperties": False,
-}
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"scores": {"type": "array", "items": _SCORE}},
-    "required": ["scores"],
-    "additionalProperties": False,
-}
+BREAKER = 3  # this many failures in a row make a server doubtful; twice as many each time that it proves to be there
+MOST_FAILURES = 16  # of a list without a single score: its topics are to blame
+MIN_CACHED_BYTES = 4_000  # caches take 1,024 tokens or more, and fewer bytes of English are fewer tokens
+_PROBE: Message = {"role": "user", "content": 'Reply with this JSON and nothing else: {"scores": []}'}
 
 
-_PROBE: Mapping[str, str] = {
-    "role": "user",
-    "content": 'Reply with this JSON and nothing else: {"scores": []}',
-}
+class PromptCache(Enum):
+    """What a server does with prompts that begin alike (developers.openai.com, "Prompt caching")."""
+
+    NONE = auto()  # nothing that we know of
+    AUTOMATIC = auto()  # the second one is cheaper, if it comes after the first has been answered
+    BREAKPOINTS = auto()  # the same, up to marks in the prompt; writing costs a quarter more, and is wholesale without
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A request that is under way."""
+def is_openai(base_url: str) -> bool:
+    """Check whether a server (empty: the default one) is OpenAI's own."""
+    host = urlsplit(base_url).hostname or ""
+    return not base_url or host == "api.openai.com" or host.endswith(".api.openai.com")
 
-    batch: Batch
-    hold: Hold | None  # of the budget, where there is one
+
+def cache_of(model: str, base_url: str) -> PromptCache:
+    """Return the cache of a model on a server: OpenAI's models from 5.6 on take breakpoints."""
+    if not is_openai(base_url):
+        return PromptCache.NONE
+    version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
+    marked = version and (int(version[1]), int(version[2] or 0)) >= (5, 6)
+    return PromptCache.BREAKPOINTS if marked else PromptCache.AUTOMATIC
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Papers that are asked for together, for one list."""
+
+    mailing_list: MailingList
+    papers: tuple[Paper, ...]
+    prefix: str = ""  # the same prefix, the same first words: the first is asked for alone; empty: shares nothing
+    papers_first: bool = False  # shares its papers; otherwise its topics
+
+
+def plan(jobs: Sequence[ToScore], size: int, *, warm_up: bool) -> list[Batch]:
+    """All batches in the order to ask for them. With `warm_up`, those of a list alone share its topics.
+
+    Papers that lists have in common are not shared if they fill less than half a batch of `size`: the topics, said
+    again after them, would cost more.
+    """
+    papers = {paper.arxiv_id: paper for job in jobs for paper in job.papers}
+    askers: dict[str, dict[int, None]] = {arxiv_id: {} for arxiv_id in papers}
+    for number, job in enumerate(jobs):
+        for paper in job.papers:
+            askers[paper.arxiv_id][number] = None
+    groups: dict[tuple[int, ...], list[Paper]] = {}
+    for arxiv_id, numbers in askers.items():
+        groups.setdefault(tuple(numbers), []).append(papers[arxiv_id])
+    alone: list[list[Paper]] = [[] for _ in jobs]
+    batches: list[Batch] = []
+    for sharers, group in groups.items():
+        if len(sharers) == 1 or 2 * len(group) < size:
+            for number in sharers:
+                alone[number] += group
+            continue
+        for part in even_parts(group, size):
+            batches += [Batch(jobs[number].mailing_list, part, part[0].arxiv_id, True) for number in sharers]
+    for job, own in zip(jobs, alone, strict=True):
+        parts = list(even_parts(own, size))
+        prefix = job.mailing_list.name if warm_up and len(parts) > 1 else ""
+        batches += [Batch(job.mailing_list, part, prefix) for part in parts]
+    return batches
+
+
+def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]]:
+    """The papers in order, in as few parts as `size` allows, and those of nearly the same length."""
+    number = -(-len(papers) // size)
+    for part in range(number):
+        yield tuple(papers[part * len(papers) // number : (part + 1) * len(papers) // number])
 
 
 @dataclass(slots=True)
 class _Run:
-    """One use of the scorer."""
+    """One use of the scorer: what is left to ask, and what the answers so far say of server, lists and papers."""
 
-    work: Work
-    purse: Purse | None  # None: no budget
-    stopped: Event = field(default_factory=Event)
-    under_way: dict[Future[list[Answer]], _Call] = field(default_factory=dict)
-    last_list: str = ""  # the one that was asked for last
-    hopeless: bool = False  # it said that there is no use asking; perhaps only to one text
-    too_dear: list[Batch] = field(default_factory=list)  # what the budget does not cover even paper by paper
+    waiting: deque[Batch]
+    may_spend: Callable[[], bool]
+    under_way: dict[Future[list[Answer]], tuple[Batch, int]] = field(default_factory=dict)  # with the prompt's bytes
+    begun: set[str] = field(default_factory=set)  # prefixes whose first batch was asked for
+    warm: set[str] = field(default_factory=lambda: {""})  # prefixes whose first batch was answered
+    scored: set[str] = field(default_factory=set)  # lists with at least one score
+    failures: Counter[str] = field(default_factory=Counter)  # by list, of requests
+    problems: dict[str, str] = field(default_factory=dict)  # by list: why nothing more is asked for it
+    blamed: dict[str, dict[str, str]] = field(default_factory=dict)  # by list: papers that failed alone
+    in_a_row: int = 0  # failures of any list
+    breaker: int = BREAKER
+    reason: str = ""  # for the last failure
+    fatal: bool = False
 
-    def goes_on(self, answer: Answer) -> bool:
-        """Whether a call may try again: where each has to be covered, not after one that may have been paid for."""
-        return not self.stopped.is_set() and not (self.purse and (answer.paid or answer.timed_out))
+    @property
+    def doubtful(self) -> bool:
+        ended = not self.waiting and not self.under_way
+        return not self.fatal and self.in_a_row >= (1 if ended else self.breaker)
+
+    def next(self) -> Batch | None:
+        """Take the first batch that may be asked for now."""
+        for batch in self.waiting:
+            if batch.prefix in self.warm or batch.prefix not in self.begun:
+                self.waiting.remove(batch)
+                self.begun.add(batch.prefix)
+                return batch
+        return None
+
+    def succeeded(self, batch: Batch, missing: Sequence[Paper]) -> None:
+        """Some papers were scored; ask again for the others."""
+        self.in_a_row, self.breaker = 0, BREAKER
+        self.scored.add(batch.mailing_list.name)
+        if missing and batch.mailing_list.name not in self.problems:
+            self.waiting.append(Batch(batch.mailing_list, tuple(missing)))
+
+    def failed(self, batch: Batch, answer: Answer) -> None:
+        """Nothing came of a batch: ask for its halves, or blame the paper that stands alone."""
+        name = batch.mailing_list.name
+        self.reason = answer.reason or "answers without a usable score"
+        self.fatal |= answer.verdict is Verdict.HOPELESS
+        self.in_a_row = max(self.in_a_row + 1, self.breaker if answer.verdict is Verdict.DOUBTFUL else 0)
+        self.failures[name] += 1
+        if self.failures[name] >= MOST_FAILURES and name not in self.scored:
+            self.drop(name, f"the LLM {self.reason}")
+        elif len(batch.papers) > 1 and name not in self.problems:
+            halves = even_parts(batch.papers, -(-len(batch.papers) // 2))
+            self.waiting.extend(Batch(batch.mailing_list, half) for half in halves)
+        elif name not in self.problems:
+            reason = answer.reason or "leaves this paper out of its replies"
+            self.blamed.setdefault(name, {})[batch.papers[0].arxiv_id] = f"the LLM {reason}"
+
+    def drop(self, name: str, problem: str) -> None:
+        """Ask for nothing more on behalf of a list, and blame none of its papers."""
+        self.problems[name] = problem
+        self.blamed.pop(name, None)
+        self.waiting = deque(batch for batch in self.waiting if batch.mailing_list.name != name)
 
 
 class LlmScorer:
     """Scores by a model behind a Chat Completions server.
 
     An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys. `timeout_seconds` holds for a whole
-    call. Without `prices`, spending has tokens and no cost. `cache` is what the server does with prompts that begin
-    alike. `wait` sleeps between tries.
+    call. Without `prices`, spending has tokens and no cost. `cache` is `cache_of` model and server unless given. `wait`
+    sleeps between tries.
     """
 
     recent_days = 0  # how many days of past papers `score` wants to see beside the new ones
@@ -104,202 +189,142 @@ class LlmScorer:
         batch_size: int = 16,
         concurrency: int = 8,
         timeout_seconds: float = 120,
-        cache: PromptCache = PromptCache.NONE,
+        cache: PromptCache | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
             raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
-        from paperboy.scoring.wire import Wire  # noqa: PLC0415 - imports openai: 0.4 s that only scoring needs
-
         self.model = Model(model, is_llm=True)
-        self._prompt = prompt
-        self._prices = prices
-        self._batch_size = batch_size
-        self._concurrency = concurrency
-        self._cache = cache
-        self._wire = Wire(base_url, api_key, timeout_seconds)
+        self.prices = prices
+        self._key, self._prompt, self._tier = api_key, prompt, service_tier
+        self._batch_size, self._concurrency = batch_size, concurrency
+        self._cache = cache or cache_of(model, base_url)
         options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
-        if caching.is_openai(base_url):
-            self._cap = "max_completion_tokens"  # its models do not know the older name
-        else:
-            self._cap = "max_tokens"
+        if not is_openai(base_url):
             options["temperature"] = 0  # others would judge a paper differently each time; OpenAI's models refuse it
-        self._server = ChatServer(
-            post=self._wire.post,
-            base_url=base_url,
-            model=model,
-            schema=SCHEMA,
-            options=options,
-            secret=api_key,
-            wait=wait,
-        )
+        self._server = Server(base_url, api_key, model, options=options, timeout_seconds=timeout_seconds, wait=wait)
 
     def criteria(self, mailing_list: MailingList) -> str:
-        """The fingerprint of what papers are judged by for this list."""
+        """Return the fingerprint of what papers are judged by for this list."""
         return self._prompt.criteria(mailing_list.topics)
 
-    def score(self, jobs: Sequence[ToScore], budget: Reserve | None = None) -> Generator[Scored, None, None]:
-        """Gives what each call brought as it arrives; every paper is at last in some `scores` or `unscored`.
+    def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]:
+        """Yield what each call brought as it arrives; every paper is at last in some `scores` or `unscored`.
 
-        `budget` sets aside what a call may cost, in US dollars; what came of the call says which entry that was. When
-        it covers no other call, scoring ends with BudgetUsedUpError. Raises ScoringError, after all that arrived, when
-        the server is dead or refuses us; papers not named by then were not asked for or not answered. Closing the
-        iterator dispatches no more, and waits for the calls under way.
+        No new call begins once `may_spend` is false; then BudgetUsedUpError is raised. Raises ScoringError, after all
+        that arrived, if the server is dead or refuses us; papers not named by then were not asked for or not answered.
+        Closing the iterator begins no more calls, and waits for those under way.
         """
-        purse: Purse | None = None
-        if budget is not None:
-            if self._prices is None:
-                raise ScoringError(
-                    f"LLM_BUDGET_USD is set, but the price of {self.model.name} is unknown; "
-                    "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT in .env"
-                )
-            purse = Purse(budget, self._prices)
-        warm_up = self._cache is not PromptCache.NONE
-        batches = plan(jobs, self._batch_size, warm_up=warm_up, ahead=self._concurrency)
-        run = _Run(Work.of(batches), purse)
+        if may_spend and self.prices is None:
+            fix = "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT in .env"
+            raise ScoringError(f"LLM_BUDGET_USD is set, but the price of {self.model.name} is unknown; {fix}")
+        batches = plan(jobs, self._batch_size, warm_up=self._cache is not PromptCache.NONE)
+        run = _Run(deque(batches), may_spend or (lambda: True))
         executor = ThreadPoolExecutor(self._concurrency, thread_name_prefix="llm")
         try:
-            yield from self._dispatch(run, executor)
+            yield from self._dispatch(run, executor, estimated=may_spend is not None)
         finally:
-            run.stopped.set()
+            run.fatal = True
             executor.shutdown(cancel_futures=True)
-        if run.work.fatal:  # which is to blame, and no paper
-            raise self._error(run.work.fatal)
-        for name, standing in run.work.lists.items():
-            if standing.blamed or standing.problem:
-                yield Scored(name, unscored=standing.blamed, problem=standing.problem)
-        if run.purse and (run.work.waiting or run.too_dear):
-            if run.work.died:
-                raise self._error(run.work.died)
-            raise BudgetUsedUpError(BUDGET_USED_UP)
 
-    def probe(self) -> str:
-        """Asks once for the score of one invented paper, and says what answered. Raises ScoringError."""
-        question, arxiv_id = self._prompt.example()
-        answer = self._server.ask(caching.messages(question), tries=1)[-1]
-        if answer.verdict is not Verdict.ANSWERED:
-            raise self._error(answer.reason)
-        if not read_reply(answer.text, [arxiv_id]).scores:
-            said = "".join(char for char in " ".join(answer.text.split()) if char.isprintable())
-            if self._server.secret:
-                said = said.replace(self._server.secret, "…")
-            raise self._error(
-                "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
-                f"It said: {said if len(said) <= 100 else said[:99] + '…'}"
-            )
-        how = self._server.manners.response_format
-        return f"{self.model.name} at {self._server.place} answers ({how}) and scores"
-
-    def close(self) -> None:
-        """Closes the connections."""
-        self._wire.close()
-
-    def _dispatch(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored, None, None]:
+    def _dispatch(self, run: _Run, executor: ThreadPoolExecutor, *, estimated: bool) -> Generator[Scored]:
         while True:
             self._fill(run, executor)
             if not run.under_way:
-                return
+                break
             for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
-                yield self._settle(run, run.under_way.pop(future), future.result())
-            idle = not run.under_way
-            doubtful = run.hopeless or (run.work.suspicion and (idle or run.work.waiting))
-            if doubtful and not run.work.fatal:
-                run.hopeless = False
-                yield self._doubt(run)
-            if run.work.fatal:
-                run.stopped.set()
-
-    def _doubt(self, run: _Run) -> Scored:
-        """Asks a dying server a question that any can answer, to tell it from texts that it cannot take."""
-        hold = run.purse.hold(len(_PROBE["content"]), 1) if run.purse else None
-        if run.purse and hold is None:
-            run.work.fatal = run.work.last_reason
-            return Scored(run.last_list)
-        answers = self._server.ask([_PROBE], self._capped(hold.most_output) if hold else {}, tries=1)
-        if answers[-1].verdict is Verdict.ANSWERED and "scores" in answers[-1].text:
-            run.work.trusted()
-        else:
-            run.work.fatal = run.work.last_reason
-        spending = reduce(add, (self._spending(answer, hold) for answer in answers), Spending())
-        return Scored(run.last_list, spending=spending, hold=hold.number if hold else None)
+                batch, size = run.under_way.pop(future)
+                answers = future.result()
+                spending = reduce(add, (self._spending(answer, size * estimated) for answer in answers))
+                run.warm.add(batch.prefix)
+                reply = read_reply(answers[-1].text, [paper.arxiv_id for paper in batch.papers])
+                if reply.scores:
+                    run.succeeded(batch, [paper for paper in batch.papers if paper.arxiv_id in reply.missing])
+                else:
+                    run.failed(batch, answers[-1])
+                yield Scored(batch.mailing_list.name, reply.scores, spending=spending)
+            if run.doubtful:
+                yield self._probe(run, batch.mailing_list.name)
+        if run.fatal:
+            raise self._error(run.reason)
+        for name in run.problems.keys() | run.blamed.keys():
+            yield Scored(name, unscored=run.blamed.get(name, {}), problem=run.problems.get(name, ""))
+        if run.waiting:
+            raise BudgetUsedUpError("LLM_BUDGET_USD is used up for today")
 
     def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> None:
-        """Begins as many calls as may be under way; with a budget one, until its answer tells what a call costs."""
-        most = self._concurrency if run.purse is None or self._server.proven else 1
-        while len(run.under_way) < most and not run.work.fatal and (batch := run.work.next()):
+        """Begin as many calls as may be under way."""
+        while len(run.under_way) < self._concurrency and not run.fatal and run.waiting and run.may_spend():
+            if (batch := run.next()) is None:
+                return
             try:
                 question = self._prompt.question(
                     batch.mailing_list.topics, batch.papers, papers_first=batch.papers_first
                 )
             except ConfigError as error:
-                run.work.drop(batch, str(error))
+                run.warm.add(batch.prefix)
+                run.drop(batch.mailing_list.name, str(error))
                 continue
-            capped = self._cap not in self._server.manners.left_out
-            hold = run.purse.hold(question.size, len(batch.papers), capped=capped) if run.purse else None
-            if run.purse and hold is None:
-                if run.under_way:
-                    run.work.put_back(batch)
-                    return
-                if not run.work.split(batch, in_front=True):
-                    run.work.ended(batch)
-                    run.too_dear.append(batch)
-                continue
-            messages, extras = self._request(question, batch, hold)
-            call = executor.submit(self._server.ask, messages, extras, goes_on=run.goes_on)
-            run.under_way[call] = _Call(batch, hold)
-            run.last_list = batch.mailing_list.name
+            shares = bool(batch.prefix) and len(question.prefix.encode()) >= MIN_CACHED_BYTES
+            messages, extras = request(question, self._cache, shares=shares)
+            call = executor.submit(self._server.ask, messages, extras, stopped=lambda: run.fatal)
+            run.under_way[call] = batch, question.size
 
-    def _capped(self, tokens: int) -> dict[str, Any]:
-        return {self._cap: tokens}
+    def _probe(self, run: _Run, name: str) -> Scored:
+        """Ask a doubtful server what any can answer; one that cannot is dead."""
+        if not run.may_spend():
+            run.fatal = True
+            return Scored(name)
+        answer = self._server.ask([_PROBE], tries=1)[-1]
+        run.fatal = answer.verdict is not Verdict.ANSWERED or "scores" not in answer.text
+        run.in_a_row, run.breaker = 0, 2 * run.breaker
+        return Scored(name, spending=self._spending(answer))
 
-    def _request(
-        self, question: Question, batch: Batch, hold: Hold | None
-    ) -> tuple[list[caching.Message], dict[str, Any]]:
-        """The messages, and the options that are this question's own."""
-        shares = batch.shares and caching.worth_caching(question)
-        extras = caching.options(question, self._cache, shares=shares)
-        if hold is not None:
-            extras |= self._capped(hold.most_output)
-        return caching.messages(question, mark=shares and self._cache is PromptCache.BREAKPOINTS), extras
+    def _spending(self, answer: Answer, prompt_bytes: int = 0) -> Spending:
+        """What an answer cost. `prompt_bytes` are for an estimate where nobody counts: a budget has to end, too."""
+        usage = answer.usage
+        if usage is None and answer.paid and prompt_bytes and self.prices:
+            guess = Usage(1, prompt_tokens=prompt_bytes // 3, completion_tokens=1000 + len(answer.text) // 3)
+            return Spending(Usage(calls=1), self.prices.cost(guess))
+        if usage is None:
+            return Spending(Usage(calls=1), None) if answer.paid else Spending()
+        tier = answer.tier or ("default" if "service_tier" in self._server.dialect.left_out else self._tier)
+        return Spending(usage, self.prices.cost(usage, tier) if self.prices else None)
 
-    def _settle(self, run: _Run, call: _Call, answers: Sequence[Answer]) -> Scored:
-        """What a call brought, with what is to be asked again put back."""
-        batch, work, last = call.batch, run.work, answers[-1]
-        spending = reduce(add, (self._spending(answer, call.hold) for answer in answers), Spending())
-        brought = Scored(batch.mailing_list.name, spending=spending, hold=call.hold.number if call.hold else None)
-        if run.purse and call.hold:
-            run.purse.learn(call.hold, spending.usage)
-        work.ended(batch)
-        if last.verdict is Verdict.HOPELESS and last.certain:
-            work.fatal = last.reason
-            return brought
-        if last.verdict in {Verdict.REFUSED, Verdict.HOPELESS}:
-            work.failed(batch, last.reason)
-            run.hopeless = run.hopeless or last.verdict is Verdict.HOPELESS
-            if last.cut_short and call.hold:  # by the limit that we set; the next one is higher
-                work.ask_again(batch.papers, batch, last.reason, blame=False)
-            else:
-                work.refused(batch, last.reason)
-            return brought
-        reply = read_reply(last.text, [paper.arxiv_id for paper in batch.papers])
-        if reply.scores:
-            work.scored(batch)
-        else:
-            work.failed(batch, last.reason or "answers without a usable score")
-        missing = [paper for paper in batch.papers if paper.arxiv_id in set(reply.missing)]
-        reason = last.reason or "leaves this paper out of its replies"
-        work.ask_again(missing, batch, reason)
-        return replace(brought, scores=reply.scores)
+    def probe(self) -> str:
+        """Ask once for the score of one invented paper, and say what answered. Raises ScoringError."""
+        question, arxiv_id = self._prompt.example()
+        answer = self._server.ask(request(question, PromptCache.NONE, shares=False)[0], tries=1)[-1]
+        if answer.verdict is not Verdict.ANSWERED:
+            raise self._error(answer.reason)
+        if not read_reply(answer.text, [arxiv_id]).scores:
+            raise self._error(
+                "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
+                f"It said: {one_line(answer.text, self._key, 100)}"
+            )
+        return f"{self.model.name} at {self._server.place} answers ({self._server.format}) and scores"
 
-    def _spending(self, answer: Answer, hold: Hold | None = None) -> Spending:
-        """What an answer cost; what nobody counted has cost, where there is a budget, what was set aside for it."""
-        if answer.usage is not None:
-            asked_for = self._server.options["service_tier"]
-            tier = answer.tier or ("default" if "service_tier" in self._server.manners.left_out else asked_for)
-            return Spending(answer.usage, self._prices.cost(answer.usage, tier) if self._prices else None)
-        if hold and (answer.paid or (answer.timed_out and not answer.unsent)):
-            return Spending(Usage(calls=1), Cost(hold.dollars))
-        return Spending(Usage(calls=1), None) if answer.paid else Spending()
+    def close(self) -> None:
+        """Close the connections."""
+        self._server.close()
 
     def _error(self, reason: str) -> ScoringError:
         return ScoringError(f"the LLM at {self._server.place} {reason}")
+
+
+def request(question: Question, cache: PromptCache, *, shares: bool) -> tuple[list[Message], dict[str, Any]]:
+    """The messages, and what a prompt cache is told. `shares`: other questions begin with the same words.
+
+    The key brings them to the same machine. Without a breakpoint, "explicit" keeps a prompt that nobody will read again
+    out of a cache that charges for writing.
+    """
+    content: object = f"{question.shared}\n\n{question.own}"
+    options: dict[str, Any] = {}
+    if cache is PromptCache.BREAKPOINTS:
+        options["prompt_cache_options"] = {"mode": "explicit"}
+        if shares:
+            mark = {"type": "text", "text": f"{question.shared}\n\n", "prompt_cache_breakpoint": {"mode": "explicit"}}
+            content = [mark, {"type": "text", "text": question.own}]
+    if shares and cache is not PromptCache.NONE:
+        options["prompt_cache_key"] = hashlib.sha256(question.prefix.encode()).hexdigest()[:16]
+    return [{"role": "system", "content": question.system}, {"role": "user", "content": content}], options

@@ -70,7 +70,7 @@ class LocalScorer:
     def score(
         self,
         jobs: Sequence[ToScore],
-        budget: object = None,  # noqa: ARG002  # words cost nothing
+        may_spend: object = None,  # noqa: ARG002  # words cost nothing
     ) -> Generator[Scored, None, None]:
         """One answer for all papers of a list, by their place among themselves and the recent ones. Nothing stays
         unscored.

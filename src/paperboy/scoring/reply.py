@@ -17,6 +17,19 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from paperboy.models import Score
 
+_PROPERTIES: Mapping[str, Any] = {
+    "arxiv_id": {"type": "string"},
+    "relevance": {"type": "integer", "minimum": 1, "maximum": 10},
+    "novelty": {"type": "integer", "minimum": 1, "maximum": 10},
+    "comment": {"type": "string"},
+}
+
+
+def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+SCHEMA = _object({"scores": {"type": "array", "items": _object(_PROPERTIES)}})  # JSON schema of a reply
 MAX_COMMENT = 400  # characters
 MAX_TEXT_PER_PAPER = 4000  # characters of an answer; what lies beyond is not read
 

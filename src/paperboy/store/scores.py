@@ -53,12 +53,8 @@ class Scores:
         scores: Mapping[str, Score],
         spending: Spending,
         at: datetime,
-        *,
-        hold: int | None = None,
     ) -> None:
-        """Stores what one request brought, and what it used, in one transaction. A kept score stays as it is. What the
-        request had set aside is set aside no more.
-        """
+        """Store what one request brought, and what it used, in one transaction. A kept score stays as it is."""
         stamp = iso(at)
         with self._database.transaction(durable=False):
             for arxiv_id, score in scores.items():
@@ -66,8 +62,6 @@ class Scores:
                     "insert into scores values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
                     [criteria, model, arxiv_id, list_name, score.relevance, score.novelty, score.comment, stamp],
                 )
-            if hold is not None:
-                self._database.execute("delete from holds where id = ?", [hold])
             if spending.usage.calls:
                 self._database.insert_all("spending", [_spent(list_name, model, spending, stamp)])
 
@@ -99,26 +93,6 @@ class Scores:
         bounds = [iso(datetime.combine(day, time(), zone)) for day in (first, following)]
         within = "at >= ? and at < ?"
         return Month(first, self._sum(within, *bounds), self._dollars(within, *bounds))
-
-    def hold(self, dollars: float, budget: float, since: datetime, at: datetime) -> int | None:
-        """Sets aside what a call may cost, before it begins; None where that would cross the budget.
-
-        What was spent since an instant counts, and what was set aside: also for calls that a crash cut off, since they
-        may have been paid for.
-        """
-        with self._database.transaction(durable=False):
-            spent = self._database.rows(
-                "select (select coalesce(sum(prompt_usd + completion_usd), 0.0) from spending "
-                "where at between :since and :now) + "
-                "(select coalesce(sum(dollars), 0.0) from holds where at between :since and :now) as usd",
-                {"since": iso(since), "now": iso(at)},
-            )[0]["usd"]
-            if float(spent) + dollars > budget:
-                return None
-            found = self._database.rows(
-                "insert into holds (at, dollars) values (?, ?) returning id", [iso(at), dollars]
-            )
-        return int(found[0]["id"])
 
     def spent_since(self, since: datetime) -> float:
         """US dollars that all lists have spent since then, as far as prices are known."""

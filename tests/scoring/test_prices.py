@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from paperboy.models import Usage
-from paperboy.scoring.costs import Prices, read_usage
+from paperboy.scoring.prices import Prices, read_usage
 
 WHOLE = {
     "prompt_tokens": 2000,
