@@ -9,16 +9,30 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from paperboy import due
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
-from paperboy.errors import ConfigError
-from paperboy.models import Delivery, DeliveryState, MorningReport, Problem
+from paperboy.errors import ConfigError, PaperboyError
+from paperboy.models import (
+    Addressed,
+    Delivery,
+    DeliveryState,
+    MailingList,
+    MorningReport,
+    Problem,
+    Receipt,
+    Subscriber,
+)
+from paperboy.status import RESENT_FOR
 from paperboy.store import Store
+from paperboy.store.deliveries import Frozen, Missed
+from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching, morning
@@ -299,6 +313,73 @@ class App:
             by_hand=by_hand,
             only=only,
         )
+
+    # Sending again
+
+    def resendable(self, list_name: str) -> Frozen:
+        """The list's newest digest. PaperboyError, and why, if there is none that can be sent again."""
+        from paperboy.mail.message import LOCAL_SENDER, addr_spec
+
+        digest = self.store.deliveries.newest(list_name, self.clock()) if self.existing_store else None
+        if digest is None:
+            raise PaperboyError(f"{list_name} has had no digest yet; paperboy once makes what is due")
+        day = f"{digest.date:%a %d %b}"
+        if digest.superseded:
+            raise PaperboyError(
+                f"{list_name}: the digest of {day} reached nobody and was superseded; its papers come with the next "
+                f"one. paperboy once --list {list_name} makes it, if it is due"
+            )
+        sender = self.store.days.composed_by_id(digest.id).sender
+        if not self.settings.uses_outbox and sender == addr_spec(LOCAL_SENDER):
+            raise PaperboyError(
+                f"{list_name}: the digest of {day} was composed for the outbox, from {sender}, before MAIL_FROM was "
+                "set, and no mail server takes it so; the next one goes by mail"
+            )
+        return digest
+
+    def put_back(self, mailing_list: MailingList, digest: Frozen, missed: Missed) -> int:
+        """Make the digest's deliveries that `missed` somebody who may have mail wait again; gives how many."""
+        people = self._addressed(mailing_list, digest.date)
+        by_mail = not self.settings.uses_outbox
+        return self.store.deliveries.again(digest, people, missed, self.clock(), by_mail=by_mail)
+
+    def expired(self, mailing_list: MailingList) -> dict[Frozen, int]:
+        """The list's digests of the last two weeks that were given up for somebody, and for how many."""
+        since = due.local_date(mailing_list, self.clock()) - RESENT_FOR
+        numbers = {}
+        for digest in self.store.deliveries.digests_since(mailing_list.name, since):
+            people = self._addressed(mailing_list, digest.date)
+            given_up, _ = self.store.deliveries.lacking(digest, people, Missed.EXPIRED, by_mail=True)
+            if given_up:
+                numbers[digest] = len(given_up)
+        return numbers
+
+    def _addressed(self, mailing_list: MailingList, day: date) -> list[Addressed]:
+        name, suppressed = mailing_list.name, self.store.suppressions.reason
+        people = [who for who in mailing_list.subscribers if not suppressed(name, who.address)]
+        return [self.composer.addressed(name, day, who) for who in people]
+
+    def put_back_for(self, mailing_list: MailingList, digest: Frozen, reader: Subscriber) -> Delivery | None:
+        """The reader's delivery of the digest, if it is in the ledger and did not reach them: it waits again."""
+        if reader not in mailing_list.subscribers:
+            return None
+        self.put_back(replace(mailing_list, subscribers=(reader,)), digest, Missed.ANY)
+        found = self.store.deliveries.find(digest.id, reader.address)
+        return found if found and found.state in WAITING else None
+
+    def send_beside(self, mailing_list: MailingList, digest: Frozen, reader: Subscriber) -> Receipt:
+        """Send the digest to one reader outside the ledger, with another Message-ID: a server that knows the first one
+        drops it. Who is not on the list gets a test mail, since nothing else in it would be true of them.
+        """
+        name, on_list = mailing_list.name, reader in mailing_list.subscribers
+        other = self.composer.addressed(f"{name}-again-{self.clock():%Y%m%d%H%M%S}", digest.date, reader)
+        own = replace(self.composer.addressed(name, digest.date, reader), message_id=other.message_id)
+        copy = Delivery(0, 0, name, own, DeliveryState.PENDING)
+        composed = self.store.days.composed_by_id(digest.id)
+        with closing(self.transports[0]) as transport:
+            if on_list:
+                return transport.send(self.composer.envelope(composed, copy))
+            return transport.send(replace(self.composer.test(composed, copy), list_name=f"{name}-preview"))
 
     # Subscribers
 

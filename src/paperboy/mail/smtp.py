@@ -26,7 +26,6 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from paperboy.errors import MailServerError
-from paperboy.mail.lines import on_the_line
 from paperboy.mail.text import one_line, shorten
 from paperboy.models import DeliveryState, Envelope, Receipt
 
@@ -93,9 +92,8 @@ class SmtpTransport:
 
     def send(self, envelope: Envelope) -> Receipt:
         """Hand one message over; gives what the server said. MailServerError if it refuses us, not the recipient."""
-        lines = on_the_line(envelope.message)
         try:
-            return self._hand_over(self._announced(envelope), lines)
+            return self._hand_over(self._announced(envelope), envelope.message)
         except RefusedError as refused:
             return self._receipt(refused, envelope.sender)
         except MailServerError:
@@ -205,11 +203,12 @@ class SmtpTransport:
         if refused:
             raise refused
 
-    def _hand_over(self, connection: _Connection, lines: bytes) -> Receipt:
+    def _hand_over(self, connection: _Connection, message: bytes) -> Receipt:
         """The message with its dot, and the reply to it. If sending fails, the end of the dot's line has not left; only
         while the reply is awaited can it be unknown whether the message was taken.
         """
-        connection.send(lines)
+        dotted = message.replace(b"\r\n.", b"\r\n..")  # RFC 5321, 4.5.2; the first line is a header
+        connection.send(dotted + (b".\r\n" if dotted.endswith(b"\r\n") else b"\r\n.\r\n"))
         try:
             code, reply = connection.getreply(self._dot_timeout)
         except OSError as error:

@@ -238,23 +238,30 @@ class Deliveries:
         )
         return tuple(map(_frozen, rows))
 
+    def lacking(
+        self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, *, by_mail: bool
+    ) -> tuple[list[int], list[Addressed]]:
+        """Of those the digest is `addressed` to now, the deliveries that did not reach them, and who has none.
+
+        What is only in the outbox did not reach them if mail leaves `by_mail` now.
+        """
+        if digest.superseded:
+            return [], []
+        rows = self._database.rows(
+            "select id, address, state, via, given_up from deliveries where digest_id = ?", [digest.id]
+        )
+        had = {row["address"].casefold(): row for row in rows}
+        wanted = {of.subscriber.address.casefold(): of for of in addressed}
+        ids = [had[who]["id"] for who in wanted.keys() & had if _goes_again(had[who], missed, by_mail)]
+        return ids, [of for who, of in wanted.items() if who not in had and missed is Missed.ANY]
+
     def again(
         self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, at: datetime, *, by_mail: bool
     ) -> int:
-        """Put back, as if never tried, the digest's deliveries to those it is `addressed` to now that did not reach
-        them; gives how many. What is only in the outbox did not, if mail leaves `by_mail` now.
-        """
-        if digest.superseded:
-            return 0
-        wanted = {of.subscriber.address.casefold(): of for of in addressed}
+        """Put back, as if never tried, what is `lacking`, and add who has none; gives how many."""
         with self._database.transaction():
-            rows = self._database.rows(
-                "select id, address, state, via, given_up from deliveries where digest_id = ?", [digest.id]
-            )
-            had = {row["address"].casefold(): row for row in rows}
-            back = [had[who]["id"] for who in wanted.keys() & had if _goes_again(had[who], missed, by_mail)]
+            back, joined = self.lacking(digest, addressed, missed, by_mail=by_mail)
             self._database.execute(_AS_NEW, {"at": iso(at), "ids": json.dumps(back)})
-            joined = [of for who, of in wanted.items() if who not in had] if missed is Missed.ANY else []
             for of in joined:
                 self._database.execute(_JOINED, [digest.id, *_columns(of), iso(at), iso(at)])
         return len(back) + len(joined)
