@@ -1,17 +1,17 @@
 """A home whose Paperboy is ended by a signal again and again, with servers that remember all it did.
 
-Each run is the real command, `paperboy once`, in a process of its own. It is ended at an instant drawn beforehand (a
-`Kill`): some requests or messages into a phase of the morning, and some milliseconds later. What a run did is read from
-the records of the servers, and what it left behind from a copy of the database.
+Each run is the real command, `paperboy once`, in a process of its own, forked from one that has imported everything. It
+is ended at an instant drawn beforehand (a `Kill`): some requests or messages into a phase of the morning, and some
+milliseconds later. The servers' records say what a run did, and a copy of the database what it left.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from collections import Counter, deque
@@ -20,10 +20,13 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Lock
 from typing import Self
 
 from paperboy import announcements
+from paperboy.cli.main import invoke
 from paperboy.models import Paper, Score
 from tests.builders import paper
 from tests.servers.arxiv_api import ArxivServer
@@ -32,7 +35,6 @@ from tests.servers.llm import LlmServer
 from tests.servers.llm_cache import text_of
 from tests.servers.smtp import Message, SmtpServer
 
-SRC = Path(__file__).parents[1] / "src"
 TOPICS = {"foundations": "why networks generalise", "galaxies": "dwarf galaxies and their stars"}
 CATEGORIES = {"foundations": ("cs.LG", "stat.ML"), "galaxies": ("astro-ph.GA",)}
 SUBSCRIBERS = {"foundations": range(180), "galaxies": range(120, 300)}  # of 300, and 60 of them on both
@@ -40,7 +42,7 @@ CONNECTIONS = 4
 BATCHES_AT_ONCE = 4
 LATENCY = 0.06  # seconds that the LLM takes for an answer
 ARXIV_SECONDS = 0.1
-PATIENCE = 60.0  # seconds for what has to happen
+PATIENCE = 300.0  # seconds for what has to happen
 LOOK = 0.001  # seconds between two looks at the servers' records
 WARMING_UP = 0.1  # seconds for which a new process cannot have asked for anything: what comes then is from the last one
 
@@ -103,6 +105,40 @@ class Run:
     left: Left = Left()
 
 
+class _Once:
+    """`paperboy once` in a process of its own."""
+
+    _forks = multiprocessing.get_context("forkserver")
+    _lock = Lock()  # starting one looks after them all, and only one of two threads can read how a process ended
+
+    def __init__(self, home: Path, log: Path) -> None:
+        self._forks.set_forkserver_preload(["tests.preloaded"])
+        self._process = self._forks.Process(target=_once, args=(home, log))
+        with self._lock:
+            self._process.start()
+
+    def poll(self) -> int | None:
+        """How it ended, if it has."""
+        with self._lock:
+            return self._process.exitcode
+
+    def wait(self, seconds: float = PATIENCE) -> int | None:
+        """As `poll`, at the latest after so many seconds."""
+        wait([self._process.sentinel], seconds)
+        return self.poll()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid or 0, number)
+
+
+def _once(home: Path, log: Path) -> None:
+    time.sleep(WARMING_UP)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    sys.exit(invoke(["--home", str(home), "once"], {}))
+
+
 class World:
     """One home, its servers, and the runs so far."""
 
@@ -156,29 +192,25 @@ TIMEZONE=Etc/GMT{-ahead:+d}
         self.arxiv.faults[:] = [hang(ARXIV_SECONDS)] * 10
         run = Run(self._mark(), self.runs[-1].left.scores if self.runs else frozenset())
         self.runs.append(run)
-        with self._log.open("w") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "paperboy", "--home", str(self.home), "once"],
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC)},
-            )
-            try:
-                self._watch(run, process, kills, number)
-            finally:
-                self.smtp.on_message = None
-                process.kill()
-                process.wait()
+        self._log.write_text("")
+        process = _Once(self.home, self._log)
+        try:
+            self._watch(run, process, kills, number)
+        finally:
+            self.smtp.on_message = None
+            process.send_signal(signal.SIGKILL)
+            code = process.wait()
         if run.phase is not None:
             kills.popleft()
-        run.code = process.returncode
+        assert code is not None
+        run.code = code
         self._settle()
         if len(self.runs) > 1:
             self.runs[-2].until = run.since
         run.until, run.left = self._mark(), self._look_into_the_database()
         return run
 
-    def _watch(self, run: Run, process: subprocess.Popen[bytes], kills: deque[Kill], number: signal.Signals) -> None:
+    def _watch(self, run: Run, process: _Once, kills: deque[Kill], number: signal.Signals) -> None:
         start = time.monotonic()
         while process.poll() is None and run.phase is None:
             seconds = time.monotonic() - start
@@ -193,32 +225,26 @@ TIMEZONE=Etc/GMT{-ahead:+d}
                 self._strike(run, process, kills[0], number)
             time.sleep(LOOK)
         run.seconds = time.monotonic() - start
-        process.wait(PATIENCE)
+        process.wait()
         run.obeyed = time.monotonic() - start - run.seconds
 
-    def _strike(self, run: Run, process: subprocess.Popen[bytes], kill: Kill, number: signal.Signals) -> None:
+    def _strike(self, run: Run, process: _Once, kill: Kill, number: signal.Signals) -> None:
         """Ends the process if its events have come, and if it is still there some seconds later."""
         if kill.in_hand:
             self.smtp.on_message = self._striking(run, process, kill, number)
-        elif self._events(run, kill.phase) >= kill.events:
-            try:
-                process.wait(kill.seconds)
-            except subprocess.TimeoutExpired:
-                run.phase = self._phase(run)
-                process.send_signal(number)
+        elif self._events(run, kill.phase) >= kill.events and process.wait(kill.seconds) is None:
+            run.phase = self._phase(run)
+            process.send_signal(number)
 
-    def _striking(
-        self, run: Run, process: subprocess.Popen[bytes], kill: Kill, number: signal.Signals
-    ) -> Callable[[Message], None]:
+    def _striking(self, run: Run, process: _Once, kill: Kill, number: signal.Signals) -> Callable[[Message], None]:
         """Ends the process from within the server: it gets no word on the message in its hand."""
 
         def strike(_: Message) -> None:
             if run.phase is None and self._events(run, Phase.SENDING) >= kill.events:
                 run.phase = Phase.SENDING
-                os.kill(process.pid, number)
-                with suppress(ChildProcessError):  # the watch may have been first to see it dead
-                    if number == signal.SIGKILL:  # until then the word might reach it
-                        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                process.send_signal(number)
+                if number == signal.SIGKILL:  # until it is dead the word might reach it
+                    process.wait()
 
         return strike
 
