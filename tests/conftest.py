@@ -13,6 +13,11 @@ hypothesis.settings.register_profile("patient", deadline=None)  # how fast a tes
 hypothesis.settings.load_profile("patient")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long tests come first, so that one worker runs all tests of the same year; the other steals from the end."""
+    items.sort(key=lambda item: item.path.name not in {"test_year.py", "test_crash.py"})
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  # pluggy's generator
     """Where everything is installed, as in `.ci/run`, a test that skips has failed."""

@@ -30,7 +30,7 @@ MICROSECONDS = 1_000_000
 def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, socket.socket]]:
     """The address of a systemd, and its end of the socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as inbox:
-        inbox.settimeout(20)
+        inbox.settimeout(120)
         if request.param == "path":
             inbox.bind(str(tmp_path / "notify"))
             yield str(tmp_path / "notify"), inbox

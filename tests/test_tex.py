@@ -183,6 +183,6 @@ def test_words_and_unknown_macros_are_never_dropped(tex: str) -> None:
 )
 def test_hostile_nesting_ends_soon(tex: str) -> None:
     """A reader that starts again at each level would take for ever, and one without a floor would fall through it."""
-    begun = time.perf_counter()
+    begun = time.thread_time()
     to_text(tex)
-    assert time.perf_counter() - begun < 5
+    assert time.thread_time() - begun < 5

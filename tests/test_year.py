@@ -1,7 +1,7 @@
 """A year of Paperboy, simulated: a leap year with all of arXiv's holidays, three lists in three zones, real servers and
 a real database. What befalls it is in `tests/year/`; here is what it has to prove, from what the servers saw.
 
-PAPERBOY_YEAR_DAYS says how many of its days are lived: all 366 in `.ci/run` (some minutes), a quarter elsewhere.
+PAPERBOY_YEAR_DAYS says how many of its days are lived: a quarter, or with 366 all of them (some minutes).
 PAPERBOY_YEAR_SEED draws another year, PAPERBOY_YEARS so many of them. To look into one: PAPERBOY_YEAR_KINDS names the
 only incidents to befall it; its log and its home stay in pytest's folder.
 """

@@ -180,6 +180,6 @@ def test_a_wider_limit_shows_no_less(tex: str, limit: int, more: int) -> None:
 
 @pytest.mark.parametrize("tex", ["$a_V$" * 5000, "$a_V$\u0301" * 3000, "\u0301" * 50_000, "$<$ a " * 5000])
 def test_hostile_text_ends_soon(tex: str) -> None:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     shortened(prose(tex), 600)
-    assert time.perf_counter() - begun < 5
+    assert time.thread_time() - begun < 5

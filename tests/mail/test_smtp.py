@@ -247,9 +247,9 @@ def test_what_was_refused_on_a_used_connection_is_not_asked_again_at_once(
 
 
 def test_the_long_wait_is_for_the_dot_alone(server: SmtpServer) -> None:
-    with closing(transport(server, timeout=0.5, dot_timeout=60)) as sender:
+    with closing(transport(server, timeout=2, dot_timeout=60)) as sender:
         assert sender.send(envelope()).state is SENT
-        server.faults.append(Fault("RCPT", "250 at last", delay=10))
+        server.faults.append(Fault("RCPT", "250 at last", delay=60))
         assert sender.send(envelope("bob@example.org")).state is PENDING
 
 

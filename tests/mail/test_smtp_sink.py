@@ -78,7 +78,7 @@ def test_no_reply_to_the_dot_in_time_is_ambiguous() -> None:
 
 
 def test_the_dot_may_take_longer_than_all_else() -> None:
-    with through_sink("-W .:1", timeout=0.5, dot_timeout=30) as sender:
+    with through_sink("-W .:3", timeout=2, dot_timeout=60) as sender:
         assert send(sender).state is SENT
 
 

@@ -163,9 +163,9 @@ def test_no_word_gets_lost(markdown: str) -> None:
     ],
 )
 def test_hostile_nesting_ends_soon(markdown: str) -> None:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     blocks(markdown)
-    assert time.perf_counter() - begun < 5
+    assert time.thread_time() - begun < 5
 
 
 # --- the first of them

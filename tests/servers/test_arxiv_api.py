@@ -40,7 +40,7 @@ def server() -> Iterator[ArxivServer]:
 
 
 def get(server: ArxivServer, **query: object) -> str:
-    with urllib.request.urlopen(f"{server.url}?{urlencode(query)}", timeout=5) as response:  # noqa: S310  # loopback
+    with urllib.request.urlopen(f"{server.url}?{urlencode(query)}", timeout=60) as response:  # noqa: S310  # loopback
         return response.read().decode()
 
 
@@ -139,8 +139,8 @@ def test_it_runs_by_itself(tmp_path: Path) -> None:
             assert process.stdout is not None
             url = process.stdout.readline().decode().strip().removeprefix("ARXIV_API_URL=")
             with pytest.raises(urllib.error.HTTPError, match="503"):
-                urllib.request.urlopen(url, timeout=5)  # noqa: S310
-            with urllib.request.urlopen(f"{url}?search_query=cat:cs.LG", timeout=5) as answer:  # noqa: S310
+                urllib.request.urlopen(url, timeout=60)  # noqa: S310
+            with urllib.request.urlopen(f"{url}?search_query=cat:cs.LG", timeout=60) as answer:  # noqa: S310
                 assert ids(answer.read().decode()) == ["00002v1", "00001v1", "00000v1"][::-1]
         finally:
             process.terminate()
@@ -148,6 +148,6 @@ def test_it_runs_by_itself(tmp_path: Path) -> None:
 
 def test_papers_without_dates_need_the_option(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.servers.arxiv_api", "--port", "0", "--papers", str(day(tmp_path, 3))]
-    result = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False, timeout=30)
+    result = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False, timeout=300)
     assert result.returncode == 2
     assert "--date-into-newest" in result.stderr

@@ -10,7 +10,7 @@ from tests.servers.smtp import Fault, SmtpServer, certificates
 
 
 def _send(server: SmtpServer, recipient: str = "ada@example.org") -> None:
-    with smtplib.SMTP(server.host, server.port, timeout=5) as client:
+    with smtplib.SMTP(server.host, server.port, timeout=60) as client:
         client.sendmail("papers@example.org", [recipient], b"Subject: hello\r\n\r\n.one\r\n")
 
 
@@ -47,7 +47,7 @@ def test_it_wants_the_login_that_it_was_given() -> None:
     context, trusting = certificates()
     with (
         SmtpServer(security="starttls", ssl_context=context, username="paperboy", password="secret") as server,
-        smtplib.SMTP("localhost", server.port, timeout=5) as client,
+        smtplib.SMTP("localhost", server.port, timeout=60) as client,
     ):
         client.starttls(context=trusting)
         with pytest.raises(smtplib.SMTPSenderRefused, match="530"):
