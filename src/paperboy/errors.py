@@ -8,7 +8,7 @@
     ├── UnknownNameError        no such list or paper (exit 2)
     ├── FeedError               arXiv did not give a whole answer
     ├── ScoringError            the scorer cannot go on: refused key, unknown model, dead server
-    │   └── BudgetUsedUpError   what is left of the day's budget does not cover another call
+    │   └── BudgetUsedUpError   the day's budget is used up
     ├── RenderError             a template cannot be rendered
     └── MailServerError         the mail server refuses us, not a recipient: connection, TLS, login, sender
 

@@ -17,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import reduce
-from operator import add
+from operator import add, itemgetter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +29,7 @@ from paperboy.scoring.reply import read_reply
 from paperboy.scoring.server import Answer, Message, Server, Verdict, one_line
 
 BREAKER = 3  # this many failures in a row make a server doubtful; twice as many each time that it proves to be there
+AHEAD = 8  # batches by which the list that asks first is in front of those that find its papers in the cache
 MOST_FAILURES = 16  # of a list without a single score: its topics are to blame
 MIN_CACHED_BYTES = 4_000  # caches take 1,024 tokens or more, and fewer bytes of English are fewer tokens
 _PROBE: Message = {"role": "user", "content": 'Reply with this JSON and nothing else: {"scores": []}'}
@@ -39,7 +40,7 @@ class PromptCache(Enum):
 
     NONE = auto()  # nothing that we know of
     AUTOMATIC = auto()  # the second one is cheaper, if it comes after the first has been answered
-    BREAKPOINTS = auto()  # the same, up to marks in the prompt; writing costs a quarter more, and is wholesale without
+    BREAKPOINTS = auto()  # the same, up to marks in the prompt; writing costs a quarter more
 
 
 def is_openai(base_url: str) -> bool:
@@ -82,18 +83,22 @@ def plan(jobs: Sequence[ToScore], size: int, *, warm_up: bool) -> list[Batch]:
     for arxiv_id, numbers in askers.items():
         groups.setdefault(tuple(numbers), []).append(papers[arxiv_id])
     alone: list[list[Paper]] = [[] for _ in jobs]
-    batches: list[Batch] = []
+    parts: list[tuple[tuple[int, ...], tuple[Paper, ...]]] = []
     for sharers, group in groups.items():
         if len(sharers) == 1 or 2 * len(group) < size:
             for number in sharers:
                 alone[number] += group
-            continue
-        for part in even_parts(group, size):
-            batches += [Batch(jobs[number].mailing_list, part, part[0].arxiv_id, True) for number in sharers]
+        else:
+            parts += [(sharers, part) for part in even_parts(group, size)]
+    turns = [
+        (turn + AHEAD * bool(place), Batch(jobs[number].mailing_list, part, part[0].arxiv_id, True))
+        for turn, (sharers, part) in enumerate(parts)
+        for place, number in enumerate(sharers)
+    ]
+    batches = [batch for _, batch in sorted(turns, key=itemgetter(0))]
     for job, own in zip(jobs, alone, strict=True):
-        parts = list(even_parts(own, size))
-        prefix = job.mailing_list.name if warm_up and len(parts) > 1 else ""
-        batches += [Batch(job.mailing_list, part, prefix) for part in parts]
+        prefix = job.mailing_list.name if warm_up and len(own) > size else ""
+        batches += [Batch(job.mailing_list, part, prefix) for part in even_parts(own, size)]
     return batches
 
 
@@ -302,7 +307,7 @@ class LlmScorer:
                 "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
                 f"It said: {one_line(answer.text, self._key, 100)}"
             )
-        return f"{self.model.name} at {self._server.place} answers ({self._server.format}) and scores"
+        return f"{self.model.name} at {self._server.place} answers ({self._server.dialect.format}) and scores"
 
     def close(self) -> None:
         """Close the connections."""

@@ -11,9 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from typing import Any
 
 from paperboy.models import Score
 
@@ -77,29 +75,20 @@ _LINK = re.compile(
 )
 
 
-def _no_bool(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("true is not a number")  # noqa: TRY004 - pydantic reports a ValueError as this entry's fault
-    return value
-
-
-_Mark = Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=10)]
-
-
-class _Entry(BaseModel):
-    """The numbers of an entry; pydantic takes "9" and 9.0 for 9, and nothing else that is no integer."""
-
-    relevance: _Mark
-    novelty: _Mark
-
-
 def _judge(found: Mapping[str, Any]) -> Score | None:
-    try:
-        marks = _Entry.model_validate(found)
-    except ValidationError:
+    relevance, novelty = _mark(found.get("relevance")), _mark(found.get("novelty"))
+    if relevance is None or novelty is None:
         return None
     comment = found.get("comment")
-    return Score(marks.relevance, marks.novelty, clean_comment(comment) if isinstance(comment, str) else "")
+    return Score(relevance, novelty, clean_comment(comment) if isinstance(comment, str) else "")
+
+
+def _mark(value: object) -> int | None:
+    """A whole number from 1 to 10; "9" and 9.0 are 9, and nothing else that is no integer."""
+    if isinstance(value, str) and re.fullmatch(r"\s*\d{1,2}\s*", value, re.ASCII):
+        value = int(value)
+    known = isinstance(value, int | float) and not isinstance(value, bool) and value in range(1, 11)
+    return int(value) if known else None  # type: ignore[call-overload]
 
 
 def _plain_id(value: object) -> str:

@@ -27,7 +27,16 @@ TRIES = 4  # a timeout counts as two
 FIRST_BACKOFF = 1.0  # seconds; doubles with every try
 LONGEST_WAIT = 120.0  # seconds; a server that asks for more is not asked again
 MAX_BYTES = 8_000_000  # of one reply
-FORMATS = ("json_schema", "json_object", "words")
+FORMATS: Mapping[str, Mapping[str, Any]] = {  # from the first to the plainest: the name, and what goes into the request
+    "json_schema": {
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "scores", "strict": True, "schema": SCHEMA},
+        }
+    },
+    "json_object": {"response_format": {"type": "json_object"}},
+    "words": {},
+}
 CACHE_OPTIONS = ("prompt_cache_options", "prompt_cache_key", "prompt_cache_breakpoint")  # one refused, all left out
 _ALIASES = {"reasoning_effort": "thinking"}  # what some servers call an option that they refuse
 _FORMAT = re.compile(r"response_?format|json_?schema|json_?object|structured.?output|grammar|guided", re.IGNORECASE)
@@ -82,10 +91,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a server accepts: a rung of FORMATS, and the options that it refused."""
+    """What a server accepts: one of FORMATS by its place, and not the options that it refused."""
 
     rung: int = 0
     left_out: frozenset[str] = frozenset()
+
+    @property
+    def format(self) -> str:
+        return list(FORMATS)[self.rung]
 
     def plainer(self) -> Dialect:
         return replace(self, rung=min(self.rung + 1, len(FORMATS) - 1))
@@ -161,11 +174,6 @@ class Server:
         parts = urlsplit(self._url)
         return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
-    @property
-    def format(self) -> str:
-        """How the server is asked to shape its replies."""
-        return FORMATS[self.dialect.rung]
-
     def close(self) -> None:
         self._client.close()
 
@@ -217,13 +225,7 @@ class Server:
         if "prompt_cache_breakpoint" in dialect.left_out:
             messages = [_unmarked(message) for message in messages]
         chosen = {name: value for name, value in options.items() if name not in dialect.left_out}
-        request: dict[str, Any] = {"model": self._model, "messages": list(messages), **chosen}
-        if FORMATS[dialect.rung] == "json_schema":
-            schema = {"name": "scores", "strict": True, "schema": SCHEMA}
-            request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        elif FORMATS[dialect.rung] == "json_object":
-            request["response_format"] = {"type": "json_object"}
-        return request
+        return {"model": self._model, "messages": list(messages), **chosen, **FORMATS[dialect.format]}
 
     def _post(self, request: Mapping[str, Any]) -> Exchange:
         try:
