@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from paperboy.mail.page import Author, Item, Mention, Page
-from paperboy.mail.prose import prose, shortened
-from paperboy.mail.text import clipped, shorten
+from paperboy.mail.text import clipped, prose, shorten, shortened
 from paperboy.mail.topics import within
 
 _ABSTRACTS = (900, 400)  # characters, by level

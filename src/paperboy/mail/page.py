@@ -15,8 +15,7 @@ from urllib.parse import quote
 from markupsafe import escape
 
 from paperboy.curate import name_key
-from paperboy.mail.prose import Prose, prose
-from paperboy.mail.text import clipped, one_line, wrap
+from paperboy.mail.text import Prose, clipped, one_line, prose, wrap
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Paper, Shortfall, Spending, Usage
 
