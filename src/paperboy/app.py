@@ -6,21 +6,23 @@ imported then: `openai` alone takes 0.4 s, which a command that asks nobody need
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from paperboy import due
+from paperboy import due, lock
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import (
     Addressed,
+    Composed,
     Delivery,
     DeliveryState,
     MailingList,
@@ -41,10 +43,13 @@ if TYPE_CHECKING:
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.mail.templates import Templates
+    from paperboy.preview import Preview
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
     from paperboy.scoring.prices import Prices
     from paperboy.scoring.prompt import Prompt
+
+logger = logging.getLogger(__name__)
 
 
 class App:
@@ -68,6 +73,7 @@ class App:
         self.timer = timer  # monotonic seconds
         self.progress: drafting.Progress = _Silent()
         self.scoring_alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
+        self.say: Callable[[str], None] = logger.info  # that a command waits for a lock
         self._opened = ExitStack()
 
     @classmethod
@@ -252,6 +258,27 @@ class App:
             return App.of(home, self.environ, self.clock, self.wait, self.timer)
 
         return check.findings(self.path, self.environ, at_work, self.clock(), offline=offline)
+
+    def preview(self, name: str) -> Preview:
+        """A list's digest of today, or what it would be now, marking nothing."""
+        from paperboy import preview
+
+        self.prepare()
+        home = self.home
+        alone = partial(lock.held, self.settings.paperboy_database, "morning", "preview", self.say)
+        return preview.preview(self.morning_parts, self.store, home.list(name), home.lists, alone, self.clock())
+
+    def write_preview(self, name: str, composed: Composed) -> Path:
+        """Writes a reader's copy to the outbox, and gives the HTML's path."""
+        from paperboy import preview
+
+        return preview.write(self.settings.paperboy_outbox, self.composer, composed, name, self.clock())
+
+    def send_test(self, name: str, composed: Composed, reader: Subscriber) -> Receipt:
+        """Sends it to one address as a test mail."""
+        from paperboy import preview
+
+        return preview.send(self.transports[0], self.composer, composed, name, reader, self.clock())
 
     # The two halves of a morning
 

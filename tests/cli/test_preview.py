@@ -19,7 +19,7 @@ def bodies(message: EmailMessage) -> list[str]:
     return [part.get_content() for part in message.iter_parts()]
 
 
-def test_what_the_digest_would_be_now(world: World) -> None:
+def test_preview_shows_what_the_digest_would_be_now(world: World) -> None:
     world.announce(1, 2)
     ran = world.run("preview", "foundations")
     assert ran.code == 0, ran.err
@@ -29,7 +29,7 @@ def test_what_the_digest_would_be_now(world: World) -> None:
     assert {file.name for file in page.parent.iterdir()} == {"foundations.html", "foundations.txt", "foundations.eml"}
 
 
-def test_it_marks_nothing_and_keeps_the_scores(world: World) -> None:
+def test_preview_marks_nothing_and_keeps_the_scores(world: World) -> None:
     world.announce(1)
     world.run("preview", "foundations")
     asked = len(world.llm.requests)
@@ -38,7 +38,7 @@ def test_it_marks_nothing_and_keeps_the_scores(world: World) -> None:
     assert len(world.llm.requests) == asked
 
 
-def test_twice_in_a_row_asks_arxiv_once(world: World) -> None:
+def test_second_preview_within_minutes_does_not_ask_arxiv_again(world: World) -> None:
     """Who tries out topics runs it often, and arXiv need not notice."""
     world.announce(1)
     world.run("preview", "foundations")
@@ -57,7 +57,7 @@ def test_todays_digest_is_shown_as_it_was_sent(world: World) -> None:
     assert "2611.00002" not in shown
 
 
-def test_a_test_mail_goes_to_one_address_alone_with_a_message_id_of_its_own(world: World) -> None:
+def test_test_mail_goes_to_one_address_with_a_message_id_of_its_own(world: World) -> None:
     """A mail server that knows the Message-ID would drop the real digest as a duplicate."""
     world.announce(1)
     ran = world.run("preview", "foundations", "--to", "ada@example.org")
@@ -72,7 +72,7 @@ def test_a_test_mail_goes_to_one_address_alone_with_a_message_id_of_its_own(worl
     assert trial["List-Unsubscribe"] == real["List-Unsubscribe"]
 
 
-def test_a_test_mail_of_a_draft_and_of_todays_digest_says_what_it_is(world: World) -> None:
+def test_test_mail_of_a_draft_or_of_todays_digest_says_what_it_is(world: World) -> None:
     world.announce(1)
     world.run("preview", "foundations", "--to", "ada@example.org")
     world.run("once", "--list", "foundations")
@@ -89,7 +89,7 @@ def test_a_test_mail_of_a_draft_and_of_todays_digest_says_what_it_is(world: Worl
         assert not any("test" in body.lower() for body in bodies(message))
 
 
-def test_the_files_show_the_copy_of_a_reader(world: World) -> None:
+def test_files_show_a_readers_copy(world: World) -> None:
     world.announce(1)
     for _ in ("a draft", "today's digest"):
         world.run("preview", "foundations")
@@ -100,7 +100,7 @@ def test_the_files_show_the_copy_of_a_reader(world: World) -> None:
         world.run("once", "--list", "foundations")
 
 
-def test_a_test_mail_in_the_outbox_leaves_the_newest_digest_beside_it(world: World) -> None:
+def test_test_mail_in_the_outbox_leaves_the_newest_digest_alone(world: World) -> None:
     world.env(smtp=False)
     world.announce(1)
     world.run("once", "--list", "foundations")
@@ -109,14 +109,14 @@ def test_a_test_mail_in_the_outbox_leaves_the_newest_digest_beside_it(world: Wor
     assert (world.path / "outbox" / "foundations.eml").read_bytes() == before
 
 
-def test_the_outbox_is_its_owners_alone_whoever_makes_it(world: World) -> None:
+def test_outbox_made_by_a_preview_is_its_owners_alone(world: World) -> None:
     world.announce(1)
     world.run("preview", "foundations")
     for folder in (world.path / "outbox", world.path / "outbox" / "preview"):
         assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_an_unreachable_arxiv_is_an_error_and_no_result(world: World) -> None:
+def test_unreachable_arxiv_is_an_error(world: World) -> None:
     world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
     ran = world.run("preview", "foundations")
     assert (ran.code, ran.out) == (1, "")
@@ -124,26 +124,26 @@ def test_an_unreachable_arxiv_is_an_error_and_no_result(world: World) -> None:
 
 
 @pytest.mark.parametrize("address", ["nope", ""])
-def test_an_address_that_is_none_is_wrong_usage(world: World, address: str) -> None:
+def test_bad_address_is_wrong_usage(world: World, address: str) -> None:
     ran = world.run("preview", "foundations", "--to", address)
     assert ran.code == 2
     assert "--to" in ran.err
 
 
-def test_an_unknown_list_is_wrong_usage(world: World) -> None:
+def test_unknown_list_is_wrong_usage(world: World) -> None:
     ran = world.run("preview", "galaxy")
     assert ran.code == 2
     assert "did you mean 'galaxies'?" in ran.err
 
 
-def test_a_list_without_subscribers_can_be_previewed(world: World) -> None:
+def test_list_without_subscribers_can_be_previewed(world: World) -> None:
     """So that its topics can be tried before anybody is on it."""
     world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
     world.announce(1)
     assert world.run("preview", "x").code == 0
 
 
-def test_nothing_new_is_said_and_no_file_made(world: World) -> None:
+def test_preview_of_a_quiet_day_says_so_and_writes_no_file(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
     ran = world.run("preview", "galaxies")
@@ -153,7 +153,7 @@ def test_nothing_new_is_said_and_no_file_made(world: World) -> None:
     assert not (world.path / "outbox" / "preview").exists()
 
 
-def test_a_dead_llm_is_an_error(world: World) -> None:
+def test_dead_llm_is_an_error(world: World) -> None:
     world.llm.api_key = "right"
     world.env(OPENAI_API_KEY="wrong-0123456789")
     world.announce(1)
@@ -163,7 +163,7 @@ def test_a_dead_llm_is_an_error(world: World) -> None:
     assert "401" in ran.err
 
 
-def test_an_outbox_that_cannot_be_written_is_told(world: World) -> None:
+def test_outbox_that_cannot_be_written_is_an_error(world: World) -> None:
     world.announce(1)
     world.write("outbox", "a file in the way")
     ran = world.run("preview", "foundations")

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -103,9 +103,9 @@ def with_app(command: Callable[..., int]) -> Callable[..., int]:
     @click.pass_obj
     @wraps(command)
     def run(around: Surroundings, /, *arguments: object, **options: object) -> int:
-
         with around.app() as app:
             app.progress, console = output.bars()
+            app.say = partial(click.echo, err=True)
             output.set_up(app.settings.log_level, around.environ, console)
             return command(app, *arguments, **options)
 

@@ -1,0 +1,65 @@
+"""The façade: what it builds, and when."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from paperboy import lock
+from paperboy.app import App
+from paperboy.errors import ConfigError
+from tests.cli.conftest import World, world
+from tests.fakes import Clock
+
+__all__ = ["world"]
+SRC = Path(__file__).parents[1] / "src"
+
+
+def app_of(world: World) -> App:
+    return App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0)
+
+
+def test_home_is_read_when_it_is_first_asked_for(tmp_path: Path) -> None:
+    app = App(tmp_path / "none", {}, Clock(), lambda _: None, lambda: 0.0)
+    with pytest.raises(ConfigError, match="there is no such folder"):
+        _ = app.home
+
+
+def test_app_imports_neither_openai_nor_the_mail_rooms() -> None:
+    program = (
+        "import sys; import paperboy.app;"
+        "heavy = {'openai', 'arxiv', 'jinja2', 'mjml', 'rich', 'genai_prices'} & set(sys.modules);"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(SRC)}
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_preview_that_has_to_score_waits_for_the_morning_under_way_and_says_so(world: World) -> None:
+    world.announce(1)
+    said: list[str] = []
+    with app_of(world) as app, ExitStack() as other:
+        other.enter_context(lock.held(app.settings.paperboy_database, "morning", "once"))
+
+        def say(text: str) -> None:
+            said.append(text)
+            other.close()
+
+        app.say = say
+        assert app.preview("foundations").composed is not None
+        assert len(said) == 1
+        assert said[0].endswith("is at work here; waiting until its morning is done")
+
+
+def test_preview_of_scored_papers_waits_for_nobody(world: World) -> None:
+    world.announce(1)
+    with app_of(world) as app:
+        app.preview("foundations")
+    with app_of(world) as app, lock.held(app.settings.paperboy_database, "morning", "once"):
+        assert app.preview("foundations").composed is not None
