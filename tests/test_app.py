@@ -12,7 +12,7 @@ import pytest
 from paperboy import lock
 from paperboy.app import App
 from paperboy.errors import ConfigError
-from tests.cli.conftest import World, world
+from tests.cli.conftest import FRIDAY, World, world
 from tests.fakes import Clock
 
 __all__ = ["world"]
@@ -24,7 +24,7 @@ def app_of(world: World) -> App:
 
 
 def test_home_is_read_when_it_is_first_asked_for(tmp_path: Path) -> None:
-    app = App(tmp_path / "none", {}, Clock(), lambda _: None, lambda: 0.0)
+    app = App(tmp_path / "none", {}, Clock(FRIDAY), lambda _: None, lambda: 0.0)
     with pytest.raises(ConfigError, match="there is no such folder"):
         _ = app.home
 
