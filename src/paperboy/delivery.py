@@ -23,6 +23,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Event, Lock, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, Protocol
@@ -104,14 +105,13 @@ def deliver(
     from 0 to 1. Once `stopped`, the messages in hand are finished, for 20 seconds at most. `by_hand` ignores the retry
     backoff of a server that took nothing.
     """
-    began = timer()
-    number, since = store.deliveries.queue(clock(), by_hand=by_hand, only=only)
+    now, began = clock(), timer()
+    number, since = store.deliveries.queue(now, by_hand=by_hand, only=only)
     if not number:
         return Report({}, expired=store.deliveries.untold(), suppressed=store.suppressions.untold())
-    sending = _Round(
-        store, composer, on_list, clock, timer, wait, jitter, stopped, by_hand, only, clock(), len(transports)
-    )
-    sending.gap = 60.0 / most_per_minute if most_per_minute else 0.0
+    read = partial(store.deliveries.waiting, now, by_hand=by_hand, only=only, most=_BATCH)
+    gap = 60.0 / most_per_minute if most_per_minute else 0.0
+    sending = _Round(store, composer, on_list, clock, timer, wait, jitter, stopped, read, gap, len(transports))
     with progress.stage("Sending") as show:
         sending.run(transports, lambda: show(sending.done, number))
     if sending.problem:
@@ -160,11 +160,9 @@ class _Round:
     wait: Callable[[float], None]
     jitter: Callable[[], float]
     stopped: Callable[[], bool]
-    by_hand: bool
-    only: Delivery | None
-    began_at: datetime
+    read: Callable[..., Sequence[Delivery]]  # what waits `after` a delivery
+    gap: float  # seconds between two messages
     working: int  # connections
-    gap: float = 0.0  # seconds between two messages
     next_turn: float = 0.0  # on the timer: nobody begins before
     errors: int = 0  # of the server, in a row
     incidents: int = 0  # errors of the server in all: those of several connections at once are one
@@ -240,11 +238,7 @@ class _Round:
     def _waits(self) -> bool:
         """Whether there is a next delivery. They are read in batches: tens of thousands may wait."""
         if not self.queue and not self.all_read:
-            self.queue.extend(
-                self.store.deliveries.waiting(
-                    self.began_at, by_hand=self.by_hand, only=self.only, after=self.last_read, most=_BATCH
-                )
-            )
+            self.queue.extend(self.read(after=self.last_read))
             self.all_read = len(self.queue) < _BATCH
             self.last_read = self.queue[-1] if self.queue else None
         return bool(self.queue)

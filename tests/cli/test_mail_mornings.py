@@ -72,7 +72,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("pipelining", [True, False])
-def test_a_morning_on_which_everybody_meets_something_else(pipelining: bool, world: World) -> None:
+def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(pipelining: bool, world: World) -> None:
     """Nobody else suffers for it, and the operator is not bothered: there is mail that leaves."""
     people = {f"{name}@example.org": own for name, own in OWN.items()}
     world.smtp.pipelining = pipelining
@@ -100,7 +100,7 @@ def test_a_morning_on_which_everybody_meets_something_else(pipelining: bool, wor
     assert alerts(world) == []
 
 
-def test_what_is_lost_after_the_dot_twice_stays_ambiguous(world: World) -> None:
+def test_delivery_lost_after_the_dot_twice_stays_ambiguous(world: World) -> None:
     """Nobody can know whether she has it."""
     at_home(world, ADA, GRACE)
     world.announce(1)
@@ -167,7 +167,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_morning_with_a_mail_server_that_says(case: Case, world: World) -> None:
+def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World) -> None:
     at_home(world, ADA, GRACE, **dict(case.settings))
     world.announce(1)
     case.server(world)
@@ -231,7 +231,7 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSL
     smtp._usual_context.cache_clear()
 
 
-def test_a_password_that_is_refused_is_offered_once_in_a_round(world: World, trusted: ssl.SSLContext) -> None:
+def test_refused_password_is_offered_once_per_round(world: World, trusted: ssl.SSLContext) -> None:
     """Not once for each connection, nor for the alert: so many refusals may lock the account."""
     at_home(world, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=10, **LOGIN)
     world.announce(1)
@@ -251,7 +251,7 @@ def test_a_password_that_is_refused_is_offered_once_in_a_round(world: World, tru
     assert {message.login for message in world.smtp.messages} == {"paperboy"}
 
 
-def test_a_login_that_is_refused_for_now_is_called_again(world: World, trusted: ssl.SSLContext) -> None:
+def test_login_refused_for_now_is_retried(world: World, trusted: ssl.SSLContext) -> None:
     at_home(world, ADA, GRACE, **LOGIN)
     world.announce(1)
     secured(world, trusted, "paperboy", "Gue55ed")
@@ -265,7 +265,7 @@ def test_a_login_that_is_refused_for_now_is_called_again(world: World, trusted: 
 
 
 @pytest.mark.parametrize("phase", ["MAIL", "dot"])
-def test_a_server_that_cannot_take_more_gets_pauses_that_grow_and_then_its_peace(world: World, phase: Phase) -> None:
+def test_overloaded_server_gets_growing_pauses_until_the_fifth_error(world: World, phase: Phase) -> None:
     at_home(world, *crowd(60))
     world.announce(1)
     world.smtp.faults.append(Fault(phase, "452 4.3.1 Insufficient system storage"))
@@ -282,7 +282,7 @@ def test_a_server_that_cannot_take_more_gets_pauses_that_grow_and_then_its_peace
     assert sorted(world.mails()) == sorted(crowd(60))
 
 
-def test_a_limit_for_each_connection_costs_no_pause(world: World) -> None:
+def test_limit_per_connection_costs_no_pause(world: World) -> None:
     at_home(world, *crowd(10))
     world.announce(1)
     world.smtp.most_per_connection = 3
@@ -294,7 +294,7 @@ def test_a_limit_for_each_connection_costs_no_pause(world: World) -> None:
 # --- who may get it
 
 
-def test_who_left_while_a_topics_file_was_missing_gets_nothing(world: World) -> None:
+def test_subscriber_who_left_while_a_topics_file_was_missing_gets_nothing(world: World) -> None:
     """The file is mended in the midst of the round, and nothing else is edited then."""
     topics = world.path / "prompts" / "topics" / "x.md"
     at_home(world, ADA, *crowd(1), GRACE, OPERATOR)

@@ -35,7 +35,7 @@ def refuse(world: World, reply: str, *addresses: str) -> None:
 # --- digests that reach nobody
 
 
-def test_a_server_that_puts_everybody_off_for_a_day(world: World) -> None:
+def test_papers_of_a_digest_deferred_for_everybody_come_next_morning(world: World) -> None:
     """Postfix says 454 to a relay that it does not want. The next morning tells it, and has all papers."""
     at_home(world, ADA, GRACE)
     refuse(world, "454 4.7.1 relay access denied", ADA, GRACE)
@@ -62,7 +62,7 @@ def test_a_server_that_puts_everybody_off_for_a_day(world: World) -> None:
     assert alerts(world) == [NOBODY, REACHED]
 
 
-def test_one_list_that_is_refused_whole_while_another_is_served(world: World) -> None:
+def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: World) -> None:
     world.write("subscribers.yaml", LISTS)
     world.env(ALERT_TO=OPERATOR)
     refuse(world, DENIED, ADA, GRACE)
@@ -83,7 +83,7 @@ def test_one_list_that_is_refused_whole_while_another_is_served(world: World) ->
     assert alerts(world) == [NOBODY, REACHED]
 
 
-def test_addresses_of_which_none_exists_are_more_than_their_owners_doing(world: World) -> None:
+def test_digest_that_bounced_for_everybody_is_reported_each_morning(world: World) -> None:
     """It is told each morning until it is mended, and the papers wait for that."""
     at_home(world, ADA, GRACE)
     for day in (FRIDAY, MONDAY):
@@ -100,7 +100,7 @@ def test_addresses_of_which_none_exists_are_more_than_their_owners_doing(world: 
     assert alerts(world) == [NOBODY, NOBODY, REACHED]
 
 
-def test_a_single_subscriber_who_does_not_exist_is_told_and_has_had_the_chance(world: World) -> None:
+def test_papers_do_not_return_for_a_single_address_that_bounced(world: World) -> None:
     """Else the list would have the same papers for ever. `resend` brings the newest digest to the right address."""
     at_home(world, ADA)
     for day in (FRIDAY, MONDAY):
@@ -116,7 +116,7 @@ def test_a_single_subscriber_who_does_not_exist_is_told_and_has_had_the_chance(w
     assert alerts(world) == [NOBODY, NOBODY, REACHED]
 
 
-def test_an_alert_that_waits_stays_the_same_message(world: World) -> None:
+def test_waiting_alert_stays_the_same_message(world: World) -> None:
     """A second run finds the same; whatever the server kept of the first tries is known by its Message-ID."""
     at_home(world, ADA, GRACE)
     world.announce(1)
@@ -131,7 +131,7 @@ def test_an_alert_that_waits_stays_the_same_message(world: World) -> None:
     assert mails(world, OPERATOR)[0]["Date"].datetime == FRIDAY
 
 
-def test_what_a_crash_left_on_its_way_does_not_take_it_from_the_others(world: World) -> None:
+def test_delivery_left_by_a_crash_does_not_cost_the_others_theirs(world: World) -> None:
     """Ada may have Friday's digest, so it stands; and for Grace it is not too late after days without a server."""
     at_home(world, ADA, GRACE)
     world.announce(1)
@@ -160,7 +160,7 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
-def test_an_address_that_is_suppressed_is_told_to_the_operator_alone(reply: str, world: World) -> None:
+def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world: World) -> None:
     """After three bounces; and the log has no whole address, whatever the server says, nor the operator's own."""
     at_home(world, "lovelace@example.org", GRACE)
     refuse(world, reply, "lovelace@example.org")

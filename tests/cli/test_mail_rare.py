@@ -36,7 +36,7 @@ def refuse(world: World, reply: str, *addresses: str) -> None:
     world.smtp.faults[:] = [Fault("RCPT", reply, address=address) for address in addresses]
 
 
-def test_who_lets_us_in_at_last_and_then_refuses_everybody_is_told_each_day(world: World) -> None:
+def test_digest_refused_for_everybody_is_reported_each_day_after_a_refused_sender(world: World) -> None:
     """The alert of the refused login stands, since nothing has left yet; it is not about what is wrong now."""
     at_home(world, ADA, GRACE)
     world.announce(1)
@@ -51,7 +51,7 @@ def test_who_lets_us_in_at_last_and_then_refuses_everybody_is_told_each_day(worl
 
 
 @pytest.mark.parametrize("number", [2, 8])
-def test_a_digest_that_nobody_may_have_is_told(number: int, world: World) -> None:
+def test_digest_ambiguous_for_everybody_is_reported(number: int, world: World) -> None:
     """Every connection is lost after the dot, and nothing is taken: all stay ambiguous."""
     at_home(world, *crowd(number))
     world.announce(1)
@@ -63,7 +63,7 @@ def test_a_digest_that_nobody_may_have_is_told(number: int, world: World) -> Non
     assert len(alerts(world)) == 1
 
 
-def test_who_is_greylisted_when_the_server_is_back_after_four_days_gets_more_than_one_try(world: World) -> None:
+def test_greylisted_recipient_gets_more_than_one_attempt_after_four_days_without_a_server(world: World) -> None:
     """Nobody had it until now, so it was not three days that Grace was tried: it was once."""
     at_home(world, ADA, GRACE, SMTP_PORT=9)
     world.write(
@@ -81,7 +81,7 @@ def test_who_is_greylisted_when_the_server_is_back_after_four_days_gets_more_tha
     assert sorted(world.mails()) == [ADA, GRACE]
 
 
-def test_no_whole_address_on_stderr_when_the_server_names_it_while_it_refuses_us(world: World) -> None:
+def test_server_error_that_names_an_address_is_masked_on_stderr(world: World) -> None:
     at_home(world, ADA, GRACE)
     world.announce(1)
     world.smtp.faults.append(Fault("RCPT", "530 5.7.0 <ada@example.org>: authentication required"))
@@ -89,7 +89,7 @@ def test_no_whole_address_on_stderr_when_the_server_names_it_while_it_refuses_us
 
 
 @pytest.mark.parametrize("phase", ["RCPT", "dot"])
-def test_a_limit_for_each_connection_that_is_not_told_at_mail(phase: Phase, world: World) -> None:
+def test_limit_per_connection_may_be_reported_after_mail(phase: Phase, world: World) -> None:
     """A new connection after the pause is all it takes."""
     at_home(world, *crowd(10))
     world.announce(1)
@@ -109,7 +109,7 @@ def test_a_limit_for_each_connection_that_is_not_told_at_mail(phase: Phase, worl
     assert sorted(world.mails()) == crowd(10)
 
 
-def test_what_a_crash_left_is_not_forgotten_by_a_server_that_says_later(world: World) -> None:
+def test_delivery_left_by_a_crash_still_counts_after_a_deferral(world: World) -> None:
     """Ada may have it: then its papers must not come again with the next digest."""
     at_home(world, ADA)
     world.announce(1)
@@ -128,7 +128,7 @@ def test_what_a_crash_left_is_not_forgotten_by_a_server_that_says_later(world: W
     assert len(mails(world, ADA)) == 2  # Friday's, again or for the first time; and Monday's without it
 
 
-def test_a_server_that_is_busy_at_mail_for_hours_is_told_and_no_address_pays_for_it(world: World) -> None:
+def test_server_busy_for_hours_is_reported_and_no_attempt_counts(world: World) -> None:
     at_home(world, ADA, GRACE)
     world.announce(1)
     world.smtp.faults.append(Fault("MAIL", "421 4.7.0 too many"))
@@ -155,7 +155,7 @@ def test_papers_come_back_when_all_addresses_change_before_anybody_had_them(worl
     assert read(world, "ada@new.example") == ["1", "2"]
 
 
-def test_the_alert_says_how_a_mended_address_gets_todays_digest(world: World) -> None:
+def test_alert_says_how_a_corrected_address_gets_todays_digest(world: World) -> None:
     at_home(world, "ada@exmaple.org")
     world.announce(1)
     refuse(world, "550 5.1.1 no such user", "ada@exmaple.org")
@@ -163,7 +163,7 @@ def test_the_alert_says_how_a_mended_address_gets_todays_digest(world: World) ->
     assert "paperboy resend foundations" in told(world)
 
 
-def test_one_bad_hour_of_a_directory_is_one_bounce_on_three_lists(world: World) -> None:
+def test_bounces_of_one_morning_on_three_lists_count_once(world: World) -> None:
     entry = "  - name: l{0}\n    categories: [cs.LG]\n    topics: x{0}\n    subscribers: [{1}, {2}]\n"
     world.write("subscribers.yaml", "lists:\n" + "".join(entry.format(n, ADA, GRACE) for n in range(3)))
     world.env(ALERT_TO=OPERATOR)
@@ -177,7 +177,7 @@ def test_one_bad_hour_of_a_directory_is_one_bounce_on_three_lists(world: World) 
     assert world.mails().count(ADA) == 3
 
 
-def test_who_left_the_file_a_moment_before_the_morning_gets_nothing(world: World) -> None:
+def test_subscriber_who_left_just_before_the_morning_gets_nothing(world: World) -> None:
     """The daemon's copy of the files does not know it yet."""
     at_home(world, ADA, GRACE)
     good = world.path / "data" / "good"
@@ -192,7 +192,7 @@ def test_who_left_the_file_a_moment_before_the_morning_gets_nothing(world: World
 
 
 @pytest.mark.parametrize("phase", ["RCPT", "DATA", "dot"])
-def test_a_daily_limit_in_the_midst_of_a_list_is_told_or_waited_for(phase: Phase, world: World) -> None:
+def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(phase: Phase, world: World) -> None:
     at_home(world, *crowd(6))
     world.announce(1)
 
@@ -208,7 +208,7 @@ def test_a_daily_limit_in_the_midst_of_a_list_is_told_or_waited_for(phase: Phase
     assert alerts(world) or (len(left) == 3 and ran.code == 1)
 
 
-def test_a_second_connection_that_is_refused_for_good_is_only_one_less(world: World) -> None:
+def test_second_connection_refused_for_good_is_only_one_less(world: World) -> None:
     """Its number is what the server minds: the first one was let in."""
     at_home(world, *crowd(9), SMTP_CONNECTIONS=3)
     world.announce(1)

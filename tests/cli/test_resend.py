@@ -35,7 +35,7 @@ def refused(address: str) -> Fault:
     return Fault("RCPT", "550 5.7.1 not today", address=address)
 
 
-def test_who_has_it_does_not_get_it_twice(world: World) -> None:
+def test_recipient_who_has_it_does_not_get_it_twice(world: World) -> None:
     a_morning(world)
     ran = world.run("resend", "foundations")
     assert (ran.code, ran.out) == (0, "foundations, the digest of Fri 20 Nov: nobody to send it to again\n")
@@ -43,7 +43,7 @@ def test_who_has_it_does_not_get_it_twice(world: World) -> None:
 
 
 @pytest.mark.parametrize("only", [[], ["--failed"]])
-def test_who_was_refused_gets_the_same_mail(world: World, only: list[str]) -> None:
+def test_refused_recipient_gets_the_same_mail(world: World, only: list[str]) -> None:
     a_morning(world, refused(ADA))
     assert world.mails() == [GRACE]
     world.announce(2)
@@ -56,7 +56,7 @@ def test_who_was_refused_gets_the_same_mail(world: World, only: list[str]) -> No
     assert "2611.00001" in adas.get_body(("plain",)).get_content()  # type: ignore[union-attr]
 
 
-def test_days_later_it_is_tried_anew(world: World) -> None:
+def test_expired_delivery_gets_three_more_days(world: World) -> None:
     """Three days are over, and so was the delivery; who asks for it again gives it another three."""
     a_morning(world, Fault("RCPT", "450 later", address=ADA))
     world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
@@ -72,7 +72,7 @@ def test_days_later_it_is_tried_anew(world: World) -> None:
     assert world.mails() == [GRACE, ADA]
 
 
-def test_what_may_have_come_is_sent_with_the_same_message_id(world: World) -> None:
+def test_ambiguous_delivery_is_sent_with_the_same_message_id(world: World) -> None:
     """A mailbox that has it already drops the second one."""
     lost = Fault("dot", address=ADA, keeps=True, times=2)
     a_morning(world, lost)
@@ -87,7 +87,7 @@ def test_what_may_have_come_is_sent_with_the_same_message_id(world: World) -> No
     assert len(set(adas)) == 1
 
 
-def test_what_waits_for_its_hour_goes_at_once(world: World) -> None:
+def test_deferred_delivery_goes_at_once(world: World) -> None:
     a_morning(world, Fault("RCPT", "450 later", address=ADA))
     assert "nobody" in world.run("resend", "foundations", "--failed").out
     assert world.mails() == [GRACE]
@@ -95,7 +95,7 @@ def test_what_waits_for_its_hour_goes_at_once(world: World) -> None:
     assert world.mails() == [GRACE, ADA]
 
 
-def test_what_waits_anyway_goes_too(world: World) -> None:
+def test_waiting_deliveries_go_too(world: World) -> None:
     a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
     ran = world.run("resend", "foundations")
     assert (ran.code, ran.out.splitlines()) == (
@@ -109,7 +109,7 @@ def test_what_waits_anyway_goes_too(world: World) -> None:
     assert sorted(world.mails()) == [ADA, GRACE]
 
 
-def test_what_waits_anyway_is_told_from_what_is_put_back(world: World) -> None:
+def test_waiting_deliveries_are_counted_apart_from_those_put_back(world: World) -> None:
     a_morning(world, refused(ADA))
     world.announce(4, categories=("astro-ph.GA",))
     world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
@@ -122,7 +122,7 @@ def test_what_waits_anyway_is_told_from_what_is_put_back(world: World) -> None:
     ]
 
 
-def test_who_joined_since_gets_it(world: World) -> None:
+def test_subscriber_who_joined_since_gets_it(world: World) -> None:
     a_morning(world)
     world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"))
     assert world.run("resend", "foundations", "--failed").code == 0
@@ -133,7 +133,7 @@ def test_who_joined_since_gets_it(world: World) -> None:
     assert len(world.mails()) == 3
 
 
-def test_who_left_gets_nothing_and_who_is_back_gets_it(world: World) -> None:
+def test_subscriber_who_left_gets_nothing_until_they_are_back(world: World) -> None:
     a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
     world.write("subscribers.yaml", LISTS.replace("      - ada@example.org\n", ""))
     world.run("resend", "foundations")
@@ -143,14 +143,14 @@ def test_who_left_gets_nothing_and_who_is_back_gets_it(world: World) -> None:
     assert world.mails() == [GRACE, ADA]
 
 
-def test_who_is_suppressed_gets_nothing(world: World) -> None:
+def test_suppressed_address_gets_nothing(world: World) -> None:
     a_morning(world, refused(ADA))
     world.run("suppress", ADA)
     assert "nobody" in world.run("resend", "foundations").out
     assert world.mails() == [GRACE]
 
 
-def test_what_lies_in_the_outbox_is_mailed_once_there_is_a_server(world: World) -> None:
+def test_digest_in_the_outbox_is_mailed_once_there_is_a_server(world: World) -> None:
     world.env(smtp=False, MAIL_FROM="papers@example.org")
     a_morning(world)
     assert "nobody" in world.run("resend", "foundations").out
@@ -160,7 +160,7 @@ def test_what_lies_in_the_outbox_is_mailed_once_there_is_a_server(world: World) 
     assert sorted(world.mails()) == [ADA, GRACE]
 
 
-def test_a_digest_without_a_sender_is_not_thrust_upon_a_server(world: World) -> None:
+def test_digest_from_localhost_is_not_sent_to_a_server(world: World) -> None:
     """It would refuse paperboy@localhost, and everything else would wait behind that."""
     world.env(smtp=False)
     a_morning(world)
@@ -171,7 +171,7 @@ def test_a_digest_without_a_sender_is_not_thrust_upon_a_server(world: World) -> 
     assert world.smtp.connections == 0
 
 
-def test_a_server_that_is_gone_leaves_it_waiting(world: World) -> None:
+def test_refusing_server_leaves_it_waiting(world: World) -> None:
     a_morning(world, refused(ADA))
     world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
     ran = world.run("resend", "foundations")
@@ -182,7 +182,7 @@ def test_a_server_that_is_gone_leaves_it_waiting(world: World) -> None:
     assert world.mails() == [GRACE, ADA]
 
 
-def test_a_signal_ends_it_after_the_message_in_hand(world: World) -> None:
+def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
     """As it ends a morning: nothing is lost, and nothing comes twice."""
     a_morning(world, refused(ADA), refused(GRACE))
     world.smtp.faults.append(Fault("dot", "250 taken", delay=2, keeps=True, times=1))
@@ -204,7 +204,7 @@ def test_a_signal_ends_it_after_the_message_in_hand(world: World) -> None:
 # --- to one address
 
 
-def test_to_one_whom_it_did_not_reach_it_is_their_delivery(world: World) -> None:
+def test_to_an_address_that_missed_it_settles_their_delivery(world: World) -> None:
     a_morning(world, refused(ADA), refused(GRACE))
     ran = world.run("resend", "foundations", "--to", "Ada@Example.org")
     assert (ran.code, ran.out) == (0, "ada@example.org: sent, 250 2.0.0 taken as 1\n")
@@ -213,7 +213,7 @@ def test_to_one_whom_it_did_not_reach_it_is_their_delivery(world: World) -> None
     assert world.mails() == [ADA, GRACE]
 
 
-def test_nothing_else_goes_with_it(world: World) -> None:
+def test_to_one_address_sends_nothing_else(world: World) -> None:
     a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
     assert world.run("resend", "foundations", "--to", ADA).code == 0
     assert world.mails() == [ADA]
@@ -221,7 +221,7 @@ def test_nothing_else_goes_with_it(world: World) -> None:
     assert world.mails() == [ADA, GRACE]
 
 
-def test_who_has_it_can_have_another_with_a_message_id_of_its_own(world: World) -> None:
+def test_to_an_address_that_has_it_sends_another_message_id(world: World) -> None:
     """A mailbox that deduplicates would drop the second one, and they asked for it."""
     a_morning(world)
     before = world.run("status", "--json").out
@@ -239,7 +239,7 @@ def test_who_has_it_can_have_another_with_a_message_id_of_its_own(world: World) 
     assert world.run("status", "--json").out == before
 
 
-def test_somebody_who_is_not_on_the_list_is_told_so(world: World) -> None:
+def test_to_a_stranger_sends_a_test_mail(world: World) -> None:
     a_morning(world)
     assert world.run("resend", "foundations", "--to", "Emmy <emmy@example.org>").code == 0
     assert world.mails()[2:] == ["emmy@example.org"]
@@ -250,7 +250,7 @@ def test_somebody_who_is_not_on_the_list_is_told_so(world: World) -> None:
     assert "ada@example.org" not in text
 
 
-def test_somebody_who_joined_since_has_it_in_the_ledger(world: World) -> None:
+def test_to_somebody_who_joined_since_is_in_the_ledger(world: World) -> None:
     """So that it is not sent to them again with the others."""
     a_morning(world)
     world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"))
@@ -259,7 +259,7 @@ def test_somebody_who_joined_since_has_it_in_the_ledger(world: World) -> None:
     assert world.mails() == [ADA, GRACE, "emmy@example.org"]
 
 
-def test_who_is_suppressed_is_refused_with_the_way_out(world: World) -> None:
+def test_to_a_suppressed_address_is_refused_with_the_fix(world: World) -> None:
     a_morning(world)
     world.run("suppress", ADA, "--list", "foundations")
     ran = world.run("resend", "foundations", "--to", ADA)
@@ -278,7 +278,7 @@ def test_who_is_suppressed_is_refused_with_the_way_out(world: World) -> None:
         ("450 later", "ada@example.org: deferred, RCPT: 450", True),
     ],
 )
-def test_a_refusal_is_told(world: World, reply: str, told: str, *, waits: bool) -> None:
+def test_refusal_of_one_address_is_reported(world: World, reply: str, told: str, *, waits: bool) -> None:
     a_morning(world, refused(ADA))
     world.smtp.faults.append(Fault("RCPT", reply, address=ADA))
     ran = world.run("resend", "foundations", "--to", ADA)
@@ -287,7 +287,7 @@ def test_a_refusal_is_told(world: World, reply: str, told: str, *, waits: bool) 
     assert ("1 delivery waits" in ran.err) == waits
 
 
-def test_a_server_that_is_gone_is_told(world: World) -> None:
+def test_unreachable_server_is_reported(world: World) -> None:
     a_morning(world)
     world.env(SMTP_PORT=9)
     ran = world.run("resend", "foundations", "--to", ADA)
@@ -299,7 +299,7 @@ def test_a_server_that_is_gone_is_told(world: World) -> None:
 
 
 @pytest.mark.parametrize("earlier", [False, True])
-def test_without_a_digest(world: World, *, earlier: bool) -> None:
+def test_list_without_a_digest_is_reported(world: World, *, earlier: bool) -> None:
     if earlier:
         a_morning(world)
     ran = world.run("resend", "galaxies")
@@ -308,7 +308,7 @@ def test_without_a_digest(world: World, *, earlier: bool) -> None:
     assert (world.path / "data").exists() == earlier
 
 
-def test_a_superseded_digest_is_not_sent(world: World) -> None:
+def test_superseded_digest_is_not_sent(world: World) -> None:
     """Its papers come with the next one, and would come twice."""
     a_morning(world, refused(ADA), refused(GRACE))
     with Store.open(world.path / "data" / "paperboy.db") as store:
@@ -328,13 +328,13 @@ def test_a_superseded_digest_is_not_sent(world: World) -> None:
         (["foundations", "--failed", "--to", ADA], "exclude each other"),
     ],
 )
-def test_wrong_usage(world: World, arguments: list[str], told: str) -> None:
+def test_wrong_usage_exits_2(world: World, arguments: list[str], told: str) -> None:
     ran = world.run("resend", *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
 
 
-def test_who_leaves_the_file_while_mail_goes_out_gets_none(world: World) -> None:
+def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None:
     """Also from a digest that was composed before, and in a round that has begun."""
     world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- zoe@example.org"))
     world.announce(1)

@@ -17,7 +17,7 @@ def given_up_and_another_since(world: World) -> None:
     assert world.mails() == [GRACE, ADA, GRACE]
 
 
-def test_what_was_given_up_is_sent_though_there_is_a_newer_digest(world: World) -> None:
+def test_expired_delivery_is_sent_despite_a_newer_digest(world: World) -> None:
     """Which is so whenever something is given up: a list has a digest a day."""
     given_up_and_another_since(world)
     ran = world.run("resend", "foundations")
@@ -35,7 +35,7 @@ def test_what_was_given_up_is_sent_though_there_is_a_newer_digest(world: World) 
     assert "Given up" not in world.run("resend", "foundations").err
 
 
-def test_what_was_given_up_is_sent_though_the_newest_digest_was_superseded(world: World) -> None:
+def test_expired_delivery_is_sent_though_the_newest_digest_was_superseded(world: World) -> None:
     given_up_and_another_since(world)
     world.clock.now += timedelta(days=1)
     world.announce(3)
@@ -52,7 +52,7 @@ def test_what_was_given_up_is_sent_though_the_newest_digest_was_superseded(world
     assert "the digest of Tue 24 Nov reached nobody and was superseded" in ran.err
 
 
-def test_after_two_weeks_it_is_no_news_any_more(world: World) -> None:
+def test_expired_delivery_is_forgotten_after_two_weeks(world: World) -> None:
     given_up_and_another_since(world)
     world.clock.now += timedelta(days=12)
     ran = world.run("resend", "foundations")
@@ -61,7 +61,7 @@ def test_after_two_weeks_it_is_no_news_any_more(world: World) -> None:
     assert world.mails() == [GRACE, ADA, GRACE]
 
 
-def test_who_left_or_is_suppressed_is_not_counted_as_given_up(world: World) -> None:
+def test_expired_delivery_to_someone_gone_or_suppressed_is_not_counted(world: World) -> None:
     given_up_and_another_since(world)
     world.run("suppress", ADA)
     assert "Given up earlier" not in world.run("resend", "foundations").err

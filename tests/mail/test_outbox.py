@@ -25,7 +25,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_every_message_is_in_the_maildir(tmp_path: Path) -> None:
+def test_every_message_goes_into_the_maildir(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path / "deep" / "outbox")
     receipts = [outbox.send(envelope("ada@example.org")), outbox.send(envelope("bob@example.org"))]
     outbox.close()
@@ -36,7 +36,7 @@ def test_every_message_is_in_the_maildir(tmp_path: Path) -> None:
     assert not any(b"\r" in file.read_bytes() for file in files)
 
 
-def test_the_newest_digest_lies_beside_it_as_files(tmp_path: Path) -> None:
+def test_newest_digest_is_written_beside_the_maildir(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path)
     outbox.send(envelope(text="Yesterday's.\n"))
     outbox.send(envelope(text="Grüße.\n"))
@@ -48,7 +48,7 @@ def test_the_newest_digest_lies_beside_it_as_files(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_of_a_digests_copies_the_files_show_the_first(tmp_path: Path) -> None:
+def test_files_show_the_first_copy_of_a_digest(tmp_path: Path) -> None:
     """Copies differ in their bodies, too; nobody needs the same digest written 500 times."""
     outbox = Outbox(tmp_path)
     for to in ("ada@example.org", "bob@example.org"):
@@ -62,7 +62,7 @@ def test_an_alert_has_files_that_no_list_can_have(tmp_path: Path) -> None:
     assert (tmp_path / "_alert.html").is_file()
 
 
-def test_it_is_its_owners_alone(tmp_path: Path) -> None:
+def test_outbox_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "outbox"
     Outbox(folder).send(envelope())
     assert mode(folder) == 0o700
@@ -70,26 +70,26 @@ def test_it_is_its_owners_alone(tmp_path: Path) -> None:
     assert [mode(file) for file in folder.glob("foundations.*")] == [0o600] * 3
 
 
-def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     Outbox(tmp_path).send(envelope())
     assert mode(tmp_path) == 0o755
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "", ".", "a\0", "UPPER"])
-def test_no_list_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+def test_list_name_cannot_lead_out_of_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="not the name of a list"):
         Outbox(tmp_path / "outbox").send(envelope(list_name=name))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_its_place_is_told_with_the_fix(tmp_path: Path) -> None:
+def test_file_in_place_of_the_outbox_is_reported_with_the_fix(tmp_path: Path) -> None:
     (tmp_path / "outbox").write_text("a file")
     with pytest.raises(MailServerError, match=r"cannot write to the outbox .*/outbox.*PAPERBOY_OUTBOX"):
         Outbox(tmp_path / "outbox").send(envelope())
 
 
-def test_a_file_that_cannot_be_replaced_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_failed_write_is_reported_and_leaves_no_draft(tmp_path: Path) -> None:
     """The mail itself is in the Maildir by then; the next send tries the files again."""
     (tmp_path / "foundations.eml").mkdir()
     with pytest.raises(MailServerError, match="cannot write to the outbox"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 import threading
@@ -46,7 +47,7 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
     return certificates()
 
 
-def test_messages_share_a_connection_and_arrive_as_they_were(server: SmtpServer) -> None:
+def test_messages_share_a_connection_and_arrive_unchanged(server: SmtpServer) -> None:
     message = b"Subject: dots\r\n\r\n.\r\n..\r\nlast line\r\n"
     sender = transport(server)
     receipts = [sender.send(envelope("ada@example.org", message)), sender.send(envelope("bob@example.org", message))]
@@ -61,7 +62,7 @@ def test_messages_share_a_connection_and_arrive_as_they_were(server: SmtpServer)
 
 
 @pytest.mark.parametrize(("offers", "packets"), [("PIPELINING", 1), ("SIZE", 3)])
-def test_the_commands_leave_at_once_where_the_server_can_take_it(offers: str, packets: int) -> None:
+def test_commands_leave_in_one_packet_if_the_server_offers_pipelining(offers: str, packets: int) -> None:
     """It offers that, or else waits for each."""
     came: list[bytes] = []
 
@@ -90,7 +91,7 @@ def test_the_commands_leave_at_once_where_the_server_can_take_it(offers: str, pa
     assert b"".join(came).split(b"\r\n")[1:] == [b"RCPT TO:<ada@example.org>", b"DATA", b""]
 
 
-def test_a_server_that_wants_a_message_for_nobody_gets_an_empty_one(server: SmtpServer) -> None:
+def test_server_that_wants_data_after_a_refusal_gets_an_empty_message(server: SmtpServer) -> None:
     """Some say 354 though they have refused the only recipient (RFC 2920, 3.1). The line is in order after that."""
     server.faults += [Fault("RCPT", "550 5.1.1 no such user", times=1), Fault("DATA", "354 go on", times=1)]
     with closing(transport(server)) as sender:
@@ -101,7 +102,7 @@ def test_a_server_that_wants_a_message_for_nobody_gets_an_empty_one(server: Smtp
     assert server.connections == int(server.pipelining)
 
 
-def test_what_cannot_keep_commands_in_order_gets_them_one_by_one(server: SmtpServer) -> None:
+def test_bad_sequence_reply_turns_pipelining_off(server: SmtpServer) -> None:
     """Something on the way, though the server says that it can."""
     server.faults += [Fault("RCPT", "503 5.5.1 need MAIL first", times=1)]
     with closing(transport(server)) as sender:
@@ -110,7 +111,7 @@ def test_what_cannot_keep_commands_in_order_gets_them_one_by_one(server: SmtpSer
     assert server.connections == (2 if server.pipelining else 1)
 
 
-def test_any_reply_that_begins_with_2_is_consent(server: SmtpServer) -> None:
+def test_any_2xx_reply_is_consent(server: SmtpServer) -> None:
     """RFC 5321, 4.3.2: the first digit counts."""
     server.faults.append(Fault("RCPT", "252 2.1.5 cannot verify, will try", keeps=True))
     with closing(transport(server)) as sender:
@@ -120,7 +121,7 @@ def test_any_reply_that_begins_with_2_is_consent(server: SmtpServer) -> None:
 
 @pytest.mark.parametrize("text", ["5.4.5 Daily user sending limit exceeded", "5.7.0 hourly message quota reached"])
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT", "dot"])
-def test_a_limit_of_ours_is_no_recipients_fault(server: SmtpServer, phase: Any, text: str) -> None:
+def test_sending_limit_is_a_server_error_and_not_a_bounce(server: SmtpServer, phase: Any, text: str) -> None:
     server.faults.append(Fault(phase, f"550 {text}"))
     with closing(transport(server)) as sender, pytest.raises(MailServerError, match="takes no more from us") as raised:
         sender.send(envelope())
@@ -128,7 +129,7 @@ def test_a_limit_of_ours_is_no_recipients_fault(server: SmtpServer, phase: Any, 
 
 
 @pytest.mark.parametrize("reply", ["", "500 5.5.1 what?", "421 4.3.2 closing", "450 4.3.2 later"])
-def test_a_reset_that_fails_costs_a_new_connection_and_no_message(server: SmtpServer, reply: str) -> None:
+def test_failed_reset_costs_a_connection_and_no_message(server: SmtpServer, reply: str) -> None:
     server.faults += [Fault("RCPT", "550 5.1.1 no such user", times=1), Fault("RSET", reply, times=1)]
     with closing(transport(server)) as sender:
         assert sender.send(envelope("bob@example.org")).state is FAILED
@@ -167,7 +168,7 @@ def remarks(receipt: Receipt) -> set[str]:
 
 
 @pytest.mark.parametrize(("fault", "state", "also"), FAULTS, ids=lambda value: getattr(value, "at", ""))
-def test_each_fault_has_its_state_and_spoils_nothing_for_the_next(
+def test_each_fault_has_its_state_and_the_next_message_goes_through(
     server: SmtpServer, fault: Fault, state: DeliveryState, also: set[str]
 ) -> None:
     server.faults.append(Fault(fault.at, fault.reply, times=1, keeps=fault.keeps))
@@ -182,7 +183,7 @@ def test_each_fault_has_its_state_and_spoils_nothing_for_the_next(
     assert [m.recipient for m in server.messages] == [*(["bob@example.org"] if fault.keeps else []), "ada@example.org"]
 
 
-def test_a_connection_lost_in_the_midst_of_a_message_leaves_it_pending(server: SmtpServer) -> None:
+def test_connection_lost_in_the_middle_of_a_message_leaves_it_pending(server: SmtpServer) -> None:
     """The body is larger than the buffers between us, so that the loss is met before the dot."""
     server.faults.append(Fault("body", times=1))
     sender = transport(server)
@@ -209,9 +210,7 @@ def test_silence_after_the_dot_is_ambiguous(server: SmtpServer) -> None:
         ("DATA", ""),
     ],
 )
-def test_a_server_that_ends_a_used_connection_gets_a_new_one_at_once(
-    server: SmtpServer, phase: Any, reply: str
-) -> None:
+def test_used_connection_that_the_server_ended_is_replaced_at_once(server: SmtpServer, phase: Any, reply: str) -> None:
     """As long as nothing of the message was handed over."""
     sender = transport(server)
     assert sender.send(envelope()).state is SENT
@@ -222,7 +221,7 @@ def test_a_server_that_ends_a_used_connection_gets_a_new_one_at_once(
 
 
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT", "DATA"])
-def test_a_message_gets_one_new_connection_and_no_third(server: SmtpServer, phase: Any) -> None:
+def test_message_gets_one_new_connection_and_no_third(server: SmtpServer, phase: Any) -> None:
     sender = transport(server)
     assert sender.send(envelope()).state is SENT
     server.faults.append(Fault(phase, times=2))
@@ -236,9 +235,7 @@ def test_a_message_gets_one_new_connection_and_no_third(server: SmtpServer, phas
 @pytest.mark.parametrize(
     ("phase", "reply"), [("MAIL", "450 4.3.2 later"), ("RCPT", "421 4.3.2 bye"), ("DATA", "451 4.3.0 no")]
 )
-def test_what_was_refused_on_a_used_connection_is_not_asked_again_at_once(
-    server: SmtpServer, phase: Any, reply: str
-) -> None:
+def test_refusal_on_a_used_connection_is_not_retried_at_once(server: SmtpServer, phase: Any, reply: str) -> None:
     with closing(transport(server)) as sender:
         assert sender.send(envelope()).state is SENT
         server.faults.append(Fault(phase, reply, times=1))
@@ -246,14 +243,34 @@ def test_what_was_refused_on_a_used_connection_is_not_asked_again_at_once(
         assert server.connections == 1
 
 
-def test_the_long_wait_is_for_the_dot_alone(server: SmtpServer) -> None:
+def test_long_timeout_applies_to_the_dot_alone(server: SmtpServer) -> None:
     with closing(transport(server, timeout=2, dot_timeout=60)) as sender:
         assert sender.send(envelope()).state is SENT
         server.faults.append(Fault("RCPT", "250 at last", delay=60))
         assert sender.send(envelope("bob@example.org")).state is PENDING
 
 
-def test_what_was_lost_on_a_used_connection_after_the_dot_is_not_repeated(server: SmtpServer) -> None:
+def test_reply_that_trickles_in_has_one_time_limit() -> None:
+    """Each of its lines would come in time."""
+
+    def trickle(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            while True:
+                connection.sendall(b"220-wait\r\n")
+                done.wait(0.02)
+
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as executor:
+        executor.submit(trickle, listener)
+        port = listener.getsockname()[1]
+        sender = SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="", timeout=0.2)
+        with pytest.raises(MailServerError, match="cannot reach") as raised:
+            sender.send(envelope())
+        assert raised.value.temporary
+
+
+def test_message_lost_after_the_dot_is_not_repeated_on_a_new_connection(server: SmtpServer) -> None:
     sender = transport(server)
     assert sender.send(envelope()).state is SENT
     server.faults.append(Fault("dot", times=1, keeps=True))
@@ -262,7 +279,7 @@ def test_what_was_lost_on_a_used_connection_after_the_dot_is_not_repeated(server
     assert [m.recipient for m in server.messages] == ["ada@example.org", "bob@example.org"]
 
 
-def test_a_failing_quit_undoes_nothing(server: SmtpServer) -> None:
+def test_failing_quit_undoes_nothing(server: SmtpServer) -> None:
     server.faults.append(Fault("QUIT"))
     sender = transport(server)
     assert sender.send(envelope()).state is SENT
@@ -271,7 +288,7 @@ def test_a_failing_quit_undoes_nothing(server: SmtpServer) -> None:
     assert len(server.messages) == 1
 
 
-def test_a_refused_sender_stops_everything(server: SmtpServer) -> None:
+def test_refused_sender_is_a_server_error(server: SmtpServer) -> None:
     server.faults.append(Fault("MAIL", "550 5.7.1 not your address"))
     sender = transport(server)
     with pytest.raises(MailServerError, match=r"localhost:\d+ refuses the sender papers@.*5.7.1.*MAIL_FROM"):
@@ -295,7 +312,7 @@ def test_tls_is_verified_and_carries_the_login(security: Any, contexts: tuple[ss
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_the_probe_says_when_the_certificate_ends(security: Any) -> None:
+def test_probe_reports_when_the_certificate_ends(security: Any) -> None:
     ends = (datetime.now(UTC) + timedelta(days=5)).replace(microsecond=0)
     of_server, of_client = certificates(not_after=ends)
     with SmtpServer(security=security, ssl_context=of_server) as server:
@@ -303,9 +320,7 @@ def test_the_probe_says_when_the_certificate_ends(security: Any) -> None:
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_a_certificate_of_nobody_we_trust_is_refused(
-    security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
-) -> None:
+def test_untrusted_certificate_is_refused(security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     with SmtpServer(security=security, ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
         with pytest.raises(MailServerError, match=r"certificate of mail server localhost:\d+ is not to be trusted"):
             transport(server, username="paperboy", password="s3cret").probe(SENDER)
@@ -313,7 +328,7 @@ def test_a_certificate_of_nobody_we_trust_is_refused(
             transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe(SENDER)
 
 
-def test_a_certificate_whose_time_is_over_is_refused_with_what_to_do() -> None:
+def test_expired_certificate_is_refused_with_the_fix() -> None:
     yesterday = datetime.now(UTC) - timedelta(days=1)
     expired = certificates(not_after=yesterday)
     said = pytest.raises(MailServerError, match=r"has expired\. Its time is over: have it renewed")
@@ -321,7 +336,7 @@ def test_a_certificate_whose_time_is_over_is_refused_with_what_to_do() -> None:
         transport(server, ssl_context=expired[1]).probe(SENDER)
 
 
-def test_a_refused_password_is_not_offered_again_by_another_mechanism(
+def test_refused_password_is_not_offered_by_another_mechanism(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
     tries: list[Fault] = []
@@ -333,7 +348,7 @@ def test_a_refused_password_is_not_offered_again_by_another_mechanism(
     assert len(tries) == 1
 
 
-def test_a_refused_login_names_the_settings_and_not_the_password(
+def test_refused_login_names_the_settings_and_not_the_password(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
     with SmtpServer(security="starttls", ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
@@ -345,7 +360,7 @@ def test_a_refused_login_names_the_settings_and_not_the_password(
     assert "gue55ed" not in repr(sender)
 
 
-def test_a_password_never_goes_over_an_open_line(server: SmtpServer) -> None:
+def test_password_is_never_sent_in_the_clear(server: SmtpServer) -> None:
     """Neither where the operator asked for no encryption, nor where the server offers none."""
     with pytest.raises(MailServerError, match="never sent in the clear"):
         transport(server, username="paperboy", password="s3cret").send(envelope())
@@ -355,23 +370,23 @@ def test_a_password_never_goes_over_an_open_line(server: SmtpServer) -> None:
     assert server.messages == []
 
 
-def test_tls_at_a_port_without_it_says_what_to_set(server: SmtpServer) -> None:
+def test_tls_at_a_plain_port_says_what_to_set(server: SmtpServer) -> None:
     with pytest.raises(MailServerError, match=r"no TLS with mail server localhost:\d+.*SMTP_SECURITY"):
         transport(server, security="tls").probe(SENDER)
 
 
-def test_a_login_that_is_not_offered_is_told(server: SmtpServer) -> None:
+def test_missing_login_is_reported(server: SmtpServer) -> None:
     with pytest.raises(MailServerError, match="login"):
         transport(server, username="paperboy").probe(SENDER)
 
 
-def test_a_server_that_takes_no_connection_is_told(server: SmtpServer) -> None:
+def test_refused_connection_is_reported(server: SmtpServer) -> None:
     server.faults.append(Fault("connect", "554 5.7.1 go away"))
     with pytest.raises(MailServerError, match=r"localhost:\d+ takes no connection: 554"):
         transport(server).probe(SENDER)
 
 
-def test_a_server_that_is_not_there_is_told() -> None:
+def test_unreachable_server_is_reported_with_the_setting() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     sender = SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="", timeout=5)
@@ -379,20 +394,20 @@ def test_a_server_that_is_not_there_is_told() -> None:
         sender.send(envelope())
 
 
-def test_the_probe_says_how_it_went_and_sends_nothing(server: SmtpServer) -> None:
+def test_probe_describes_the_connection_and_sends_nothing(server: SmtpServer) -> None:
     assert transport(server).probe(SENDER) == Probed(
         f"mail server localhost:{server.port}, no encryption, no login", certificate_until=None
     )
     assert server.messages == []
 
 
-def test_the_probe_finds_a_sender_that_the_server_refuses(server: SmtpServer) -> None:
+def test_probe_finds_a_refused_sender(server: SmtpServer) -> None:
     server.faults.append(Fault("MAIL", "553 5.7.1 not owned by this user"))
     with pytest.raises(MailServerError, match=r"refuses the sender papers@example\.org: 553.*set MAIL_FROM"):
         transport(server).probe(SENDER)
 
 
-def test_a_login_wanted_only_at_the_recipient_is_no_recipients_fault(server: SmtpServer) -> None:
+def test_login_wanted_only_at_rcpt_is_a_server_error(server: SmtpServer) -> None:
     server.faults.append(Fault("RCPT", "530 5.7.0 authentication required"))
     sender = transport(server)
     with pytest.raises(MailServerError, match=r"530.*SMTP_USERNAME"):
@@ -400,7 +415,7 @@ def test_a_login_wanted_only_at_the_recipient_is_no_recipients_fault(server: Smt
     sender.close()
 
 
-def test_a_relay_that_passes_on_such_a_reply_fails_one_address() -> None:
+def test_login_wanted_after_a_login_fails_one_address() -> None:
     """We have logged in, so it cannot be about us; the queue behind it must go on."""
     contexts = certificates()
     with SmtpServer("starttls", contexts[0], "paperboy", "s3cret") as relay:
@@ -411,7 +426,7 @@ def test_a_relay_that_passes_on_such_a_reply_fails_one_address() -> None:
         sender.close()
 
 
-def test_a_message_that_is_too_big_fails_alone(server: SmtpServer) -> None:
+def test_message_that_is_too_big_fails_alone(server: SmtpServer) -> None:
     """Were it the server's fault, the queue would stand still behind it."""
     server.faults.append(Fault("MAIL", "552 5.3.4 message too big", times=1))
     sender = transport(server)
@@ -443,7 +458,7 @@ LATER: list[tuple[Fault, bool]] = [
 
 
 @pytest.mark.parametrize(("fault", "temporary"), LATER, ids=lambda value: getattr(value, "at", ""))
-def test_a_server_that_will_not_have_us_says_whether_to_come_again(
+def test_refusal_on_the_way_to_a_connection_says_whether_to_retry(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext], fault: Fault, temporary: bool
 ) -> None:
     with SmtpServer("starttls", contexts[0], "paperboy", "s3cret", faults=[fault]) as server:
@@ -456,7 +471,7 @@ def test_a_server_that_will_not_have_us_says_whether_to_come_again(
         assert server.messages == []
 
 
-def test_a_refused_login_is_refused_though_the_server_then_goes_away(
+def test_refused_login_stays_refused_if_the_server_then_hangs_up(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
     """Trying again and again could lock the account."""
@@ -467,16 +482,14 @@ def test_a_refused_login_is_refused_though_the_server_then_goes_away(
         assert not raised.value.temporary
 
 
-def test_a_password_beyond_ascii_is_told(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+def test_password_beyond_ascii_is_reported(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     with SmtpServer("starttls", contexts[0], "paperboy", "s3cret") as server:
         with pytest.raises(MailServerError, match="SMTP_PASSWORD") as raised:
             transport(server, username="paperboy", password="schlüssel", ssl_context=contexts[1]).send(envelope())
         assert "schl" not in str(raised.value)
 
 
-def test_what_only_the_operator_can_mend_is_not_tried_again(
-    server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]
-) -> None:
+def test_wrong_settings_are_not_temporary(server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     """A password in the clear, no STARTTLS, no TLS, no login, a certificate of nobody we trust."""
     wrong = [
         {"username": "paperboy", "password": "s3cret"},
@@ -493,7 +506,7 @@ def test_what_only_the_operator_can_mend_is_not_tried_again(
     assert not raised.value.temporary
 
 
-def test_a_server_that_is_not_there_or_does_not_speak_may_come_back() -> None:
+def test_unreachable_or_silent_server_is_temporary() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         silent = SmtpTransport(
@@ -507,7 +520,7 @@ def test_a_server_that_is_not_there_or_does_not_speak_may_come_back() -> None:
     assert raised.value.temporary
 
 
-def test_a_server_that_knows_no_ehlo_is_greeted_as_of_old(server: SmtpServer) -> None:
+def test_server_without_ehlo_is_greeted_with_helo(server: SmtpServer) -> None:
     server.faults.append(Fault("EHLO", "502 5.5.1 what?"))
     with closing(transport(server)) as sender:
         assert sender.send(envelope()).state is SENT
@@ -529,7 +542,7 @@ def sending() -> Iterator[Sending]:
 @pytest.mark.parametrize(
     ("phase", "state"), [("MAIL", PENDING), ("RCPT", PENDING), ("DATA", PENDING), ("dot", AMBIGUOUS)]
 )
-def test_breaking_off_ends_what_is_under_way(
+def test_abort_ends_what_is_under_way(
     sending: Sending, contexts: tuple[ssl.SSLContext, ssl.SSLContext], security: Any, phase: Any, state: DeliveryState
 ) -> None:
     """On a used connection, too, which is not replaced by a new one."""
@@ -548,7 +561,7 @@ def test_breaking_off_ends_what_is_under_way(
         assert server.connections == 1
 
 
-def test_breaking_off_ends_the_wait_for_a_greeting(sending: Sending, server: SmtpServer) -> None:
+def test_abort_ends_the_wait_for_a_greeting(sending: Sending, server: SmtpServer) -> None:
     met = threading.Event()
     server.on_fault = lambda _: met.set()
     server.faults.append(Fault("connect", "220 at last", delay=60))
@@ -560,7 +573,7 @@ def test_breaking_off_ends_the_wait_for_a_greeting(sending: Sending, server: Smt
     sender.close()
 
 
-def test_breaking_off_ends_the_wait_for_tls(sending: Sending) -> None:
+def test_abort_ends_the_wait_for_tls(sending: Sending) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         sender = SmtpTransport(host="127.0.0.1", port=port, security="tls", username="", password="")
@@ -570,7 +583,7 @@ def test_breaking_off_ends_the_wait_for_tls(sending: Sending) -> None:
             assert receipt.result(10).state is PENDING
 
 
-def test_what_was_told_to_stop_before_it_began_reaches_no_server(server: SmtpServer) -> None:
+def test_aborted_transport_connects_to_no_server(server: SmtpServer) -> None:
     sender = transport(server)
     sender.abort()
     assert sender.send(envelope()).state is PENDING

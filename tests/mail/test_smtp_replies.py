@@ -70,12 +70,12 @@ def refused(reply: str) -> RefusedError:
 
 
 @pytest.mark.parametrize(("reply", "expected"), BOUNCES.items())
-def test_an_address_that_does_not_exist_is_known_by_its_code(reply: str, expected: bool) -> None:
+def test_bounce_is_known_by_its_enhanced_status_code(reply: str, expected: bool) -> None:
     assert bounces(refused(reply).code, refused(reply).text) is expected
 
 
 @pytest.mark.parametrize(("reply", "expected"), SLOWS_DOWN.items())
-def test_a_server_that_has_too_much_of_us_says_so(reply: str, expected: bool) -> None:
+def test_overloaded_server_is_known_by_its_reply(reply: str, expected: bool) -> None:
     assert slows_down(refused(reply).code, refused(reply).text) is expected
 
 
@@ -99,10 +99,10 @@ ERRORS: dict[OSError, bool] = {
 
 
 @pytest.mark.parametrize(("error", "expected"), ERRORS.items(), ids=repr)
-def test_what_a_later_try_may_mend(error: OSError, expected: bool) -> None:
+def test_temporary_errors_are_those_that_a_retry_may_fix(error: OSError, expected: bool) -> None:
     assert is_temporary(error) is expected
 
 
-def test_a_reply_is_one_line_without_orders_to_a_terminal() -> None:
+def test_reply_becomes_one_line_without_control_characters() -> None:
     assert str(refused("550 5.1.1 no\r\n\x1b[2Jsuch\nuser")) == "550 5.1.1 no [2Jsuch user"
     assert len(str(refused("550 " + "word " * 500))) < 310

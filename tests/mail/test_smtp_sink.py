@@ -64,7 +64,7 @@ RECEIPTS: list[tuple[str, DeliveryState, str]] = [  # flags, state, what else th
 
 @pytest.mark.parametrize("pipelining", ["", "-p"], ids=["", "one by one"])  # -f and -r mean one by one, too
 @pytest.mark.parametrize(("flags", "state", "also"), RECEIPTS)
-def test_what_becomes_of_a_message(flags: str, state: DeliveryState, also: str, pipelining: str) -> None:
+def test_each_fault_of_the_sink_has_its_receipt(flags: str, state: DeliveryState, also: str, pipelining: str) -> None:
     with through_sink(f"{flags} {pipelining}") as sender:
         for _ in range(2):  # on what the first one leaves of the connection, it is the same
             receipt = send(sender)
@@ -77,13 +77,13 @@ def test_no_reply_to_the_dot_in_time_is_ambiguous() -> None:
         assert send(sender).state is AMBIGUOUS
 
 
-def test_the_dot_may_take_longer_than_all_else() -> None:
+def test_dot_may_take_longer_than_other_replies() -> None:
     with through_sink("-W .:3", timeout=2, dot_timeout=60) as sender:
         assert send(sender).state is SENT
 
 
 @pytest.mark.parametrize(("phase", "bounce"), [("RCPT", True), ("DATA", False), (".", False)])
-def test_an_address_that_does_not_exist_is_told_from_a_message_that_is_not_liked(phase: str, bounce: bool) -> None:
+def test_bounce_is_distinguished_from_a_refused_message(phase: str, bounce: bool) -> None:
     with smtp_sink("-B", NO_USER, "-f", phase) as port, closing(transport(port)) as sender:
         receipt = send(sender)
     assert (receipt.state, receipt.bounce) == (FAILED, bounce)
@@ -91,7 +91,7 @@ def test_an_address_that_does_not_exist_is_told_from_a_message_that_is_not_liked
 
 
 @pytest.mark.parametrize("phase", ["MAIL", "RCPT", "DATA", "."])
-def test_a_server_that_has_too_much_of_us_slows_us_down(phase: str) -> None:
+def test_too_much_mail_slows_us_down(phase: str) -> None:
     with smtp_sink("-b", "450 4.7.1 too much mail", "-r", phase) as port, closing(transport(port)) as sender:
         receipt = send(sender)
     assert (receipt.state, receipt.slow_down) == (DEFERRED, True)
@@ -111,13 +111,13 @@ REFUSALS: list[tuple[str, bool]] = [  # flags, whether it may go better later
 
 
 @pytest.mark.parametrize(("flags", "temporary"), REFUSALS)
-def test_a_server_that_will_not_have_us_at_all(flags: str, temporary: bool) -> None:
+def test_refusal_of_a_connection_says_whether_it_is_temporary(flags: str, temporary: bool) -> None:
     with through_sink(flags) as sender, pytest.raises(MailServerError) as raised:
         send(sender)
     assert raised.value.temporary is temporary
 
 
-def test_a_server_that_ends_for_good_leaves_one_message_in_doubt() -> None:
+def test_server_that_ends_for_good_leaves_one_message_ambiguous() -> None:
     """It takes the second message, and is gone before it has said so."""
     with through_sink("-M 2") as sender:
         assert [send(sender).state, send(sender).state] == [SENT, AMBIGUOUS]

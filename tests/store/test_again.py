@@ -38,7 +38,9 @@ def again(
         ("a crash", False, False),
     ],
 )
-def test_what_is_put_back(store: Store, how: str, *, put_back: bool, with_failed_only: bool) -> None:
+def test_resend_puts_back_what_did_not_reach_its_recipient(
+    store: Store, how: str, *, put_back: bool, with_failed_only: bool
+) -> None:
     digest = morning(store, {"ada": how, "grace": "sent"})
     before = delivery(store, "ada", digest)
     assert again(store, ["ada", "grace"], failed_only=True) == with_failed_only
@@ -49,26 +51,26 @@ def test_what_is_put_back(store: Store, how: str, *, put_back: bool, with_failed
     assert states(store, digest, "grace") == ["sent"]
 
 
-def test_it_is_as_if_it_had_never_been_tried_and_has_its_three_days_anew(store: Store) -> None:
+def test_delivery_put_back_counts_as_never_tried_and_has_three_more_days(store: Store) -> None:
     digest = morning(store, {"ada": "lost after the dot"})
     again(store, ["ada"])
     (ada,) = store.deliveries.waiting(LATER)
     assert (ada.digest_id, ada.attempts, ada.uncertain, ada.frozen_at) == (digest, 0, 0, LATER)
 
 
-def test_what_reached_the_outbox_reached_them_while_mail_goes_there(store: Store) -> None:
+def test_outbox_counts_as_delivered_while_mail_goes_there(store: Store) -> None:
     morning(store, {"ada": "in the outbox"})
     assert again(store, ["ada"], by_mail=False) == 0
     assert again(store, ["ada"], by_mail=True) == 1
 
 
-def test_who_left_the_list_gets_nothing(store: Store) -> None:
+def test_subscriber_who_left_is_not_put_back(store: Store) -> None:
     digest = morning(store, {"ada": "refused", "grace": "refused"})
     assert again(store, ["grace"]) == 1
     assert states(store, digest, "ada", "grace") == ["failed", "pending"]
 
 
-def test_who_joined_since_gets_it_too(store: Store) -> None:
+def test_subscriber_who_joined_since_gets_a_delivery(store: Store) -> None:
     digest = morning(store, {"ada": "sent"})
     assert again(store, ["ada", "grace"], failed_only=True) == 0
     assert again(store, ["ada", "grace"]) == 1
@@ -77,14 +79,14 @@ def test_who_joined_since_gets_it_too(store: Store) -> None:
     assert again(store, ["ada", "grace"]) == 0
 
 
-def test_an_address_that_is_spelt_otherwise_now_is_the_same(store: Store) -> None:
+def test_addresses_compare_whatever_their_case(store: Store) -> None:
     digest = morning(store, {"ada": "refused", "grace": "sent"})
     assert again(store, ["Ada", "GRACE"]) == 1
     assert states(store, digest, "ada", "grace") == ["pending", "sent"]
     assert len(store.deliveries.waiting(LATER)) == 1
 
 
-def test_only_the_newest_digest_of_the_list_is_meant(store: Store) -> None:
+def test_only_the_newest_digest_of_the_list_is_put_back(store: Store) -> None:
     yesterday = morning(store, {"ada": "refused"}, TODAY - timedelta(days=1))
     today = morning(store, {"ada": "refused"})
     theirs = morning(store, {"ada": "refused"}, TODAY + timedelta(days=1), "galaxies")
@@ -96,7 +98,7 @@ def test_only_the_newest_digest_of_the_list_is_meant(store: Store) -> None:
     ]
 
 
-def test_a_superseded_digest_is_over(store: Store) -> None:
+def test_superseded_digest_is_not_put_back(store: Store) -> None:
     """Its papers come with the next one, and would come twice."""
     morning(store, {"ada": "expired"})
     store.days.supersede("foundations", TODAY + timedelta(days=1), LATER)
@@ -118,7 +120,7 @@ def given_up_again(store: Store, *names: str, since: date = TODAY - timedelta(da
     return {day: number for day, number in numbers.items() if number}
 
 
-def test_what_was_given_up_lately_is_put_back_whatever_came_since(store: Store) -> None:
+def test_recently_expired_deliveries_are_put_back_despite_newer_digests(store: Store) -> None:
     before, yesterday = TODAY - timedelta(days=2), TODAY - timedelta(days=1)
     first = morning(store, {"ada": "expired", "grace": "expired", "hedy": "sent"}, before)
     second = morning(store, {"ada": "expired", "grace": "refused", "hedy": "ambiguous"}, yesterday)
@@ -133,31 +135,31 @@ def test_what_was_given_up_lately_is_put_back_whatever_came_since(store: Store) 
     assert {each.frozen_at for each in store.deliveries.waiting(LATER)} == {LATER}  # three days anew
 
 
-def test_what_was_given_up_and_told_is_put_back_too(store: Store) -> None:
+def test_expired_delivery_that_was_reported_is_put_back(store: Store) -> None:
     morning(store, {"ada": "expired", "grace": "sent"})
     store.deliveries.told()
     assert given_up_again(store, "ada") == {TODAY: 1}
     assert store.deliveries.untold() == ()
 
 
-def test_what_was_given_up_long_ago_stays_so(store: Store) -> None:
+def test_delivery_expired_long_ago_is_not_put_back(store: Store) -> None:
     morning(store, {"ada": "expired", "grace": "sent"})
     assert given_up_again(store, "ada", since=TODAY + timedelta(days=1)) == {}
     assert given_up_again(store, "ada", since=TODAY) == {TODAY: 1}
 
 
-def test_what_was_given_up_for_who_left_stays_so(store: Store) -> None:
+def test_expired_delivery_to_someone_who_left_is_not_put_back(store: Store) -> None:
     morning(store, {"grace": "expired", "hedy": "sent"})
     assert given_up_again(store, "ada", "hedy") == {}
 
 
-def test_what_was_given_up_of_a_superseded_digest_stays_so(store: Store) -> None:
+def test_expired_delivery_of_a_superseded_digest_is_not_put_back(store: Store) -> None:
     morning(store, {"ada": "expired"})
     store.days.supersede("foundations", TODAY + timedelta(days=1), LATER)
     assert given_up_again(store, "ada") == {}
 
 
-def test_one_delivery_can_be_sent_by_itself(store: Store) -> None:
+def test_queue_can_be_narrowed_to_one_delivery(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": WAITS})
     grace = delivery(store, "grace", digest)
     assert store.deliveries.waiting(NOW, only=grace) == (grace,)

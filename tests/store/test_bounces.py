@@ -17,7 +17,7 @@ def mornings(store: Store, *came: str, others: str = "sent") -> None:
         morning(store, {"ada": how, "grace": others}, TODAY + timedelta(days=number - len(came)))
 
 
-def test_three_running_are_enough(store: Store) -> None:
+def test_three_bounces_running_are_reported(store: Store) -> None:
     mornings(store, "bounced", "bounced")
     assert store.deliveries.bounced_thrice() == ()
     morning(store, {"ada": "bounced", "grace": "sent"})
@@ -35,32 +35,32 @@ def test_three_running_are_enough(store: Store) -> None:
         ("bounced", "bounced", "in the outbox", "bounced"),
     ],
 )
-def test_anything_else_between_them_ends_the_run(store: Store, came: tuple[str, ...]) -> None:
+def test_any_other_outcome_ends_the_run(store: Store, came: tuple[str, ...]) -> None:
     mornings(store, *came)
     assert store.deliveries.bounced_thrice() == ()
 
 
 @pytest.mark.parametrize("waits", [WAITS, "a crash", "deferred", "lost after the dot", "the server refused us"])
-def test_what_waits_counts_neither_way(store: Store, waits: str) -> None:
+def test_waiting_delivery_counts_neither_way(store: Store, waits: str) -> None:
     mornings(store, "bounced", waits, "bounced")
     assert store.deliveries.bounced_thrice() == ()
     morning(store, {"ada": "bounced", "grace": "sent"})
     assert store.deliveries.bounced_thrice() == (ADA,)
 
 
-def test_a_digest_it_was_taken_out_of_counts_neither_way(store: Store) -> None:
+def test_suppressed_delivery_counts_neither_way(store: Store) -> None:
     mornings(store, "bounced", "suppressed", "bounced", "bounced")
     assert store.deliveries.bounced_thrice() == (ADA,)
 
 
 @pytest.mark.parametrize("others", ["bounced", "refused", "deferred", "ambiguous", "in the outbox"])
-def test_a_bounce_counts_only_where_the_digest_reached_somebody_else_by_mail(store: Store, others: str) -> None:
+def test_bounce_counts_only_if_the_digest_reached_somebody_else_by_mail(store: Store, others: str) -> None:
     """Else it may be the server that knows nobody; and it is no sign of life either."""
     mornings(store, "bounced", "bounced", "bounced", others=others)
     assert store.deliveries.bounced_thrice() == ()
 
 
-def test_a_bounce_that_proves_nothing_does_not_end_the_run(store: Store) -> None:
+def test_bounce_of_a_digest_that_reached_nobody_does_not_end_the_run(store: Store) -> None:
     mornings(store, "bounced", "bounced")
     morning(store, {"ada": "bounced", "grace": "refused"})
     assert store.deliveries.bounced_thrice() == ()
@@ -69,7 +69,7 @@ def test_a_bounce_that_proves_nothing_does_not_end_the_run(store: Store) -> None
 
 
 @pytest.mark.parametrize("came", ["bounced", "refused", WAITS])
-def test_a_superseded_digest_counts_neither_way(store: Store, came: str) -> None:
+def test_superseded_digest_counts_neither_way(store: Store, came: str) -> None:
     mornings(store, "bounced", "bounced")
     morning(store, {"ada": came, "grace": WAITS})
     assert store.days.supersede("foundations", TODAY + timedelta(days=1), NOW + timedelta(days=1)) == TODAY
@@ -78,7 +78,7 @@ def test_a_superseded_digest_counts_neither_way(store: Store, came: str) -> None
     assert store.deliveries.bounced_thrice() == (ADA,)
 
 
-def test_the_digests_of_all_lists_count_and_so_do_all_spellings(store: Store) -> None:
+def test_bounces_count_over_all_lists_and_spellings(store: Store) -> None:
     morning(store, {"ada": "bounced", "grace": "sent"}, TODAY - timedelta(days=1))
     morning(store, {"Ada": "bounced", "vera": "sent"}, TODAY - timedelta(days=1), "galaxies")
     morning(store, {"ADA": "bounced", "grace": "sent"})
@@ -89,7 +89,7 @@ def test_the_digests_of_all_lists_count_and_so_do_all_spellings(store: Store) ->
     assert store.deliveries.bounced_thrice() == ()
 
 
-def test_the_last_reply_is_told(store: Store) -> None:
+def test_last_reply_is_reported(store: Store) -> None:
     mornings(store, "bounced", "bounced")
     digest = morning(store, {"ada": WAITS, "grace": "sent"})
     ada = delivery(store, "ada", digest)
@@ -98,7 +98,7 @@ def test_the_last_reply_is_told(store: Store) -> None:
     assert store.deliveries.bounced_thrice() == (("ada@example.org", "550 5.1.1 gone since 1852"),)
 
 
-def test_who_is_suppressed_for_all_lists_is_not_told_again(store: Store) -> None:
+def test_address_suppressed_for_all_lists_is_not_reported_again(store: Store) -> None:
     mornings(store, "bounced", "bounced", "bounced")
     store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
     assert store.deliveries.bounced_thrice() == (ADA,)
@@ -107,7 +107,7 @@ def test_who_is_suppressed_for_all_lists_is_not_told_again(store: Store) -> None
 
 
 @pytest.mark.parametrize("list_name", ["", "foundations"])
-def test_bounces_from_before_it_was_brought_back_do_not_count_again(store: Store, list_name: str) -> None:
+def test_bounces_before_a_lifted_suppression_do_not_count(store: Store, list_name: str) -> None:
     mornings(store, "bounced", "bounced", "bounced")
     store.suppressions.add("ada@example.org", list_name, "no such user", NOW)
     store.suppressions.lift("ada@example.org", list_name, NOW)
@@ -118,7 +118,7 @@ def test_bounces_from_before_it_was_brought_back_do_not_count_again(store: Store
     assert store.deliveries.bounced_thrice() == (ADA,)
 
 
-def test_a_bounce_of_the_second_in_which_it_was_brought_back_does_not_count(store: Store) -> None:
+def test_bounce_in_the_second_of_the_lift_does_not_count(store: Store) -> None:
     mornings(store, "bounced", "bounced")
     morning(store, {"ada": "bounced", "grace": "sent"})
     last = at(TODAY) + timedelta(minutes=1)
@@ -129,7 +129,7 @@ def test_a_bounce_of_the_second_in_which_it_was_brought_back_does_not_count(stor
     assert store.deliveries.bounced_thrice() == ()
 
 
-def test_it_stays_so_when_it_was_suppressed_once_more(store: Store) -> None:
+def test_old_bounces_do_not_count_after_another_suppression(store: Store) -> None:
     mornings(store, "bounced", "bounced", "bounced")
     store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
     store.suppressions.lift("ada@example.org", "galaxies", NOW)
@@ -138,7 +138,7 @@ def test_it_stays_so_when_it_was_suppressed_once_more(store: Store) -> None:
 
 
 @pytest.mark.parametrize("how", ["sent", "refused", "expired"])
-def test_a_bounce_is_forgotten_for_another_try(store: Store, how: str) -> None:
+def test_resend_forgets_the_bounce(store: Store, how: str) -> None:
     """Which `resend` makes: what counts is what came of that."""
     mornings(store, "bounced", "bounced", "bounced")
     digest = store.deliveries.newest("foundations", FOREVER)

@@ -35,7 +35,7 @@ def first(store: Store) -> Delivery:
     return store.deliveries.waiting(NOW)[0]
 
 
-def test_a_reservation_is_made_once(store: Store) -> None:
+def test_reservation_is_made_once(store: Store) -> None:
     delivery = first(store)
     assert store.deliveries.reserve(delivery, NOW)
     assert not store.deliveries.reserve(delivery, NOW)
@@ -43,7 +43,7 @@ def test_a_reservation_is_made_once(store: Store) -> None:
     assert first(store).attempts == 1
 
 
-def test_what_a_crash_left_in_sending_waits_and_keeps_its_message_id(store: Store) -> None:
+def test_delivery_left_in_sending_waits_and_keeps_its_message_id(store: Store) -> None:
     delivery = first(store)
     store.deliveries.reserve(delivery, NOW)
     left = first(store)
@@ -57,7 +57,7 @@ def test_only_a_reserved_delivery_can_be_settled(store: Store) -> None:
     assert store.deliveries.unfinished() == 2
 
 
-def test_a_sent_delivery_never_waits_again(store: Store) -> None:
+def test_sent_delivery_never_waits_again(store: Store) -> None:
     delivery = first(store)
     store.deliveries.reserve(delivery, NOW)
     assert store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
@@ -66,7 +66,7 @@ def test_a_sent_delivery_never_waits_again(store: Store) -> None:
     assert store.deliveries.unfinished() == 1
 
 
-def test_a_deferred_delivery_waits_for_its_hour(store: Store) -> None:
+def test_deferred_delivery_waits_for_its_retry_time(store: Store) -> None:
     delivery, later = first(store), NOW + timedelta(minutes=5)
     store.deliveries.reserve(delivery, NOW)
     store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=later, uncertain=True)
@@ -76,7 +76,7 @@ def test_a_deferred_delivery_waits_for_its_hour(store: Store) -> None:
     assert store.deliveries.unfinished() == 2
 
 
-def test_the_next_try_is_the_earliest_of_all(store: Store) -> None:
+def test_next_try_is_the_earliest_of_all(store: Store) -> None:
     one, other = store.deliveries.waiting(NOW)
     for delivery, minutes in ((one, 10), (other, 5)):
         store.deliveries.reserve(delivery, NOW)
@@ -92,12 +92,12 @@ def test_settled_delivery_cannot_change_state(store: Store, state: DeliveryState
     assert len(store.deliveries.waiting(NOW + timedelta(days=9))) == 1
 
 
-def test_a_suppressed_delivery_is_out(store: Store) -> None:
+def test_suppressed_delivery_does_not_wait(store: Store) -> None:
     assert store.deliveries.suppress(first(store), "no longer on the list", NOW)
     assert store.deliveries.unfinished() == 1
 
 
-def test_a_delivery_knows_when_its_digest_was_frozen_and_what_was_said_last(store: Store) -> None:
+def test_delivery_has_its_freezing_time_and_last_reply(store: Store) -> None:
     """By the one it is given up after three days, by the other the operator hears why."""
     delivery = first(store)
     assert (delivery.frozen_at, delivery.reply) == (NOW, "")
@@ -108,7 +108,7 @@ def test_a_delivery_knows_when_its_digest_was_frozen_and_what_was_said_last(stor
 
 
 @pytest.mark.parametrize("state", [None, DeliveryState.DEFERRED, DeliveryState.PENDING])
-def test_what_waited_too_long_is_given_up(store: Store, state: DeliveryState | None) -> None:
+def test_waiting_delivery_can_expire(store: Store, state: DeliveryState | None) -> None:
     delivery = first(store)
     if state:
         store.deliveries.reserve(delivery, NOW)
@@ -122,7 +122,7 @@ def test_what_waited_too_long_is_given_up(store: Store, state: DeliveryState | N
     assert store.deliveries.unfinished() == 1
 
 
-def test_what_has_come_to_an_end_is_not_given_up(store: Store) -> None:
+def test_settled_delivery_cannot_expire(store: Store) -> None:
     delivery = first(store)
     store.deliveries.reserve(delivery, NOW)
     store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")

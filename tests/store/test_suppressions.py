@@ -15,14 +15,14 @@ def test_nobody_is_suppressed_at_first(store: Store) -> None:
     assert store.suppressions.all() == ()
 
 
-def test_one_for_a_list_is_for_that_list_alone(store: Store) -> None:
+def test_suppression_for_a_list_affects_that_list_alone(store: Store) -> None:
     assert store.suppressions.add("ada@example.org", "foundations", "by hand", NOW)
     assert store.suppressions.reason("foundations", "ada@example.org") == "by hand"
     assert store.suppressions.reason("galaxies", "ada@example.org") == ""
     assert store.suppressions.reason("foundations", "grace@example.org") == ""
 
 
-def test_one_for_all_lists_is_for_every_list_and_however_the_address_is_spelt(store: Store) -> None:
+def test_suppression_for_all_lists_affects_every_list_and_spelling(store: Store) -> None:
     store.suppressions.add("Ada@Example.org", "", "no such user", NOW)
     for spelt in ("ada@example.org", "ADA@example.ORG"):
         assert store.suppressions.reason("foundations", spelt) == "no such user"
@@ -36,7 +36,7 @@ def test_the_first_reason_and_date_stay(store: Store) -> None:
     assert found == Suppression("ada@example.org", "", "no such user", NOW)
 
 
-def test_what_is_lifted_can_be_suppressed_anew(store: Store) -> None:
+def test_lifted_suppression_can_be_made_again(store: Store) -> None:
     store.suppressions.add("ada@example.org", "", "no such user", NOW)
     assert store.suppressions.lift("ADA@example.org", "", NOW)
     assert not store.suppressions.lift("ada@example.org", "", NOW)
@@ -46,7 +46,7 @@ def test_what_is_lifted_can_be_suppressed_anew(store: Store) -> None:
     assert store.suppressions.all() == (Suppression("ada@example.org", "", "by hand", NOW + timedelta(days=1)),)
 
 
-def test_one_for_a_list_outlives_the_one_for_all(store: Store) -> None:
+def test_suppression_for_a_list_outlives_the_one_for_all(store: Store) -> None:
     """Who asked to leave a list stays away from it when a bounce is forgiven."""
     store.suppressions.add("ada@example.org", "foundations", "asked to leave", NOW)
     store.suppressions.add("ada@example.org", "", "no such user", NOW)
@@ -56,7 +56,7 @@ def test_one_for_a_list_outlives_the_one_for_all(store: Store) -> None:
     assert store.suppressions.reason("galaxies", "ada@example.org") == ""
 
 
-def test_it_takes_out_what_waits_and_only_that(store: Store) -> None:
+def test_suppression_takes_out_waiting_deliveries_only(store: Store) -> None:
     yesterday = morning(store, {"ada": "deferred", "grace": "deferred"}, TODAY - timedelta(days=1))
     today = morning(store, {"Ada": WAITS, "grace": WAITS})
     store.suppressions.add("ada@example.org", "", "no such user", NOW)
@@ -66,14 +66,14 @@ def test_it_takes_out_what_waits_and_only_that(store: Store) -> None:
 
 
 @pytest.mark.parametrize("how", ["sent", "bounced", "ambiguous", "expired"])
-def test_what_came_to_an_end_stays_as_it_is(store: Store, how: str) -> None:
+def test_suppression_leaves_settled_deliveries_alone(store: Store, how: str) -> None:
     digest = morning(store, {"ada": how})
     before = delivery(store, "ada", digest)
     store.suppressions.add("ada@example.org", "", "by hand", NOW)
     assert delivery(store, "ada", digest) == before
 
 
-def test_what_is_on_its_way_is_let_go_on(store: Store) -> None:
+def test_suppression_leaves_a_delivery_under_way_alone(store: Store) -> None:
     """Another process is sending it just now, and will say what became of it."""
     digest = morning(store, {"ada": "a crash"})
     ada = delivery(store, "ada", digest)
@@ -81,7 +81,7 @@ def test_what_is_on_its_way_is_let_go_on(store: Store) -> None:
     assert store.deliveries.settle(ada, ada.state.SENT, "250 ok", NOW, via="smtp")
 
 
-def test_one_for_a_list_takes_out_that_lists_alone(store: Store) -> None:
+def test_suppression_for_a_list_takes_out_that_lists_deliveries_alone(store: Store) -> None:
     ours = morning(store, {"ada": WAITS})
     theirs = morning(store, {"ada": WAITS}, list_name="galaxies")
     store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)

@@ -1,4 +1,4 @@
-"""Where mail goes while no mail server is set up: a Maildir, and each list's newest mail as files to look at."""
+"""The outbox takes mail while no mail server is set up: a Maildir, and each list's newest mail as files to open."""
 
 from __future__ import annotations
 

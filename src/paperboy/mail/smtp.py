@@ -127,11 +127,8 @@ class SmtpTransport:
         try:
             _expect(connection.docmd(f"MAIL FROM:<{sender}>"), "MAIL", {250})
         except RefusedError as refused:
-            if self._is_about_us(refused):
-                raise self._refuses_us(refused, sender) from refused
-            raise MailServerError(
-                f"{self} answers MAIL FROM:<{sender}> with {refused}", temporary=400 <= refused.code <= 499
-            ) from refused
+            text, later = f"{self} answers MAIL FROM:<{sender}> with {refused}", 400 <= refused.code <= 499
+            raise self._about_us(refused, sender) or MailServerError(text, temporary=later) from refused
         except OSError as error:
             raise MailServerError(f"{self} went away after the login: {_complaint(error)}", temporary=True) from error
         else:
@@ -231,10 +228,8 @@ class SmtpTransport:
                 _expect(self._connection.rset(), "RSET", {250})
             except (RefusedError, OSError):
                 self._drop()
-        if limits_us(refused.code, refused.text):
-            raise MailServerError(f"{self} takes no more from us for now: {refused}", busy=True) from refused
-        if self._is_about_us(refused):
-            raise self._refuses_us(refused, sender) from refused
+        if error := self._about_us(refused, sender):
+            raise error from refused
         return Receipt(
             DeliveryState.FAILED if permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
@@ -242,18 +237,19 @@ class SmtpTransport:
             slow_down=slow_down,
         )
 
-    def _is_about_us(self, refused: RefusedError) -> bool:
-        """Whether no other message would fare better: the sender is refused, or a login wanted, by some only at RCPT.
-        552 says that this message is too big.
+    def _about_us(self, refused: RefusedError, sender: str) -> MailServerError | None:
+        """The error if no other message would fare better: we sent too much, the sender is refused, or a login is
+        wanted, by some only at RCPT. 552 says that this message is too big.
         """
-        sender = refused.command == "MAIL" and 500 <= refused.code <= 599 and refused.code != 552
-        return sender or (refused.code in _LOGIN_WANTED and not self._username)
-
-    def _refuses_us(self, refused: RefusedError, sender: str) -> MailServerError:
-        return MailServerError(
-            f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM to "
-            "an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
-        )
+        if limits_us(refused.code, refused.text):
+            return MailServerError(f"{self} takes no more from us for now: {refused}", busy=True)
+        refuses_sender = refused.command == "MAIL" and 500 <= refused.code <= 599 and refused.code != 552
+        if refuses_sender or (refused.code in _LOGIN_WANTED and not self._username):
+            return MailServerError(
+                f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
+                "to an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
+            )
+        return None
 
     # --- the connection
 

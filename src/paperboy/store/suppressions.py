@@ -16,7 +16,7 @@ class Suppressions:
         self._database = database
 
     def find(self, list_name: str, address: str) -> Suppression | None:
-        """What keeps mail of the list from the address; the one for all lists, where both are there."""
+        """The suppression of the address for the list; the one for all lists if it has both."""
         rows = self._database.rows(
             "select * from suppressions where address = ? and list in ('', ?) and holds order by list limit 1",
             [address.casefold(), list_name],
@@ -24,7 +24,7 @@ class Suppressions:
         return _suppression(rows[0]) if rows else None
 
     def reason(self, list_name: str, address: str) -> str:
-        """Why mail of the list must not go to the address, for people; empty: it may."""
+        """Why the address gets no mail of the list, for people; empty: it does."""
         found = self.find(list_name, address)
         return found.reason if found else ""
 
@@ -43,8 +43,8 @@ class Suppressions:
         return (rows[0]["list"], rows[0]["address"]) if rows else None
 
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, tell: str = "") -> bool:
-        """Suppresses the address, and takes out its deliveries that wait. False: it was suppressed already, and its
-        reason and date stay. `tell`: what the operator is to be told of it; empty: they did it themselves.
+        """Suppress the address, and take out its deliveries that wait. False: it was suppressed already, and its
+        reason and date stay. `tell`: what the operator is told of it; empty: they did it themselves.
 
         What is in `sending` is left alone: it may be on its way just now, and if it is not, it is looked up first.
         """
@@ -74,8 +74,8 @@ class Suppressions:
             self._database.execute("update suppressions set tell = '' where tell != ''")
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
-        """Lets the address have mail again. Only this one: a suppression for a list outlives the one for all lists.
-        False: there was none.
+        """Let the address have mail again. A suppression for a list outlives the one for all lists. False: there was
+        none.
         """
         with self._database.transaction():
             lifted = self._database.execute(
