@@ -380,7 +380,7 @@ def test_the_smallest_file_that_messages_propose_works(home):
         ("lists: &a [*a]\n", "1:8: a list must have keys, as 'name: physics'"),
         ("lists:\n  - &a {<<: *a}\n", "2:5: this list needs 'name'"),
         ("lists:\n  - name: a\n    title:\tb\n", "3:11: a tab; YAML is indented with spaces"),
-        ("lists:\n  - {<<: 5}\n", "2:10: << needs the alias of keys and values"),
+        ("lists:\n  - {<<: 5}\n", "2:10: << needs the alias of keys and values, of 100 at most"),
         ("lists:\n  - ? [a]\n    : b\n", "2:7: a key must be plain text"),
         ("[" * 20_000, "1:21: nested too deeply"),
     ],
@@ -396,6 +396,21 @@ def test_aliases_that_multiply_end_quickly(home, opening, closing):
     began = clock.thread_time()
     assert "16:1: 'lists' is empty" in problems(home, "\n".join([*levels, "lists:"]))
     assert clock.thread_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{{{', '.join(f'k{n}: 1' for n in range(5000))}}}\n  - <<: [{', '.join(['*a'] * 5000)}]"
+        + "\n  - {<<: *a}" * 5000,
+        f"{{name: a, subscribers: [{', '.join(f'p{n}@b.org' for n in range(5000))}]}}" + "\n  - *a" * 5000,
+        f"[{', '.join(['x'] * 5000)}]" + "\n  - *a" * 5000,
+    ],
+)
+def test_what_is_shared_many_times_is_read_once(home, text):
+    began = clock.thread_time()
+    assert problems(home, f"lists:\n  - &a {text}\n")
+    assert clock.thread_time() - began < 20
 
 
 def test_a_missing_file_says_how_to_make_one(home):

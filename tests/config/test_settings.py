@@ -238,7 +238,7 @@ def test_a_broken_value_is_not_blamed_twice(tmp_path):
 def test_a_line_that_is_no_setting_is_told_and_never_shown(tmp_path, text, line):
     (tmp_path / ".env").write_bytes(text.encode())
     assert problems(tmp_path) == [
-        f".env:{line}: this line is not NAME=value; mend it, close its quotes, or begin it with #"
+        f".env:{line}: this line is not NAME=value; fix it, close its quotes, or begin it with #"
     ]
 
 
@@ -291,7 +291,7 @@ def test_env_that_is_not_utf8(tmp_path):
 
 def test_env_that_is_a_dead_link(tmp_path):
     (tmp_path / ".env").symlink_to(tmp_path / "nowhere")
-    assert problems(tmp_path) == [".env: is a link to a file that does not exist; mend or remove it"]
+    assert problems(tmp_path) == [".env: is a link to a file that does not exist; fix or remove it"]
 
 
 def test_env_that_cannot_be_read(tmp_path):

@@ -175,13 +175,17 @@ def parse(
     """As `load`, of the file's text."""
     document = _Document(text)
     lists = _validated(document, prompts)
-    people = [_subscribers(document, path, each) for path, each in document.lists()]
+    people: dict[int, tuple[Subscriber, ...]] = {}  # by the written ones, which lists may share
+    for path, each in document.lists():
+        if id(each.get("subscribers")) not in people:
+            people[id(each.get("subscribers"))] = _subscribers(document, path, each)
     _note_equal_names(document)
     if document.faults:
         faults = sorted(set(document.faults))
         raise ConfigError([Problem(f"{file_name}:{line}:{column}", message) for line, column, message in faults])
     return tuple(
-        _mailing_list(each, subscribers, send_at, timezone) for each, subscribers in zip(lists, people, strict=True)
+        _mailing_list(each, people[id(written.get("subscribers"))], send_at, timezone)
+        for each, (_, written) in zip(lists, document.lists(), strict=True)
     )
 
 
@@ -283,6 +287,7 @@ _Path = tuple[str | int, ...]  # from the top: ("lists", 0, "name")
 _Fault = tuple[int, int, str]  # line and column from 1, and what is wrong
 
 _DEEPEST = 20
+_MOST_MERGED = 100  # keys: more of them, merged again and again, would fill the memory
 
 _TAG = "tag:yaml.org,2002:"
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
@@ -405,11 +410,12 @@ class _Document:
             else:
                 own[key.value] = key, child
                 pairs[key.value] = self._plain(child)
-        for source in merged:
-            if isinstance(source, MappingNode):
-                pairs |= self._plain(source) | pairs
+        for source in {id(source): source for source in merged}.values():
+            found = self._plain(source)
+            if isinstance(found, dict) and len(found) <= _MOST_MERGED:
+                pairs |= found | pairs
             else:
-                self._fault(source, "<< needs the alias of keys and values")
+                self._fault(source, f"<< needs the alias of keys and values, of {_MOST_MERGED} at most")
         for name in [name for name, value in pairs.items() if value is None]:
             del pairs[name]
 

@@ -196,23 +196,15 @@ def _conflicts(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
     if settings.smtp_username and not password:
         yield ("SMTP_USERNAME", "SMTP_PASSWORD"), "a user needs a password; set SMTP_PASSWORD too"
     if password and settings.smtp_security == "none":
-        yield (
-            ("SMTP_SECURITY", "SMTP_PASSWORD"),
-            "a password is never sent in the clear; use starttls or tls, or leave out SMTP_USERNAME and SMTP_PASSWORD",
-        )
+        fix = "use starttls or tls, or leave out SMTP_USERNAME and SMTP_PASSWORD"
+        yield ("SMTP_SECURITY", "SMTP_PASSWORD"), f"a password is never sent in the clear; {fix}"
     url = urlsplit(settings.openai_base_url)
     if key and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
-        yield (
-            ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
-            "a key is not sent over plain http to another machine; use https, or leave OPENAI_API_KEY empty",
-        )
+        fix = "use https, or leave OPENAI_API_KEY empty"
+        yield ("OPENAI_BASE_URL", "OPENAI_API_KEY"), f"a key is not sent over plain http to another machine; {fix}"
     host = (urlsplit(settings.arxiv_api_url).hostname or "").rstrip(".")
     if settings.arxiv_delay_seconds < 3 and (host == "arxiv.org" or host.endswith(".arxiv.org")):
         yield ("ARXIV_DELAY_SECONDS", "ARXIV_API_URL"), "arxiv.org asks for 3 seconds between requests; set 3 or more"
-    yield from _half_priced(settings)
-
-
-def _half_priced(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
     prices = {name: getattr(settings, name.lower()) for name in SETTINGS if name.startswith("LLM_PRICE_")}
     missing = [name for name in ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT") if prices[name] is None]
     present = [name for name, price in prices.items() if price is not None]
@@ -240,7 +232,7 @@ def _from_dotenv(path: Path, problems: list[Problem]) -> dict[str, _Given]:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         if path.is_symlink():
-            problems.append(Problem(".env", "is a link to a file that does not exist; mend or remove it"))
+            problems.append(Problem(".env", "is a link to a file that does not exist; fix or remove it"))
         return {}
     except IsADirectoryError:
         problems.append(Problem(".env", "is a folder; put a file in its place, as .env.example"))
@@ -250,8 +242,9 @@ def _from_dotenv(path: Path, problems: list[Problem]) -> dict[str, _Given]:
         return {}
     given = {}
     for binding in parse_stream(io.StringIO(text.replace("\r\n", "\n"))):
-        # The parser counts the empty lines before a binding as its own.
-        place = f".env:{binding.original.line + _leading_lines(binding.original.string)}"
+        own = binding.original.string
+        empty = own[: len(own) - len(own.lstrip())].count("\n")  # lines before it, which the parser counts as its own
+        place = f".env:{binding.original.line + empty}"
         fault = _fault(binding)
         if fault:
             problems.append(Problem(place, fault))
@@ -260,17 +253,13 @@ def _from_dotenv(path: Path, problems: list[Problem]) -> dict[str, _Given]:
     return {name: value for name, value in given.items() if value.text.strip()}
 
 
-def _leading_lines(text: str) -> int:
-    return len(re.findall(r"[\r\n]", text[: len(text) - len(text.lstrip())]))
-
-
 def _fault(binding: Binding) -> str:
     """What is wrong with a line of `.env`; nothing if it is ours and sound, or somebody else's."""
     key = binding.key
     if key is None and not binding.error:
         return ""  # a comment, or the end
     if key is None or binding.value is None or not _IDENTIFIER.fullmatch(key):
-        return "this line is not NAME=value; mend it, close its quotes, or begin it with #"
+        return "this line is not NAME=value; fix it, close its quotes, or begin it with #"
     if key in SETTINGS or key in _OTHERS_NAMES:
         return ""
     meant = did_you_mean(key, SETTINGS, cutoff=0.8)
