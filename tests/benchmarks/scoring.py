@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from paperboy.models import MailingList, Paper, Score, Scored, Spending, ToScore, Usage
-from paperboy.scoring.llm import LlmScorer, PromptCache
+from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt
 from tests.builders import mailing_list
@@ -165,7 +165,7 @@ def _timed(setting: Setting, prices: Prices, base_url: str, jobs: Sequence[ToSco
         prices=prices,
         batch_size=setting.batch,
         concurrency=setting.concurrency,
-        cache=PromptCache.BREAKPOINTS,
+        breakpoints=True,
     )
     try:
         begun = time.perf_counter()

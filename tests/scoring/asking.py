@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 from paperboy.errors import BudgetUsedUpError, ScoringError
@@ -64,6 +66,18 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
         yield scorer
     finally:
         scorer.close()
+
+
+def meeting(number: int, *, after: int) -> Callable[[Mapping[str, Any]], str]:
+    """A `fault_for` that lets `after` requests pass, and holds the next ones until `number` of them are there."""
+    barrier, arrivals = Barrier(number, timeout=60), itertools.count()
+
+    def hold(_body: Mapping[str, Any]) -> str:
+        if after <= next(arrivals) < after + number:
+            barrier.wait()
+        return ""
+
+    return hold
 
 
 def run(scorer: LlmScorer, asked: Sequence[Paper], budget: float | None = None) -> Outcome:

@@ -9,7 +9,7 @@ import pytest
 from paperboy.errors import ScoringError
 from paperboy.scoring.prices import Prices
 from tests.builders import mailing_list
-from tests.scoring.asking import DEAD, KEY, PRICES, PROMPT, jobs, papers, run, scorer_for
+from tests.scoring.asking import DEAD, KEY, PRICES, PROMPT, jobs, meeting, papers, run, scorer_for
 from tests.servers.llm import LlmServer, invented_score
 from tests.servers.llm_faults import Fault
 
@@ -51,7 +51,9 @@ def test_no_papers_make_no_call() -> None:
 
 
 def test_calls_run_at_once_up_to_the_limit() -> None:
-    with LlmServer(latency=0.1) as server, scorer_for(server, concurrency=3) as scorer:
+    """The first call warms the cache alone."""
+    with LlmServer() as server, scorer_for(server, concurrency=3) as scorer:
+        server.fault_for = meeting(3, after=1)
         assert len(run(scorer, papers(24)).scores) == 24
     assert server.most_at_once == 3
 

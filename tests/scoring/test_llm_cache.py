@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from paperboy.models import Paper, Spending, ToScore
-from paperboy.scoring.llm import PromptCache
 from paperboy.scoring.prompt import Prompt
 from tests.builders import mailing_list, paper
-from tests.scoring.asking import Outcome, collect, scorer_for
+from tests.scoring.asking import Outcome, collect, meeting, scorer_for
 from tests.scoring.test_prompt import template
 from tests.servers.llm import LlmServer, invented_score
 
@@ -36,7 +35,7 @@ def marks(request: dict[str, Any]) -> list[str]:
 
 def score(server: LlmServer, *jobs: ToScore, **settings: Any) -> tuple[Outcome, dict[str, Spending]]:
     spent: dict[str, Spending] = {}
-    with scorer_for(server, **{"cache": PromptCache.BREAKPOINTS, "concurrency": 4, **settings}) as scorer:
+    with scorer_for(server, **{"breakpoints": True, "concurrency": 4, **settings}) as scorer:
         parts = list(scorer.score(jobs))
     for part in parts:
         spent[part.list_name] = spent.get(part.list_name, Spending()) + part.spending
@@ -46,7 +45,7 @@ def score(server: LlmServer, *jobs: ToScore, **settings: Any) -> tuple[Outcome, 
 
 def test_one_list_writes_its_topics_once_and_no_paper() -> None:
     """The first call answers before the others begin, and they read what it wrote."""
-    with LlmServer(cache="breakpoints", latency=0.02) as server:
+    with LlmServer(cache="breakpoints") as server:
         outcome, spent = score(server, job("one", papers(20)))
     assert len(outcome.scores) == 20
     usage = spent["one"].usage
@@ -67,7 +66,7 @@ def test_one_batch_alone_pays_for_no_cache() -> None:
 
 def test_lists_with_the_same_papers_pay_for_reading_them_once() -> None:
     shared = papers(16)
-    with LlmServer(cache="breakpoints", latency=0.02) as server:
+    with LlmServer(cache="breakpoints") as server:
         _, spent = score(server, *(job(name, shared) for name in ("one", "two", "three")))
     assert spent["one"].usage.cached_tokens == 0
     assert spent["one"].usage.cache_write_tokens > 0.6 * spent["one"].usage.prompt_tokens
@@ -92,8 +91,8 @@ def test_what_a_server_refuses_of_it_is_left_out_with_the_rest(refused: str) -> 
 
 
 def test_an_older_model_is_warmed_up_and_marked_nowhere() -> None:
-    with LlmServer(cache="steps", latency=0.02) as server:
-        _, spent = score(server, job("one", papers(20)), cache=PromptCache.AUTOMATIC)
+    with LlmServer(cache="steps") as server:
+        _, spent = score(server, job("one", papers(20)), breakpoints=False)
     assert spent["one"].usage.cached_tokens >= 4 * 1024
     assert all(not marks(request) and "prompt_cache_options" not in request for request in server.requests)
 
@@ -111,7 +110,8 @@ def test_a_batch_that_its_first_list_could_not_have_scored_is_asked_for_by_the_o
 def test_calls_wait_for_the_cache_and_for_nothing_else() -> None:
     """Two batches for three lists: both first ones at once, then the four others."""
     shared = papers(8)
-    with LlmServer(cache="breakpoints", latency=0.05) as server:
+    with LlmServer(cache="breakpoints") as server:
+        server.fault_for = meeting(4, after=2)
         score(server, *(job(name, shared) for name in ("one", "two", "three")), concurrency=8)
     assert [server.asked[0] == server.asked[1], server.most_at_once] == [False, 4]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.models import ToScore
-from paperboy.scoring.llm import Batch, PromptCache, cache_of, even_parts, plan, request
+from paperboy.scoring.llm import Batch, even_parts, plan, request, takes_breakpoints
 from paperboy.scoring.prompt import Question
 from tests.builders import mailing_list, paper
 
@@ -25,7 +25,7 @@ def ids(batch: Batch) -> list[int]:
 
 
 def test_batches_of_a_list_alone_share_its_topics() -> None:
-    batches = plan([job("one", *range(10))], 4, warm_up=True)
+    batches = plan([job("one", *range(10))], 4)
     assert [(ids(batch), batch.prefix) for batch in batches] == [
         ([0, 1, 2], "one"),
         ([3, 4, 5], "one"),
@@ -34,17 +34,13 @@ def test_batches_of_a_list_alone_share_its_topics() -> None:
     assert not any(batch.papers_first for batch in batches)
 
 
-def test_batches_share_nothing_where_there_is_no_cache_to_warm() -> None:
-    assert not any(batch.prefix for batch in plan([job("one", *range(10))], 4, warm_up=False))
-
-
 def test_single_batch_shares_nothing() -> None:
-    (batch,) = plan([job("one", 1, 2)], 4, warm_up=True)
+    (batch,) = plan([job("one", 1, 2)], 4)
     assert not batch.prefix
 
 
 def test_lists_that_want_the_same_papers_share_them_batch_by_batch() -> None:
-    batches = plan([job(name, *range(8)) for name in ("one", "two", "three")], 4, warm_up=True)
+    batches = plan([job(name, *range(8)) for name in ("one", "two", "three")], 4)
     assert [(batch.mailing_list.name, ids(batch)[0]) for batch in batches] == [
         ("one", 0),
         ("one", 4),
@@ -58,12 +54,12 @@ def test_lists_that_want_the_same_papers_share_them_batch_by_batch() -> None:
 
 
 def test_first_list_is_a_few_batches_in_front_so_that_no_call_waits_at_the_end() -> None:
-    batches = plan([job(name, *range(40)) for name in ("one", "two")], 4, warm_up=True)
+    batches = plan([job(name, *range(40)) for name in ("one", "two")], 4)
     assert [batch.mailing_list.name for batch in batches] == ["one"] * 8 + ["two", "one"] * 2 + ["two"] * 8
 
 
 def test_papers_that_only_some_lists_want_are_shared_among_those() -> None:
-    batches = plan([job("one", *range(8)), job("two", *range(4, 12)), job("three", *range(4, 8))], 4, warm_up=True)
+    batches = plan([job("one", *range(8)), job("two", *range(4, 12)), job("three", *range(4, 8))], 4)
     asked = [(batch.mailing_list.name, ids(batch), batch.papers_first) for batch in batches]
     assert ("three", [4, 5, 6, 7], True) in asked
     assert ("one", [0, 1, 2, 3], False) in asked
@@ -71,7 +67,7 @@ def test_papers_that_only_some_lists_want_are_shared_among_those() -> None:
 
 
 def test_few_papers_in_common_are_not_worth_sharing() -> None:
-    batches = plan([job("one", 0, 1, 2, 3), job("two", 3, 4, 5, 6)], 4, warm_up=True)
+    batches = plan([job("one", 0, 1, 2, 3), job("two", 3, 4, 5, 6)], 4)
     assert sorted(sorted(ids(batch)) for batch in batches) == [[0, 1, 2, 3], [3, 4, 5, 6]]
     assert not any(batch.papers_first for batch in batches)
 
@@ -79,11 +75,10 @@ def test_few_papers_in_common_are_not_worth_sharing() -> None:
 @given(
     st.lists(st.lists(st.integers(0, 59), max_size=60), min_size=1, max_size=6),
     st.integers(1, 20),
-    st.booleans(),
 )
-def test_every_list_is_asked_for_each_of_its_papers_once(wanted: list[list[int]], size: int, warm_up: bool) -> None:
+def test_every_list_is_asked_for_each_of_its_papers_once(wanted: list[list[int]], size: int) -> None:
     jobs = [job(f"list{number}", *numbers) for number, numbers in enumerate(wanted)]
-    batches = plan(jobs, size, warm_up=warm_up)
+    batches = plan(jobs, size)
     for each in jobs:
         asked = Counter(
             one.arxiv_id for batch in batches if batch.mailing_list == each.mailing_list for one in batch.papers
@@ -103,44 +98,40 @@ QUESTION = Question("Judge.", "Shared words.", "Own words.")
 
 
 @pytest.mark.parametrize(
-    ("model", "base_url", "cache"),
+    ("model", "base_url", "expected"),
     [
-        ("gpt-6-luna", "", PromptCache.BREAKPOINTS),
-        ("gpt-6-luna", "https://api.openai.com/v1", PromptCache.BREAKPOINTS),
-        ("gpt-6-luna", "https://eu.api.openai.com/v1/", PromptCache.BREAKPOINTS),
-        ("gpt-5.6", "", PromptCache.BREAKPOINTS),
-        ("gpt-5.10-mini", "", PromptCache.BREAKPOINTS),
-        ("ft:gpt-6-luna:us:9", "", PromptCache.BREAKPOINTS),
-        ("gpt-5.5", "", PromptCache.AUTOMATIC),
-        ("gpt-5", "", PromptCache.AUTOMATIC),
-        ("o4-mini", "", PromptCache.AUTOMATIC),
-        ("gpt-6-luna", "https://gateway.example.org/v1", PromptCache.NONE),
-        ("gpt-6-luna", "https://api.openai.com.example.org/v1", PromptCache.NONE),
-        ("qwen3", "http://localhost:11434/v1", PromptCache.NONE),
+        ("gpt-6-luna", "", True),
+        ("gpt-6-luna", "https://api.openai.com/v1", True),
+        ("gpt-6-luna", "https://eu.api.openai.com/v1/", True),
+        ("gpt-5.6", "", True),
+        ("gpt-5.10-mini", "", True),
+        ("ft:gpt-6-luna:us:9", "", True),
+        ("gpt-5.5", "", False),
+        ("gpt-5", "", False),
+        ("o4-mini", "", False),
+        ("gpt-6-luna", "https://gateway.example.org/v1", False),
+        ("gpt-6-luna", "https://api.openai.com.example.org/v1", False),
+        ("qwen3", "http://localhost:11434/v1", False),
     ],
 )
-def test_breakpoints_are_for_openais_own_servers_and_newer_models(
-    model: str, base_url: str, cache: PromptCache
-) -> None:
-    assert cache_of(model, base_url) is cache
+def test_breakpoints_are_for_openais_own_servers_and_newer_models(model: str, base_url: str, expected: bool) -> None:
+    assert takes_breakpoints(model, base_url) is expected
 
 
 def test_breakpoint_stands_after_what_is_shared_and_changes_no_word() -> None:
-    (_, plain), _ = request(QUESTION, PromptCache.BREAKPOINTS, shares=False)
-    (_, marked), _ = request(QUESTION, PromptCache.BREAKPOINTS, shares=True)
+    (_, plain), _ = request(QUESTION, breakpoints=True, shares=False)
+    (_, marked), _ = request(QUESTION, breakpoints=True, shares=True)
     assert plain["content"] == "Shared words.\n\nOwn words." == "".join(part["text"] for part in marked["content"])
     assert [part.get("prompt_cache_breakpoint") for part in marked["content"]] == [{"mode": "explicit"}, None]
 
 
 def test_prompt_that_nobody_reads_again_is_kept_out_of_a_cache_that_charges() -> None:
-    assert request(QUESTION, PromptCache.BREAKPOINTS, shares=False)[1] == {"prompt_cache_options": {"mode": "explicit"}}
-    assert request(QUESTION, PromptCache.AUTOMATIC, shares=False)[1] == {}
-    assert request(QUESTION, PromptCache.NONE, shares=True)[1] == {}
+    assert request(QUESTION, breakpoints=True, shares=False)[1] == {"prompt_cache_options": {"mode": "explicit"}}
+    assert request(QUESTION, breakpoints=False, shares=True)[1] == {}
 
 
 def test_questions_that_begin_alike_have_one_cache_key() -> None:
     other, apart = Question("Judge.", "Shared words.", "Others."), Question("Judge.", "Other words.", "Own words.")
-    keys = [
-        request(each, PromptCache.AUTOMATIC, shares=True)[1]["prompt_cache_key"] for each in (QUESTION, other, apart)
-    ]
+    told = [request(each, breakpoints=True, shares=True)[1] for each in (QUESTION, other, apart)]
+    keys = [options["prompt_cache_key"] for options in told]
     assert keys[0] == keys[1] != keys[2]

@@ -15,7 +15,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from functools import reduce
 from operator import add, itemgetter
 from typing import Any
@@ -35,27 +34,18 @@ MIN_CACHED_BYTES = 4_000  # caches take 1,024 tokens or more, and fewer bytes of
 _PROBE: Message = {"role": "user", "content": 'Reply with this JSON and nothing else: {"scores": []}'}
 
 
-class PromptCache(Enum):
-    """What a server does with prompts that begin alike (developers.openai.com, "Prompt caching")."""
-
-    NONE = auto()  # nothing that we know of
-    AUTOMATIC = auto()  # the second one is cheaper, if it comes after the first has been answered
-    BREAKPOINTS = auto()  # the same, up to marks in the prompt; writing costs a quarter more
+def takes_breakpoints(model: str, base_url: str) -> bool:
+    """Check whether the prompt cache works up to marks in the prompt, and charges for writing, as OpenAI's does from
+    5.6 on (developers.openai.com, "Prompt caching"). Others cache by themselves, or not at all.
+    """
+    version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
+    return bool(version and is_openai(base_url) and (int(version[1]), int(version[2] or 0)) >= (5, 6))
 
 
 def is_openai(base_url: str) -> bool:
     """Check whether a server (empty: the default one) is OpenAI's own."""
     host = urlsplit(base_url).hostname or ""
     return not base_url or host == "api.openai.com" or host.endswith(".api.openai.com")
-
-
-def cache_of(model: str, base_url: str) -> PromptCache:
-    """Return the cache of a model on a server: OpenAI's models from 5.6 on take breakpoints."""
-    if not is_openai(base_url):
-        return PromptCache.NONE
-    version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
-    marked = version and (int(version[1]), int(version[2] or 0)) >= (5, 6)
-    return PromptCache.BREAKPOINTS if marked else PromptCache.AUTOMATIC
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,8 +58,8 @@ class Batch:
     papers_first: bool = False  # shares its papers; otherwise its topics
 
 
-def plan(jobs: Sequence[ToScore], size: int, *, warm_up: bool) -> list[Batch]:
-    """All batches in the order to ask for them. With `warm_up`, those of a list alone share its topics.
+def plan(jobs: Sequence[ToScore], size: int) -> list[Batch]:
+    """All batches in the order to ask for them.
 
     Papers that lists have in common are not shared if they fill less than half a batch of `size`: the topics, said
     again after them, would cost more.
@@ -97,7 +87,7 @@ def plan(jobs: Sequence[ToScore], size: int, *, warm_up: bool) -> list[Batch]:
     ]
     batches = [batch for _, batch in sorted(turns, key=itemgetter(0))]
     for job, own in zip(jobs, alone, strict=True):
-        prefix = job.mailing_list.name if warm_up and len(own) > size else ""
+        prefix = job.mailing_list.name if len(own) > size else ""
         batches += [Batch(job.mailing_list, part, prefix) for part in even_parts(own, size)]
     return batches
 
@@ -175,8 +165,8 @@ class LlmScorer:
     """Scores by a model behind a Chat Completions server.
 
     An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys. `timeout_seconds` holds for a whole
-    call. Without `prices`, spending has tokens and no cost. `cache` is `cache_of` model and server unless given. `wait`
-    sleeps between tries.
+    call. Without `prices`, spending has tokens and no cost. `breakpoints` are for a server that `takes_breakpoints`,
+    unless given. `wait` sleeps between tries.
     """
 
     recent_days = 0  # how many days of past papers `score` wants to see beside the new ones
@@ -194,7 +184,7 @@ class LlmScorer:
         batch_size: int = 16,
         concurrency: int = 8,
         timeout_seconds: float = 120,
-        cache: PromptCache | None = None,
+        breakpoints: bool | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
@@ -203,7 +193,7 @@ class LlmScorer:
         self.prices = prices
         self._key, self._prompt, self._tier = api_key, prompt, service_tier
         self._batch_size, self._concurrency = batch_size, concurrency
-        self._cache = cache or cache_of(model, base_url)
+        self._breakpoints = takes_breakpoints(model, base_url) if breakpoints is None else breakpoints
         options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
         if not is_openai(base_url):
             options["temperature"] = 0  # others would judge a paper differently each time; OpenAI's models refuse it
@@ -223,8 +213,7 @@ class LlmScorer:
         if may_spend and self.prices is None:
             fix = "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT in .env"
             raise ScoringError(f"LLM_BUDGET_USD is set, but the price of {self.model.name} is unknown; {fix}")
-        batches = plan(jobs, self._batch_size, warm_up=self._cache is not PromptCache.NONE)
-        run = _Run(deque(batches), may_spend or (lambda: True))
+        run = _Run(deque(plan(jobs, self._batch_size)), may_spend or (lambda: True))
         executor = ThreadPoolExecutor(self._concurrency, thread_name_prefix="llm")
         try:
             yield from self._dispatch(run, executor, estimated=may_spend is not None)
@@ -271,7 +260,7 @@ class LlmScorer:
                 run.drop(batch.mailing_list.name, str(error))
                 continue
             shares = bool(batch.prefix) and len(question.prefix.encode()) >= MIN_CACHED_BYTES
-            messages, extras = request(question, self._cache, shares=shares)
+            messages, extras = request(question, breakpoints=self._breakpoints, shares=shares)
             call = executor.submit(self._server.ask, messages, extras, stopped=lambda: run.fatal)
             run.under_way[call] = batch, question.size
 
@@ -299,7 +288,7 @@ class LlmScorer:
     def probe(self) -> str:
         """Ask once for the score of one invented paper, and say what answered. Raises ScoringError."""
         question, arxiv_id = self._prompt.example()
-        answer = self._server.ask(request(question, PromptCache.NONE, shares=False)[0], tries=1)[-1]
+        answer = self._server.ask(request(question, breakpoints=False, shares=False)[0], tries=1)[-1]
         if answer.verdict is not Verdict.ANSWERED:
             raise self._error(answer.reason)
         if not read_reply(answer.text, [arxiv_id]).scores:
@@ -317,19 +306,16 @@ class LlmScorer:
         return ScoringError(f"the LLM at {self._server.place} {reason}")
 
 
-def request(question: Question, cache: PromptCache, *, shares: bool) -> tuple[list[Message], dict[str, Any]]:
-    """The messages, and what a prompt cache is told. `shares`: other questions begin with the same words.
+def request(question: Question, *, breakpoints: bool, shares: bool) -> tuple[list[Message], dict[str, Any]]:
+    """The messages, and what a cache with breakpoints is told. `shares`: other questions begin with the same words.
 
     The key brings them to the same machine. Without a breakpoint, "explicit" keeps a prompt that nobody will read again
     out of a cache that charges for writing.
     """
     content: object = f"{question.shared}\n\n{question.own}"
-    options: dict[str, Any] = {}
-    if cache is PromptCache.BREAKPOINTS:
-        options["prompt_cache_options"] = {"mode": "explicit"}
-        if shares:
-            mark = {"type": "text", "text": f"{question.shared}\n\n", "prompt_cache_breakpoint": {"mode": "explicit"}}
-            content = [mark, {"type": "text", "text": question.own}]
-    if shares and cache is not PromptCache.NONE:
+    options: dict[str, Any] = {"prompt_cache_options": {"mode": "explicit"}} if breakpoints else {}
+    if breakpoints and shares:
+        mark = {"type": "text", "text": f"{question.shared}\n\n", "prompt_cache_breakpoint": {"mode": "explicit"}}
+        content = [mark, {"type": "text", "text": question.own}]
         options["prompt_cache_key"] = hashlib.sha256(question.prefix.encode()).hexdigest()[:16]
     return [{"role": "system", "content": question.system}, {"role": "user", "content": content}], options
