@@ -69,7 +69,6 @@ class SmtpServer:
     ssl_context: ssl.SSLContext | None = None
     username: str = ""
     password: str = ""
-    smtputf8: bool = True
     pipelining: bool = True
     port: int = 0
     host: str = "127.0.0.1"
@@ -150,7 +149,6 @@ class _Session(SMTP):
         super().__init__(
             _Handler(pipelining=server.pipelining),
             hostname="localhost",
-            enable_SMTPUTF8=server.smtputf8,
             tls_context=server.ssl_context if server.security == "starttls" else None,
             auth_require_tls=server.security == "starttls",
             authenticator=self._logs_in,

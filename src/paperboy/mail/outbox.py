@@ -18,13 +18,10 @@ _LIST_NAME = re.compile(r"_?[a-z0-9-]+")
 
 
 class Outbox:
-    """A folder that is its owner's alone: `Maildir/`, and `LIST.eml`, `LIST.html`, `LIST.txt`. Made when the first
-    mail comes.
-    """
+    """A folder that is its owner's alone, made by the first mail: `Maildir/`, `LIST.eml`, `LIST.html`, `LIST.txt`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._maildir: mailbox.Maildir | None = None
         self._shown: dict[str, bytes] = {}  # by list: the boundary of the digest that the files show
 
     @property
@@ -33,45 +30,37 @@ class Outbox:
         return "outbox"
 
     def send(self, envelope: Envelope) -> Receipt:
-        """Puts the message into the Maildir. MailServerError where the folder cannot be written; ValueError for a
-        list's name that would lead out of it.
+        """Put the message into the Maildir. MailServerError if the folder cannot be written; ValueError for a list's
+        name that would lead out of it.
         """
         if not _LIST_NAME.fullmatch(envelope.list_name):
             raise ValueError(f"not the name of a list: {envelope.list_name!r}")
+        maildir = self._folder / "Maildir"
         try:
-            self._opened().add(envelope.message.replace(b"\r\n", b"\n"))  # a Maildir has local line ends
-            self._show(envelope)
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            # A Maildir has local line ends, and makes its own folders private.
+            mailbox.Maildir(str(maildir), create=True).add(envelope.message.replace(b"\r\n", b"\n"))
+            mark = boundary_of(envelope.message) or envelope.message  # made of what all copies of a digest share
+            if self._shown.get(envelope.list_name) != mark:
+                show(self._folder, envelope.list_name, envelope.message)
+                self._shown[envelope.list_name] = mark
         except OSError as error:
             raise MailServerError(
                 f"cannot write to the outbox {self._folder}: {error.strerror or error}. Make room and let this user "
                 "write there, or set PAPERBOY_OUTBOX to another folder."
             ) from error
-        return Receipt(DeliveryState.SENT, f"in {self._folder / 'Maildir'}")
+        return Receipt(DeliveryState.SENT, f"in {maildir}")
 
     def abort(self) -> None:
         """Nothing here takes long."""
 
     def close(self) -> None:
         """Nothing stays open."""
-        self._maildir = None
-
-    def _opened(self) -> mailbox.Maildir:
-        if self._maildir is None:
-            self._folder.parent.mkdir(parents=True, exist_ok=True)
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            self._maildir = mailbox.Maildir(str(self._folder / "Maildir"), create=True)  # its folders are 0700, too
-        return self._maildir
-
-    def _show(self, envelope: Envelope) -> None:
-        """Shows the newest digest beside the Maildir, once per digest and not once per recipient."""
-        mark = boundary_of(envelope.message) or envelope.message  # made of what all copies of a digest share
-        if self._shown.get(envelope.list_name) != mark:
-            show(self._folder, envelope.list_name, envelope.message)
-            self._shown[envelope.list_name] = mark
 
 
 def show(folder: Path, name: str, message: bytes) -> Path:
-    """Writes `NAME.eml`, `NAME.html` and `NAME.txt` of a message, and gives the page's path. OSError if it cannot."""
+    """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message; gives the page's path. OSError if it cannot."""
     _write(folder, name + ".eml", message)
     parsed = email.message_from_bytes(message, policy=email.policy.default)
     for subtype, ending in (("plain", ".txt"), ("html", ".html")):
