@@ -1,11 +1,11 @@
-"""Whose addresses these are is nobody's business."""
+"""Addresses are masked in logs and reports."""
 
 import pytest
 
 from paperboy.privacy import masked, without, without_addresses
 
 
-def test_the_server_of_a_masked_address_is_still_seen() -> None:
+def test_masked_address_still_shows_its_server() -> None:
     assert masked("ada@example.org") == "a…@example.org"
 
 
@@ -34,9 +34,9 @@ def test_every_address_in_a_text_is_masked(text: str, expected: str) -> None:
         ("lovelaces and 4lovelace stay", "lovelaces and 4lovelace stay"),
     ],
 )
-def test_a_server_that_names_only_the_local_part_gives_nobody_away(text: str, expected: str) -> None:
+def test_local_part_alone_is_masked_too(text: str, expected: str) -> None:
     assert without(text, "lovelace@example.org") == expected
 
 
-def test_a_local_part_that_may_be_any_word_stays() -> None:
+def test_short_local_part_that_may_be_any_word_stays() -> None:
     assert without("550 no such user", "no@example.org") == "550 no such user"

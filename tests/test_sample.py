@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from datetime import UTC, datetime, time, timedelta, timezone
-from email.utils import parseaddr
+from datetime import UTC, datetime, time, timedelta
 from importlib.resources import as_file
 from zoneinfo import ZoneInfo
 
@@ -28,7 +25,7 @@ def of_list(name: str) -> list[Paper]:
     return [paper for paper in PAPERS if set(paper.categories) & set(LISTS[name]["categories"])]
 
 
-def test_ids_are_unique_ordered_and_in_a_range_that_arxiv_does_not_reach() -> None:
+def test_ids_are_unique_and_beyond_arxivs_range() -> None:
     ids = [paper.arxiv_id for paper in PAPERS]
     assert ids == [f"2611.{number}" for number in range(90001, 90001 + len(ids))]
     assert 60 <= len(ids) <= 70
@@ -49,29 +46,6 @@ def test_each_paper_is_what_the_feed_would_give(paper: Paper) -> None:
     assert set(paper.categories) <= CATEGORIES
     assert paper.doi == "" or paper.doi.startswith("10.5555/"), "10.5555 is the prefix that is set aside for examples"
     assert paper.version in {1, 2}
-
-
-def test_names_are_unicode_already() -> None:
-    names = [name for paper in PAPERS for name in paper.authors]
-    assert not [name for name in names if set(name) & set("\\{}$")]
-    assert len([name for name in names if not name.isascii()]) >= 40
-    assert {"ø", "ł", "ğ", "ễ", "ñ"} <= set("".join(names))
-    assert [name for name in names if "O'" in name]
-    assert [name for name in names if " de la " in name]
-
-
-def test_titles_and_abstracts_differ_from_paper_to_paper() -> None:
-    assert len({paper.title for paper in PAPERS}) == len(PAPERS)
-    assert len({paper.abstract for paper in PAPERS}) == len(PAPERS)
-
-
-def test_fields_are_mixed_in_the_order_of_ids() -> None:
-    fields = Counter(re.split(r"[.-]", paper.primary_category)[0] for paper in PAPERS)
-    assert fields["astro"] >= 15
-    assert fields["cs"] + fields["stat"] >= 20
-    assert fields["math"] >= 6
-    assert fields["quant"] + fields["cond"] >= 6
-    assert len({paper.primary_category for paper in PAPERS[:10]}) >= 4
 
 
 def test_lengths_are_those_of_real_papers() -> None:
@@ -105,11 +79,6 @@ def test_tex_and_markup_that_trip_mail_are_there(piece: str) -> None:
     assert [paper for paper in PAPERS if piece in f"{paper.title} {paper.abstract}"]
 
 
-@pytest.mark.parametrize("piece", ["$", "&", '"', "<", r"\%"])
-def test_titles_have_some_too(piece: str) -> None:
-    assert [paper for paper in PAPERS if piece in paper.title]
-
-
 def test_some_papers_have_comments_second_versions_a_doi_and_one_an_emoji() -> None:
     assert len([paper for paper in PAPERS if paper.comment]) > len(PAPERS) / 2
     assert [paper for paper in PAPERS if not paper.comment]
@@ -118,34 +87,20 @@ def test_some_papers_have_comments_second_versions_a_doi_and_one_an_emoji() -> N
     assert [paper for paper in PAPERS if "🦔" in paper.comment]
 
 
-def test_papers_lie_in_the_window_and_spread_over_it() -> None:
-    assert all(FROM <= paper.published < UNTIL for paper in PAPERS)
-    assert PAPERS[0].published < FROM + timedelta(hours=2)
-    assert PAPERS[-1].published > UNTIL - timedelta(hours=1)
-    assert [paper.published for paper in PAPERS] == sorted(paper.published for paper in PAPERS)
-
-
-def test_a_second_version_came_later_and_within_the_window() -> None:
+def test_every_version_lies_in_the_window() -> None:
     for paper in PAPERS:
-        assert paper.updated < UNTIL
+        assert FROM <= paper.published <= paper.updated < UNTIL
         assert (paper.updated > paper.published) == (paper.version > 1)
 
 
-def test_a_window_shorter_than_the_sample_holds_it_all_the_same() -> None:
+def test_short_window_holds_every_paper() -> None:
     start = UNTIL - timedelta(hours=3)
     squeezed = sample.papers(start, UNTIL)
     assert min(paper.published for paper in squeezed) == start
     assert [paper.arxiv_id for paper in squeezed] == [paper.arxiv_id for paper in PAPERS]
 
 
-def test_instants_come_out_in_utc_whatever_zone_went_in() -> None:
-    eastern = timezone(timedelta(hours=-5))
-    moved = sample.papers(FROM.astimezone(eastern), UNTIL.astimezone(eastern))
-    assert moved == PAPERS
-    assert all(paper.published.tzinfo is UTC and paper.updated.tzinfo is UTC for paper in moved)
-
-
-def test_the_lists_have_different_fields_readers_and_enough_papers() -> None:
+def test_lists_share_few_papers_and_have_enough() -> None:
     assert list(LISTS) == ["foundations", "galaxies"]
     shared = {paper.arxiv_id for paper in of_list("foundations")} & {paper.arxiv_id for paper in of_list("galaxies")}
     assert len(shared) <= 2, "their digests would look alike"
@@ -166,15 +121,6 @@ def test_followed_authors_have_papers_in_their_list() -> None:
 
 def written_by(name: str, list_name: str) -> list[Paper]:
     return [paper for paper in of_list(list_name) if name in paper.authors]
-
-
-def test_subscribers_are_on_example_org_with_one_on_both_lists_and_one_accent() -> None:
-    people = {name: [parseaddr(line) for line in entry["subscribers"]] for name, entry in LISTS.items()}
-    addresses = {name: {address for _, address in pairs} for name, pairs in people.items()}
-    assert all(re.fullmatch(r"[a-z]+@example\.org", address) for found in addresses.values() for address in found)
-    assert all(2 <= len(found) <= 3 for found in addresses.values())
-    assert addresses["foundations"] & addresses["galaxies"] == {"ada@example.org"}
-    assert [name for pairs in people.values() for name, _ in pairs if not name.isascii()]
 
 
 def test_each_list_gets_a_rich_digest_from_the_embedded_scorer() -> None:

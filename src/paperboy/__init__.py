@@ -1,3 +1,3 @@
-"""Paperboy: each morning the new arXiv papers, scored and mailed to those who want to read them."""
+"""Paperboy mails the new arXiv papers each morning, scored for what each list wants to read."""
 
 __version__ = "0.1.0"

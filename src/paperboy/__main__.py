@@ -1,4 +1,4 @@
-"""`python -m paperboy` is the console script `paperboy`."""
+"""`python -m paperboy` runs the console script `paperboy`."""
 
 from paperboy.cli.main import main
 

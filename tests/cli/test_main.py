@@ -38,7 +38,7 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.startswith(f"Usage: paperboy {name}")
 
 
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_option_prints_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["--version"]) == 0
     assert __version__ in capsys.readouterr().out
 
@@ -51,7 +51,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
     assert "Usage" in captured.err
 
 
-def test_no_command_shows_the_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_prints_the_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke([]) == 2
     assert "Commands" in capsys.readouterr().err
 
@@ -69,7 +69,7 @@ def test_help_imports_none_of_the_heavy_rooms() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def test_python_dash_m_is_the_same_program() -> None:
+def test_python_dash_m_runs_the_same_program() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "paperboy", "--version"],
         capture_output=True,

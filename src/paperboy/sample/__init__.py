@@ -1,7 +1,7 @@
-"""The bundled sample: invented papers and two lists for `paperboy demo`, so that it needs no network and no home.
+"""The bundled sample: invented papers and two lists, so that `paperboy demo` needs no network and no home.
 
-Titles, abstracts, names and findings are made up. `papers.jsonl` holds a paper per line; instead of dates it says by
-`hours_before` how long before the end of a batch's submission window the paper was submitted (0.2 to 23).
+Titles, abstracts, names and findings are made up. `papers.jsonl` holds one paper a line. Instead of dates it has
+`hours_before` (0.2 to 23): how long before the end of a batch's submission window the paper was submitted.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 from paperboy.models import Paper
 
 LISTS = importlib.resources.files(__package__) / "subscribers.yaml"
-"""The sample's lists, in the schema of any `subscribers.yaml`; a `Traversable`, so `read_text()` or `as_file()` it."""
+"""The sample's lists, in the schema of `subscribers.yaml`. A `Traversable`: use `read_text()` or `as_file()`."""
 
 _PAPERS = importlib.resources.files(__package__) / "papers.jsonl"
 
 
 def papers(window_from: datetime, window_until: datetime) -> tuple[Paper, ...]:
-    """All papers in the order of their ids, submitted from `window_from` (inclusive) to `window_until` (exclusive).
+    """Every paper in the order of their ids, submitted from `window_from` (inclusive) to `window_until` (exclusive).
 
-    Both instants are aware; the papers' are in UTC. A paper too old for a short window gets the window's start.
+    Both instants are aware; the papers' are in UTC. In a window of less than a day, early papers get its start.
     """
     start, until = window_from.astimezone(UTC), window_until.astimezone(UTC)
     lines = _PAPERS.read_text(encoding="utf-8").splitlines()
@@ -32,7 +32,7 @@ def papers(window_from: datetime, window_until: datetime) -> tuple[Paper, ...]:
 
 def _dated(row: Mapping[str, Any], start: datetime, until: datetime) -> Paper:
     published = max(start, until - timedelta(hours=row["hours_before"]))
-    replaced = published + (until - published) / 2  # a second version follows within the same window
+    replaced = published + (until - published) / 2  # a second version comes within the window
     return Paper(
         arxiv_id=row["arxiv_id"],
         version=row["version"],
