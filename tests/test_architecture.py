@@ -11,7 +11,7 @@ FLOORS = {
     0: {"models", "errors", "privacy"},
     1: {"lock", "agenda", "curate", "decisions", "announcements", "due", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"drafting", "fetching", "morning", "delivery", "preview", "alerts", "status", "check"},
+    3: {"drafting", "fetching", "morning", "delivery", "preview", "resending", "alerts", "status", "check"},
     4: {"app"},
     5: {"systemd", "daemon"},
     6: {"cli"},
@@ -21,6 +21,7 @@ FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 ADJOINING = {
     ("fetching", "drafting"),
     *(("preview", "drafting"), ("preview", "fetching"), ("preview", "morning"), ("preview", "delivery")),
+    *(("resending", "delivery"), ("resending", "status")),
     ("morning", "fetching"),
     *(("morning", "drafting"), ("delivery", "drafting")),  # they share its parts and its Progress
     ("alerts", "delivery"),  # it reads its report

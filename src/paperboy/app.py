@@ -10,31 +10,24 @@ import logging
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from paperboy import due, lock
+from paperboy import lock
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import (
-    Addressed,
     Composed,
     Delivery,
-    DeliveryState,
-    MailingList,
     MorningReport,
     Problem,
     Receipt,
     Subscriber,
 )
-from paperboy.status import RESENT_FOR
 from paperboy.store import Store
-from paperboy.store.deliveries import Frozen, Missed
-from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching, morning
@@ -44,6 +37,7 @@ if TYPE_CHECKING:
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.mail.templates import Templates
     from paperboy.preview import Preview
+    from paperboy.resending import Resending
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
     from paperboy.scoring.prices import Prices
@@ -259,14 +253,13 @@ class App:
 
         return check.findings(self.path, self.environ, at_work, self.clock(), offline=offline)
 
-    def preview(self, name: str) -> Preview:
+    def preview(self, mailing_list: MailingList) -> Preview:
         """A list's digest of today, or what it would be now, marking nothing."""
         from paperboy import preview
 
         self.prepare()
-        home = self.home
         alone = partial(lock.held, self.settings.paperboy_database, "morning", "preview", self.say)
-        return preview.preview(self.morning_parts, self.store, home.list(name), home.lists, alone, self.clock())
+        return preview.preview(self.morning_parts, self.store, mailing_list, self.home.lists, alone, self.clock())
 
     def write_preview(self, name: str, composed: Composed) -> Path:
         """Writes a reader's copy to the outbox, and gives the HTML's path."""
@@ -341,72 +334,14 @@ class App:
             only=only,
         )
 
-    # Sending again
+    def resending(self, mailing_list: MailingList) -> Resending:
+        """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
+        from paperboy.resending import Resending
 
-    def resendable(self, list_name: str) -> Frozen:
-        """The list's newest digest. PaperboyError, and why, if there is none that can be sent again."""
-        from paperboy.mail.message import LOCAL_SENDER, addr_spec
-
-        digest = self.store.deliveries.newest(list_name, self.clock()) if self.existing_store else None
-        if digest is None:
-            raise PaperboyError(f"{list_name} has had no digest yet; paperboy once makes what is due")
-        day = f"{digest.date:%a %d %b}"
-        if digest.superseded:
-            raise PaperboyError(
-                f"{list_name}: the digest of {day} reached nobody and was superseded; its papers come with the next "
-                f"one. paperboy once --list {list_name} makes it, if it is due"
-            )
-        sender = self.store.days.composed_by_id(digest.id).sender
-        if not self.settings.uses_outbox and sender == addr_spec(LOCAL_SENDER):
-            raise PaperboyError(
-                f"{list_name}: the digest of {day} was composed for the outbox, from {sender}, before MAIL_FROM was "
-                "set, and no mail server takes it so; the next one goes by mail"
-            )
-        return digest
-
-    def put_back(self, mailing_list: MailingList, digest: Frozen, missed: Missed) -> int:
-        """Make the digest's deliveries that `missed` somebody who may have mail wait again; gives how many."""
-        people = self._addressed(mailing_list, digest.date)
+        if self.existing_store is None:
+            raise PaperboyError(f"{mailing_list.name} has had no digest yet; paperboy once makes what is due")
         by_mail = not self.settings.uses_outbox
-        return self.store.deliveries.again(digest, people, missed, self.clock(), by_mail=by_mail)
-
-    def expired(self, mailing_list: MailingList) -> dict[Frozen, int]:
-        """The list's digests of the last two weeks that were given up for somebody, and for how many."""
-        since = due.local_date(mailing_list, self.clock()) - RESENT_FOR
-        numbers = {}
-        for digest in self.store.deliveries.digests_since(mailing_list.name, since):
-            people = self._addressed(mailing_list, digest.date)
-            given_up, _ = self.store.deliveries.lacking(digest, people, Missed.EXPIRED, by_mail=True)
-            if given_up:
-                numbers[digest] = len(given_up)
-        return numbers
-
-    def _addressed(self, mailing_list: MailingList, day: date) -> list[Addressed]:
-        name, suppressed = mailing_list.name, self.store.suppressions.reason
-        people = [who for who in mailing_list.subscribers if not suppressed(name, who.address)]
-        return [self.composer.addressed(name, day, who) for who in people]
-
-    def put_back_for(self, mailing_list: MailingList, digest: Frozen, reader: Subscriber) -> Delivery | None:
-        """The reader's delivery of the digest, if it is in the ledger and did not reach them: it waits again."""
-        if reader not in mailing_list.subscribers:
-            return None
-        self.put_back(replace(mailing_list, subscribers=(reader,)), digest, Missed.ANY)
-        found = self.store.deliveries.find(digest.id, reader.address)
-        return found if found and found.state in WAITING else None
-
-    def send_beside(self, mailing_list: MailingList, digest: Frozen, reader: Subscriber) -> Receipt:
-        """Send the digest to one reader outside the ledger, with another Message-ID: a server that knows the first one
-        drops it. Who is not on the list gets a test mail, since nothing else in it would be true of them.
-        """
-        name, on_list = mailing_list.name, reader in mailing_list.subscribers
-        other = self.composer.addressed(f"{name}-again-{self.clock():%Y%m%d%H%M%S}", digest.date, reader)
-        own = replace(self.composer.addressed(name, digest.date, reader), message_id=other.message_id)
-        copy = Delivery(0, 0, name, own, DeliveryState.PENDING)
-        composed = self.store.days.composed_by_id(digest.id)
-        with closing(self.transports[0]) as transport:
-            if on_list:
-                return transport.send(self.composer.envelope(composed, copy))
-            return transport.send(replace(self.composer.test(composed, copy), list_name=f"{name}-preview"))
+        return Resending(self.store, self.composer, mailing_list, self.clock(), by_mail)
 
     # Subscribers
 
@@ -432,18 +367,9 @@ class App:
 
     def missed(self, address: str, list_name: str) -> dict[str, date]:
         """The lists (all, or that one) whose newest digest the address would have had, with the digest's date."""
-        missed = {}
-        for each in self.home.lists:
-            on_list = any(who.address.casefold() == address.casefold() for who in each.subscribers)
-            if not on_list or list_name not in {"", each.name} or self.store.suppressions.find(each.name, address):
-                continue
-            digest = self.store.deliveries.newest(each.name, self.clock())
-            if digest is None or digest.superseded:
-                continue
-            delivery = self.store.deliveries.find(digest.id, address)
-            if delivery and delivery.state in {DeliveryState.SUPPRESSED, DeliveryState.FAILED}:
-                missed[each.name] = digest.date
-        return missed
+        from paperboy import resending
+
+        return resending.missed(self.store, self.home.lists, address, list_name, self.clock())
 
 
 class _Silent:

@@ -1,16 +1,24 @@
-"""`paperboy preview`: a list's digest in a file, a browser or a test mail."""
+"""`paperboy preview` and `resend`: a digest to look at, and a digest again."""
 
 from __future__ import annotations
 
 import webbrowser
+from typing import TYPE_CHECKING
 
 import click
 
+from paperboy import lock
 from paperboy.app import App
+from paperboy.cli import output
 from paperboy.cli.main import with_app
-from paperboy.cli.output import papers
 from paperboy.config import values
-from paperboy.models import DeliveryState, Receipt, Subscriber
+from paperboy.errors import PaperboyError
+from paperboy.models import Delivery, DeliveryState, MailingList, MorningReport, Subscriber
+from paperboy.store.history import WAITING
+
+if TYPE_CHECKING:
+    from paperboy.delivery import Report
+    from paperboy.resending import PutBack, Resending
 
 
 @click.command(name="preview", short_help="A list's digest of today, or what it would be now.")
@@ -24,16 +32,17 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
     It goes into a file, to the browser, or to one address as a test mail. Scores are kept: they were paid for. Works
     beside `run`; where papers have no score yet, it waits for a morning that is under way.
     """
-    app.home.list(name)
+    mailing_list = app.home.list(name)
     reader = None if address is None else _reader(address)
-    found = app.preview(name)
+    found = app.preview(mailing_list)
     if found.composed is None:
         click.echo(f"{name}: {found.about}", err=True)
         return 0
-    about = f"{found.made.outcome}, {papers(found.made.digest.counts)}" if found.made else found.about
+    about = f"{found.made.outcome}, {output.papers(found.made.digest.counts)}" if found.made else found.about
     click.echo(f"{name}: {about}", err=True)
     if reader:
-        return _said(reader, app.send_test(name, found.composed, reader))
+        receipt = app.send_test(name, found.composed, reader)
+        return _said(reader, receipt.state, receipt.reply)
     page = app.write_preview(name, found.composed)
     click.echo(page)
     if open_it and not webbrowser.open(page.as_uri()):
@@ -41,14 +50,102 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
     return 0
 
 
-def _reader(address: str) -> Subscriber:
+@click.command(name="resend", short_help="A list's newest digest again, to those whom it did not reach.")
+@click.argument("name", metavar="LIST")
+@click.option(
+    "--failed",
+    is_flag=True,
+    help="Only to those for whom it failed or whom it may not have reached; and what was given up of the digests of "
+    "the last two weeks.",
+)
+@click.option("--to", "address", metavar="ADDRESS", help="Only to this address, also if it has had it.")
+@with_app
+def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
+    """A list's newest digest again, now: to those on the list whom it did not reach, and who joined since.
+
+    The digest goes out as it was composed, and nobody who has it gets it twice, but for whom --to names. What went to
+    the outbox counts as not reached once a mail server is set up. With --failed, the digests of the last two weeks go
+    to those for whom they were given up after three days, too. Beside `run` it waits for a sending that is under way.
+    """
+    if failed and address is not None:
+        raise click.UsageError("--failed and --to exclude each other: --to is for one address, whatever became of it.")
+    mailing_list = app.home.list(name)
+    reader = None if address is None else _reader(address, mailing_list)
+    resending = app.resending(mailing_list)
+    app.prepare()
+    with lock.held(app.settings.paperboy_database, "sending", "resend", app.say):
+        return _to_all(app, resending, failed=failed) if reader is None else _to_one(app, resending, reader)
+
+
+def _reader(address: str, mailing_list: MailingList | None = None) -> Subscriber:
+    """The list's subscriber of that address, or somebody who is none."""
     try:
         found = values.mailbox(address)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--to") from error
-    return Subscriber(found.address, found.name)
+    on_list = {who.address.casefold(): who for who in mailing_list.subscribers} if mailing_list else {}
+    return on_list.get(found.address.casefold(), Subscriber(found.address, found.name))
 
 
-def _said(reader: Subscriber, receipt: Receipt) -> int:
-    click.echo(f"{reader.address}: {receipt.state}, {receipt.reply}")
-    return 0 if receipt.state is DeliveryState.SENT else 1
+def _to_all(app: App, resending: Resending, *, failed: bool) -> int:
+    back = resending.put_back(failed_only=failed)
+    _say(resending.mailing_list.name, back)
+    sent = _deliver(app)
+    if sent.states:
+        click.echo(f"Deliveries: {output.in_words(sent.states)}")
+    if back.given_up:
+        what = output.counted(back.given_up, "delivery", "deliveries")
+        again = f"paperboy resend {resending.mailing_list.name} --failed"
+        click.echo(f"Given up earlier: {what}. To send those, too: {again}", err=True)
+    if unfinished := app.store.deliveries.unfinished():
+        click.echo(output.unfinished(unfinished, sent), err=True)
+    return 1 if unfinished else 0
+
+
+def _say(name: str, back: PutBack) -> None:
+    """To how many each digest goes again, and how many other deliveries go out with them."""
+    if back.why_not_newest:
+        click.echo(back.why_not_newest, err=True)
+    for day, number in back.numbers.items():
+        again = f"again to {output.counted(number, 'subscriber', 'subscribers')}"
+        click.echo(f"{name}, the digest of {day:%a %d %b}: {again if number else 'nobody to send it to again'}")
+    if back.others:
+        one, many = "delivery that waited anyway goes", "deliveries that waited anyway go"
+        goes = f"{output.counted(back.others, one, many)} out now"
+        click.echo(f"{goes}, too" if any(back.numbers.values()) else f"But {goes}")
+
+
+def _to_one(app: App, resending: Resending, reader: Subscriber) -> int:
+    """Through the ledger, if it did not reach this subscriber yet; else beside it."""
+    from paperboy.cli.people import in_words, undo
+
+    newest = resending.newest()
+    if suppressed := app.store.suppressions.find(resending.mailing_list.name, reader.address):
+        raise PaperboyError(f"{in_words(suppressed, app.settings.timezone)}. {undo(suppressed)}")
+    waiting = resending.put_back_for(reader)
+    if waiting is None:
+        receipt = resending.beside(app.transports[0], reader)
+        return _said(reader, receipt.state, receipt.reply)
+    sent = _deliver(app, waiting)
+    came = app.store.deliveries.find(newest.id, reader.address) or waiting
+    code = _said(reader, came.state, came.reply)
+    if came.state in WAITING:
+        click.echo(output.unfinished(1, sent), err=True)
+    return code
+
+
+def _deliver(app: App, only: Delivery | None = None) -> Report:
+    from paperboy.cli import operator
+    from paperboy.cli.audience import Audience
+    from paperboy.cli.once import Stop
+
+    with Stop() as stop:
+        stop.gently = True
+        sent = app.deliver(Audience(app.home, app.clock).has, lambda: stop.asked, by_hand=True, only=only)
+    operator.tell(app, app.home, MorningReport(()), sent, app.clock())
+    return sent
+
+
+def _said(reader: Subscriber, state: DeliveryState, reply: str) -> int:
+    click.echo(f"{reader.address}: {state}, {reply}")
+    return 0 if state is DeliveryState.SENT else 1
