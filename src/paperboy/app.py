@@ -22,6 +22,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import (
     Composed,
     Delivery,
+    MailingList,
     MorningReport,
     Problem,
     Receipt,
