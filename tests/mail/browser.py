@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import json
 import os
 import shutil
 import subprocess
@@ -17,12 +18,9 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.mail import mails, real_days
-
-if TYPE_CHECKING:
-    from selenium.webdriver import Chrome
 
 PHONE = 480  # px; what is narrower is shown as a phone shows it
 FLAGS = (
@@ -41,27 +39,29 @@ FLAGS = (
 
 def missing() -> str:
     """What is not installed here, in words; empty if pages can be shown."""
-    for program in ("chromium", "chromedriver"):
-        if not shutil.which(program):
-            return f"{program} is not installed"
-    try:
-        import selenium  # noqa: F401, PLC0415  # only whether it is there
-    except ImportError:
-        return "selenium is not installed"
-    return ""
+    return "" if shutil.which("chromium") else "chromium is not installed"
 
 
 class Browser:
-    """One window, which shows one page at a time."""
+    """One window, which shows one page at a time, driven by Chromium's DevTools protocol over two pipes."""
 
-    def __init__(self, driver: Chrome, folder: Path) -> None:
-        self._driver, self._page = driver, folder / "page.html"
+    def __init__(self, commands: int, answers: int, folder: Path) -> None:
+        self._commands, self._answers, self._page = commands, answers, folder / "page.html"
+        self._session = ""
+        self._sent, self._unread = 0, bytearray()
+        self._events: set[str] = set()
+        target = self._do("Target.createTarget", {"url": "about:blank"})["targetId"]
+        self._session = self._do("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        self._do("Page.enable", {})
 
     def show(self, html: str, width: int, scheme: str, *, height: int = 900, scale: float = 1) -> None:
         """Opens the page in a viewport of that many CSS pixels, in the scheme `light` or `dark`."""
         self.resize(width, scheme, height=height, scale=scale)
         self._page.write_text(html, "utf-8", "xmlcharrefreplace", newline="")
-        self._driver.get(self._page.as_uri())
+        self._events.clear()
+        self._do("Page.navigate", {"url": self._page.as_uri()})
+        while "Page.loadEventFired" not in self._events:
+            self._read()
 
     def resize(self, width: int, scheme: str, *, height: int = 900, scale: float = 1) -> None:
         """Changes the viewport under the page that is shown."""
@@ -72,15 +72,12 @@ class Browser:
 
     def run(self, script: str, *arguments: object) -> Any:
         """What the script, the body of a function, returns of the page; a promise is waited for."""
-        wrapped = (
-            "const given = [...arguments], done = given.pop();"
-            f"(async function () {{ {script} }}).apply(null, given)"
-            ".then(value => done({value}), error => done({error: String(error)}));"
-        )
-        answer: Mapping[str, Any] = self._driver.execute_async_script(wrapped, *arguments)
-        if "error" in answer:
-            raise RuntimeError(answer["error"])
-        return answer.get("value")
+        expression = f"(async function () {{ {script} }}).apply(null, {json.dumps(arguments)})"
+        asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
+        answer = self._do("Runtime.evaluate", asked)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
+        return answer["result"].get("value")
 
     def picture(self, *, height: int = 0, end: bool = False) -> bytes:
         """A PNG of the whole page, or of its first `height` px, or of its last."""
@@ -90,28 +87,50 @@ class Browser:
         shot = self._do("Page.captureScreenshot", {"format": "png", "clip": clip, "captureBeyondViewport": True})
         return base64.b64decode(shot["data"])
 
-    def _do(self, command: str, arguments: Mapping[str, object]) -> Any:
-        return self._driver.execute_cdp_cmd(command, dict(arguments))
+    def _do(self, method: str, params: Mapping[str, object]) -> Any:
+        self._sent += 1
+        command = {"id": self._sent, "method": method, "params": params}
+        if self._session:
+            command["sessionId"] = self._session
+        os.write(self._commands, json.dumps(command).encode() + b"\0")
+        while (answer := self._read()).get("id") != self._sent:
+            pass
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def _read(self) -> Mapping[str, Any]:
+        """The next message, of which events are remembered by name."""
+        while b"\0" not in self._unread:
+            if not (octets := os.read(self._answers, 1 << 20)):
+                raise RuntimeError("Chromium is gone")
+            self._unread += octets
+        message, _, self._unread = self._unread.partition(b"\0")
+        read: dict[str, Any] = json.loads(message)
+        self._events.add(read.get("method", ""))
+        return read
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A browser with a profile of its own, gone at the end."""
-    from selenium.webdriver import Chrome, ChromeOptions  # noqa: PLC0415  # the suite runs without it, too
-    from selenium.webdriver.chrome.service import Service  # noqa: PLC0415
-
-    os.environ["SE_OFFLINE"] = "true"  # or Selenium might look for drivers of its own
-    options = ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
+    (commands, to_browser), (from_browser, answers) = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="paperboy-browser-", ignore_cleanup_errors=True) as folder:
-        for flag in (*FLAGS, f"--user-data-dir={folder}/profile"):
-            options.add_argument(flag)
-        driver = Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        chromium = ["chromium", *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={folder}/profile"]
+        program = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "bash", *chromium],  # where Chromium looks for them
+            pass_fds=(commands, answers),
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(commands)
+        os.close(answers)
         try:
-            driver.set_script_timeout(60)
-            yield Browser(driver, Path(folder))
+            yield Browser(to_browser, from_browser, Path(folder))
         finally:
-            driver.quit()
+            program.terminate()
+            program.wait()
+            os.close(to_browser)
+            os.close(from_browser)
 
 
 # --- pictures for people

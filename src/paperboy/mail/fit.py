@@ -2,7 +2,7 @@
 
 The whole page is drawn at one level after the other, until it fits:
 
-    whole → abstracts of 900 characters → of 400 → no abstracts → titles and comments alone → and only the best papers
+    whole → abstracts of 700 characters → of 350 → no abstracts → titles and comments alone → and only the best papers
 
 The plain-text part always has everything. The table of contents names every paper that is shown; where papers have
 only title and comment, it names the first 30.
@@ -17,7 +17,7 @@ from paperboy.mail.page import Author, Item, Mention, Page
 from paperboy.mail.text import clipped, prose, shorten, shortened
 from paperboy.mail.topics import within
 
-_ABSTRACTS = (900, 400)  # characters, by level
+_ABSTRACTS = (700, 350)  # characters, by level
 _MARGIN = 0.97  # of the budget, for a number of papers that is only an estimate
 
 # What HTML shows at most of texts that have no natural end.
