@@ -1,20 +1,21 @@
 """A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy import drafting, morning
+from paperboy import morning
+from paperboy.drafting import Drafter
 from paperboy.due import RETRY
 from paperboy.errors import BudgetUsedUpError, RenderError, ScoringError, StoreWriteError
 from paperboy.models import (
     Attempt,
-    Day,
     DeliveryState,
     ListReport,
     MailingList,
@@ -26,6 +27,7 @@ from paperboy.models import (
     Subscriber,
 )
 from paperboy.store import Store
+from paperboy.store.database import Database
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
 
@@ -44,36 +46,20 @@ class World:
     composer: FakeComposer = field(default_factory=FakeComposer)
     budget: float | None = None
     mail_is_down: bool = False
-    waits: list[float] = field(default_factory=list)
-    meanwhile: Callable[[], None] = lambda: None  # while it waits
 
-    def wait(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.clock.now += timedelta(seconds=seconds)
-        self.meanwhile()
-
-    def run(self, *lists: MailingList, patience: timedelta | None = None) -> MorningReport:
+    def run(self, *lists: MailingList, patience: timedelta | None = None, **changes: Any) -> MorningReport:
         """A morning, before which the mail of earlier ones was delivered, unless the mail server is down."""
         ledger = self.store.deliveries
         for each in () if self.mail_is_down else ledger.waiting(self.clock()):
             ledger.reserve(each, self.clock())
             ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
         self.store.settle_clock(self.clock())
-        return morning.run(self.parts(), lists, {entry.name for entry in lists}, patience)
+        names = {each.name for each in lists}
+        return morning.run(self.drafter(**changes), self.feed, lists, names, patience=patience)
 
-    def parts(self) -> morning.Parts:
-        return morning.Parts(
-            feed=self.feed,
-            scorer=self.scorer,
-            composer=self.composer,
-            papers=self.store.papers,
-            scores=self.store.scores,
-            days=self.store.days,
-            progress=NoProgress(),
-            clock=self.clock,
-            wait=self.wait,
-            budget=self.budget,
-        )
+    def drafter(self, **changes: Any) -> Drafter:
+        parts = {"store": self.store, "scorer": self.scorer, "composer": self.composer, "clock": self.clock}
+        return Drafter(**(parts | {"progress": NoProgress(), "budget": self.budget} | changes))
 
     def digests(self) -> list[list[str]]:
         return [[entry.paper.arxiv_id for entry in digest.entries] for digest in self.composer.made]
@@ -194,7 +180,7 @@ def test_a_list_that_was_away_for_long_starts_anew(world: World) -> None:
         world.clock.now += timedelta(days=1)
         world.feed.papers.append(new(100 + day, published=THURSDAYS + timedelta(days=day)))
         world.run(other)
-    considered = world.run(away, other).lists[-1].counts.considered
+    considered = world.run(away, other).lists[0].counts.considered
     assert 0 < considered < 5
 
 
@@ -388,46 +374,16 @@ def test_one_lists_failure_stops_no_other(world: World) -> None:
     assert report.lists[1].outcome is Outcome.NOTE
 
 
-def test_a_full_disk_ends_the_morning(world: World) -> None:  # noqa: C901  # a small class of many methods
-    """No other list could be frozen either, and the command says what to do."""
-
-    class FullDays:
-        def __init__(self, store: Store) -> None:
-            self._days = store.days
-
-        def outcome(self, list_name: str, day: date) -> Outcome | None:
-            return self._days.outcome(list_name, day)
-
-        def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
-            return self._days.started(list_name, absence)
-
-        def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
-            self._days.begin(list_name, ways, too_old, day, at)
-
-        def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
-            return self._days.supersede(list_name, before, at)
-
-        def tries(self, list_name: str) -> dict[str, int]:
-            return self._days.tries(list_name)
-
-        def last(self, list_name: str) -> date | None:
-            return self._days.last(list_name)
-
-        def attempts(self) -> dict[str, Attempt]:
-            return self._days.attempts()
-
-        def note_attempt(self, attempt: Attempt) -> None:
-            self._days.note_attempt(attempt)
-
-        def forget_attempt(self, list_name: str) -> None:
-            self._days.forget_attempt(list_name)
-
-        def freeze(self, day: Day, at: datetime) -> None:
-            raise StoreWriteError("the disk is full")
-
-    world.feed.papers = [new(1)]
+def test_a_full_disk_ends_the_morning(tmp_path: Path) -> None:
+    """Without a disk no other list could be frozen either. `max_page_count` makes SQLite meet the same error."""
+    database = Database.open(tmp_path / "paperboy.db")
+    world = World(Store(database))
+    world.feed.papers = [new(number) for number in range(1, 60)]
+    world.store.papers.add(world.feed.papers, ["cs.LG", "stat.ML"], FRIDAY)
+    database.rows(f"pragma max_page_count = {database.rows('pragma page_count')[0]['page_count']}")
     with pytest.raises(StoreWriteError):
-        morning.run(replace(world.parts(), days=FullDays(world.store)), [foundations()], {"foundations"})
+        world.run(foundations())
+    database.close()
 
 
 def test_followed_authors_are_in_whatever_their_score(world: World) -> None:
@@ -594,12 +550,13 @@ def test_two_that_score_at_once_take_turns_and_the_second_one_finds_what_the_fir
 
     @contextmanager
     def after_the_other() -> Iterator[None]:
-        parts = world.parts()
         if not world.scorer.asked:
-            drafting.score(parts, [drafting.gather(parts, mailing_list, FRIDAY)], FRIDAY)
+            other = world.drafter()
+            papers, _ = other.candidates(mailing_list, FRIDAY)
+            other.score([other.gather(mailing_list, papers, FRIDAY)], FRIDAY)
         yield
 
-    report = morning.run(replace(world.parts(), alone=after_the_other), [mailing_list], {mailing_list.name})
+    report = world.run(mailing_list, alone=after_the_other)
     assert report.lists[0].counts.scored == 2
     assert world.scorer.asked == ["2611.00001", "2611.00002"]
 
@@ -616,58 +573,11 @@ class TestScheduled:
         assert world.feed.asked
         assert len(world.store.papers.unseen(foundations())) == 1
 
-    def test_a_batch_that_comes_in_pieces_is_not_cut_in_two(self, world: World) -> None:
-        """What has only just come is looked for until two looks agree."""
-        world.feed.papers = [new(1)]
-        pieces = [[new(2)], [new(3)], []]
-        world.meanwhile = lambda: world.feed.papers.extend(pieces.pop(0))
-        report = world.run(foundations(), patience=self.patience)
-        assert report.lists[0].counts.considered == 3
-        assert (world.waits, len(world.feed.asked)) == ([300.0] * 3, 4)
-
-    def test_a_batch_that_is_known_is_looked_for_once(self, world: World) -> None:
-        world.feed.papers = [new(1)]
-        world.run(foundations(), patience=self.patience)
-        world.waits.clear()
-        world.run(foundations(name="other"), patience=self.patience)
-        assert world.waits == []
-
-    def test_a_batch_of_which_a_first_piece_comes_hours_late_is_not_cut_in_two_either(self, world: World) -> None:
-        world.feed.papers = [new(1)]
-        world.clock.now += timedelta(hours=5)
-        world.run(foundations(), patience=self.patience)
-        assert (world.waits, len(world.feed.asked)) == ([300.0], 2)
-
-    def test_on_a_weekend_nothing_is_waited_for(self, world: World) -> None:
-        world.feed.papers = [new(1)]
-        world.clock.now += timedelta(days=1)
-        world.run(foundations(), patience=self.patience)
-        assert (world.waits, len(world.feed.asked)) == ([], 1)
-
-    def test_a_late_batch_is_looked_for_twice_whenever_it_comes(self, world: World) -> None:
-        world.clock.now += timedelta(hours=3)
-        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
-        world.feed.papers = [new(1)]
-        world.clock.now += timedelta(minutes=15)
-        assert world.run(foundations(), patience=self.patience).lists[0].outcome is not None
-        assert world.waits == [300.0]
-
-    def test_a_batch_that_never_stops_growing_is_composed_all_the_same(self, world: World) -> None:
-        world.feed.papers = [new(1)]
-        world.meanwhile = lambda: world.feed.papers.append(new(len(world.feed.papers) + 1))
-        assert world.run(foundations(), patience=self.patience).lists[0].counts.considered == 7
-
-    def test_who_asks_by_hand_does_not_wait_for_pieces(self, world: World) -> None:
-        world.feed.papers = [new(1)]
-        world.run(foundations())
-        assert world.waits == []
-
     def test_an_evening_without_an_announcement_that_only_the_operator_knows_of_is_not_waited_for(
         self, world: World
     ) -> None:
         world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
-        parts = replace(world.parts(), holidays=frozenset({date(2026, 11, 19)}))
-        morning.run(parts, [foundations()], {"foundations"}, self.patience)
+        world.run(foundations(), patience=self.patience, holidays=frozenset({date(2026, 11, 19)}))
         assert world.store.days.outcome("foundations", date(2026, 11, 20)) is not None
 
     def test_no_day_is_left_without_a_word(self, world: World) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
@@ -31,7 +31,7 @@ from paperboy.models import (
 from paperboy.store import Store
 
 if TYPE_CHECKING:
-    from paperboy import delivery, drafting, fetching, morning
+    from paperboy import delivery, drafting, fetching
     from paperboy.arxiv_feed import ArxivFeed
     from paperboy.check import Finding
     from paperboy.mail.message import Composer
@@ -260,7 +260,7 @@ class App:
 
         self.prepare()
         alone = partial(lock.held, self.settings.paperboy_database, "morning", "preview", self.say)
-        return preview.preview(self.morning_parts, self.store, mailing_list, self.home.lists, alone, self.clock())
+        return preview.preview(self.drafter, self.look, mailing_list, self.home.lists, alone, self.clock())
 
     def write_preview(self, name: str, composed: Composed) -> Path:
         """Writes a reader's copy to the outbox, and gives the HTML's path."""
@@ -276,27 +276,37 @@ class App:
 
     # The two halves of a morning
 
-    @property
-    def morning_parts(self) -> morning.Parts:
-        """What fetching, scoring and freezing work with."""
-        from paperboy import morning
+    @cached_property
+    def drafter(self) -> drafting.Drafter:
+        """What scores and drafts."""
+        from paperboy import drafting
 
         settings = self.settings
-        return morning.Parts(
-            feed=self.feed,
+        return drafting.Drafter(
+            store=self.store,
             scorer=self.scorer,
             composer=self.composer,
-            papers=self.store.papers,
-            scores=self.store.scores,
-            days=self.store.days,
             progress=self.progress,
             clock=self.clock,
-            wait=self.wait,
-            holidays=settings.arxiv_holidays,
-            lookback=timedelta(days=settings.arxiv_lookback_days),
             alone=self.scoring_alone,
             budget=settings.llm_budget_usd or None,
             budget_zone=settings.timezone,
+            holidays=settings.arxiv_holidays,
+        )
+
+    def look(self, lists: Sequence[MailingList], now: datetime) -> fetching.Look:
+        """Fetch what arXiv has for these lists."""
+        from paperboy import fetching
+
+        settings = self.settings
+        return fetching.look(
+            self.store,
+            self.feed,
+            lists,
+            now,
+            lookback=timedelta(days=settings.arxiv_lookback_days),
+            progress=self.progress,
+            holidays=settings.arxiv_holidays,
         )
 
     def morning(self, names: Collection[str], patience: timedelta | None = None) -> MorningReport:
@@ -305,7 +315,15 @@ class App:
         """
         from paperboy import morning
 
-        return morning.run(self.morning_parts, self.home.lists, names, patience)
+        return morning.run(
+            self.drafter,
+            self.feed,
+            self.home.lists,
+            names,
+            patience=patience,
+            lookback=timedelta(days=self.settings.arxiv_lookback_days),
+            keep=timedelta(days=self.settings.keep_days),
+        )
 
     def deliver(
         self,

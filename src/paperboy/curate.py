@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from paperboy.models import Became, Counts, Entry, MailingList, Paper, Score
+from paperboy.models import Became, Counts, Entry, MailingList, Outcome, Paper, Score
 
 # Letters that Unicode does not take apart into a base and an accent.
 _PLAIN_LETTERS = str.maketrans(
@@ -129,6 +129,31 @@ def curate(
             below=len(below),
         ),
     )
+
+
+def outcome_of(counts: Counts, *, leftover: bool) -> Outcome | None:
+    """What papers and scores alone make of a day; `leftover`: there is nothing but papers that cannot be scored.
+
+    None: nothing could be scored, so there is no saying.
+    """
+    if not counts.considered or leftover:
+        return Outcome.QUIET
+    if not counts.scored:
+        return None
+    return Outcome.DIGEST if counts.relevant else Outcome.NOTE
+
+
+def day_comes_to(drafted: Outcome | None, missing: str, *, waits: bool, answered: bool) -> Outcome | None:
+    """What the day comes to; None: the list stays due.
+
+    `drafted` is what papers and scores make of it, `missing` what arXiv has not given, `waits` whether the list may be
+    tried again today. ArXiv that `answered` and had nothing means a quiet day: a holiday that is on no list.
+    """
+    if drafted is not None and not (drafted is Outcome.QUIET and missing):
+        return drafted
+    if waits:
+        return None
+    return Outcome.QUIET if drafted is Outcome.QUIET and answered else Outcome.GAVE_UP
 
 
 def passes(mailing_list: MailingList, score: Score) -> bool:

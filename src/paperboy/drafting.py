@@ -1,8 +1,9 @@
-"""What a list's digest would be now: from the papers in the store to a curated draft.
+"""What a list's digest would be now: from the papers in the store to a composed draft.
 
     candidates ← stored papers in the list's categories that it has not seen, less those from before its start
     scores     ← kept ones, else the scorer's, kept as they arrive; what fails is carried over
-    curation   ← curate
+    material   ← all that one digest is made of, as one value
+    draft      ← curate, render, compress: pure
 
 Marks nothing: scores are kept, because they were paid for, and all else is for `morning.py` to freeze.
 """
@@ -13,7 +14,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
 
@@ -21,17 +22,23 @@ from paperboy import announcements, curate
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import BudgetUsedUpError, ScoringError
 from paperboy.models import (
+    Addressed,
+    Composed,
     Digest,
     MailingList,
     Model,
     Outcome,
+    Packed,
     Paper,
     Score,
     Scored,
     Shortfall,
     Spending,
+    Subscriber,
     ToScore,
 )
+from paperboy.store import Store
+from paperboy.store.days import packed
 
 logger = logging.getLogger(__name__)
 
@@ -56,64 +63,20 @@ class Scorer(Protocol):
     ) -> Generator[Scored, None, None]: ...
 
 
-class Papers(Protocol):
-    """The stored papers."""
-
-    def unseen(self, mailing_list: MailingList) -> tuple[Paper, ...]: ...
-
-    def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Paper, ...]: ...
-
-
-class Scores(Protocol):
-    """The kept scores and the spending."""
-
-    def kept(self, list_name: str, criteria: str, model: str, arxiv_ids: Iterable[str]) -> dict[str, Score]: ...
-
-    def kept_by_others(self, criteria: str, model: str, arxiv_ids: Iterable[str]) -> dict[str, Score]: ...
-
-    def keep(
-        self,
-        list_name: str,
-        criteria: str,
-        model: str,
-        scores: Mapping[str, Score],
-        spending: Spending,
-        at: datetime,
-    ) -> None: ...
-
-    def spent_since(self, since: datetime) -> float: ...
-
-    def spending(self, list_name: str) -> Spending: ...
-
-
-class Days(Protocol):
-    """What each list has begun with, and what it could not score before."""
-
-    def started(self, list_name: str, absence: timedelta) -> frozenset[str]: ...
-
-    def tries(self, list_name: str) -> dict[str, int]: ...
-
-
 class Progress(Protocol):
     """Shows long work. The stage's callable takes (done, total) as the work goes on."""
 
     def stage(self, what: str) -> AbstractContextManager[Callable[[int, int], None]]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """Everything that drafting works with."""
+class Composer(Protocol):
+    """Makes a mail's shared bytes, and what makes one copy a subscriber's own."""
 
-    scorer: Scorer
-    papers: Papers
-    scores: Scores
-    days: Days
-    progress: Progress
-    clock: Callable[[], datetime]
-    alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
-    budget: float | None = None  # US dollars a day, all lists
-    budget_zone: tzinfo = UTC  # in which that day begins at midnight
-    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
+    def digest(self, digest: Digest, now: datetime) -> Composed: ...
+
+    def note(self, digest: Digest, now: datetime) -> Composed: ...
+
+    def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed: ...
 
 
 @dataclass(slots=True)
@@ -137,6 +100,24 @@ class Scoring:
 
 
 @dataclass(frozen=True, slots=True)
+class Material:
+    """All that one list's digest is made of. Can be pickled; its list has no subscribers, for nobody is named in it."""
+
+    mailing_list: MailingList
+    date: date  # local
+    papers: tuple[Paper, ...]
+    scores: Mapping[str, Score]  # by arXiv id
+    unscored: Mapping[str, str]  # by arXiv id: why there is no use asking for it again
+    tries: Mapping[str, int]  # by arXiv id: on how many mornings it could not be scored, this one among them
+    model: Model
+    spending: Spending
+    problem: str  # why some papers have no score
+    shortfall: Shortfall | None
+    composer: Composer
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A list's morning as it would be frozen now."""
 
@@ -145,120 +126,192 @@ class Draft:
     tried: frozenset[str] = frozenset()  # papers that could not be scored, and are to blame for it
     leftover: bool = False  # there is nothing but papers that could not be scored, and are to blame for it
     problem: str = ""  # why some papers have no score
+    packed: Packed | None = None  # the mail; None: there is none, or it was not composed
 
     @property
     def outcome(self) -> Outcome | None:
         """None: nothing could be scored, so there is no saying what the day came to."""
-        counts = self.digest.counts
-        if not counts.considered or self.leftover:
-            return Outcome.QUIET
-        if not counts.scored:
-            return None
-        return Outcome.DIGEST if counts.relevant else Outcome.NOTE
+        return curate.outcome_of(self.digest.counts, leftover=self.leftover)
 
     def stays_due(self, missing: str) -> bool:
         """Whether there is nothing to say yet: nothing could be scored, or `missing` tells what arXiv has not given."""
         return self.outcome is None or (self.outcome is Outcome.QUIET and bool(missing))
 
 
-def candidates(parts: Parts, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], list[Paper]]:
-    """The papers that the list has not seen: those to consider, and those from before its start."""
-    unseen = parts.papers.unseen(mailing_list)
-    start = announcements.start_of_newest((paper.published for paper in unseen), now, parts.holidays)
-    started = parts.days.started(mailing_list.name, LONGEST_WINDOW)
-    too_old = curate.before_start(mailing_list, unseen, started, start)
-    old_ids = {paper.arxiv_id for paper in too_old}
-    return [paper for paper in unseen if paper.arxiv_id not in old_ids], list(too_old)
+def draft(material: Material) -> Draft:
+    """What the list's digest would be now, not rendered. Pure."""
+    curation = curate.curate(material.mailing_list, material.papers, material.scores, material.tries)
+    digest = Digest(
+        mailing_list=material.mailing_list,
+        date=material.date,
+        entries=curation.entries,
+        counts=curation.counts,
+        model=material.model,
+        spending=material.spending,
+        over_cap=curation.over_cap,
+        let_go=curation.let_go,
+        carried_over=curation.carried_over,
+        shortfall=material.shortfall,
+    )
+    leftover = not material.scores and all(paper.arxiv_id in material.unscored for paper in material.papers)
+    return Draft(digest, curation, frozenset(material.unscored), leftover, material.problem)
 
 
-def gather(parts: Parts, mailing_list: MailingList, now: datetime) -> Scoring:
-    """The list's candidates with the scores that are kept of them, also those that another list paid for."""
-    papers, _ = candidates(parts, mailing_list, now)
-    scoring = Scoring(mailing_list, tuple(papers), parts.scorer.criteria(mailing_list))
-    _look_up(parts, scoring, now)
-    return scoring
+def compose(material: Material) -> Draft:
+    """Chooses, renders and compresses. Pure, from one value that can be pickled to another: any process may do it."""
+    made, composer, now = draft(material), material.composer, material.now
+    if made.outcome is Outcome.DIGEST:
+        return replace(made, packed=packed(composer.digest(made.digest, now)))
+    if made.outcome is Outcome.NOTE and material.mailing_list.send_empty:
+        return replace(made, packed=packed(composer.note(made.digest, now)))
+    return made
 
 
-def _look_up(parts: Parts, scoring: Scoring, now: datetime) -> None:
-    name, criteria, model = scoring.mailing_list.name, scoring.criteria, parts.scorer.model.name
-    scoring.scores |= parts.scores.kept(name, criteria, model, [paper.arxiv_id for paper in scoring.missing])
-    missing = [paper.arxiv_id for paper in scoring.missing]
-    if missing and (others := parts.scores.kept_by_others(criteria, model, missing)):
-        parts.scores.keep(name, criteria, model, others, Spending(), now)
-        scoring.scores |= others
+@dataclass(slots=True, kw_only=True)
+class Drafter:
+    """From the store and the scorer to material. Papers are read once, and shared by lists until `forget`."""
 
+    store: Store
+    scorer: Scorer
+    composer: Composer
+    progress: Progress
+    clock: Callable[[], datetime]
+    alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
+    budget: float | None = None  # US dollars a day, all lists
+    budget_zone: tzinfo = UTC  # in which that day begins at midnight
+    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
+    _papers: dict[str, Paper] = field(default_factory=dict)
+    _recent: dict[tuple[object, ...], tuple[Paper, ...]] = field(default_factory=dict)
+    _dead: tuple[str, Shortfall] | None = None  # why the scorer is asked for nothing more
 
-def score(parts: Parts, scorings: Sequence[Scoring], now: datetime) -> None:
-    """Asks the scorer for what is missing, of all these lists at once, and fills it in. Scores are kept as they arrive.
+    def forget(self) -> None:
+        """The papers that were read; a fetch may have changed them."""
+        self._papers, self._recent = {}, {}
 
-    Lists that are judged by the same criteria are judged once.
-    """
-    twins: dict[str, list[Scoring]] = {}
-    for scoring in scorings:
-        twins.setdefault(scoring.criteria, []).append(scoring)
-    if not any(scoring.missing for scoring in scorings):
-        return
-    problem, shortfall = "", None
-    begun, kept = parts.clock(), {scoring.mailing_list.name: len(scoring.scores) for scoring in scorings}
-    with parts.alone():  # a preview beside a morning would pay twice, and out of a budget that both count as theirs
+    def candidates(self, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], list[Paper]]:
+        """The papers that the list has not seen: those to consider, and those from before its start."""
+        unseen = self.store.papers.unseen(mailing_list, self._papers)
+        start = announcements.start_of_newest((paper.published for paper in unseen), now, self.holidays)
+        started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
+        too_old = curate.before_start(mailing_list, unseen, started, start)
+        old_ids = {paper.arxiv_id for paper in too_old}
+        return [paper for paper in unseen if paper.arxiv_id not in old_ids], list(too_old)
+
+    def gather(self, mailing_list: MailingList, papers: Iterable[Paper], now: datetime) -> Scoring:
+        """The candidates with the scores that are kept of them, also those that another list paid for."""
+        scoring = Scoring(mailing_list, tuple(papers), self.scorer.criteria(mailing_list))
+        self._look_up(scoring, now)
+        return scoring
+
+    def _look_up(self, scoring: Scoring, now: datetime) -> None:
+        name, criteria, model = scoring.mailing_list.name, scoring.criteria, self.scorer.model.name
+        scores = self.store.scores
+        scoring.scores |= scores.kept(name, criteria, model, [paper.arxiv_id for paper in scoring.missing])
+        missing = [paper.arxiv_id for paper in scoring.missing]
+        if missing and (others := scores.kept_by_others(criteria, model, missing)):
+            scores.keep(name, criteria, model, others, Spending(), now)
+            scoring.scores |= others
+
+    def score(self, scorings: Sequence[Scoring], now: datetime) -> None:
+        """Asks the scorer for what is missing, of all these lists at once, and fills it in as it arrives.
+
+        Lists that are judged by the same criteria are judged once. A scorer that could not go on is not asked again.
+        """
+        if not any(scoring.missing for scoring in scorings):
+            return
+        twins: dict[str, list[Scoring]] = {}
         for scoring in scorings:
-            _look_up(parts, scoring, now)
-        try:
-            _ask(parts, twins, now)
-        except BudgetUsedUpError as error:
-            problem, shortfall = str(error), Shortfall.BUDGET
-        except ScoringError as error:
-            problem, shortfall = str(error), Shortfall.SERVER
-    seconds = (parts.clock() - begun).total_seconds()
-    for scoring in scorings:
-        name, number = scoring.mailing_list.name, len(scoring.scores)
-        new = number - kept[name]
-        logger.info("%s: %d of %d scored, %d of them now, in %.1f s", name, number, len(scoring.papers), new, seconds)
-        _conclude(scoring, problem, shortfall)
-
-
-def _ask(parts: Parts, twins: Mapping[str, Sequence[Scoring]], now: datetime) -> None:
-    """Fills in what the scorer brings."""
-    jobs = list(_jobs(parts, twins.values(), now))
-    total = sum(len(job.papers) for job in jobs)
-    if not total:
-        return
-    by_name = {scoring.mailing_list.name: scoring for scorings in twins.values() for scoring in scorings}
-    requests = parts.scorer.score(jobs, _may_spend(parts, now))
-    with parts.progress.stage("Scoring papers") as progress, closing(requests):
-        done = 0
-        for scored in requests:
-            asker = by_name[scored.list_name]
-            for twin in twins[asker.criteria]:
-                _fill_in(parts, twin, scored, paid=twin is asker)
-            done += len(scored.scores) + len(scored.unscored)
-            progress(done, total)
-
-
-def _jobs(parts: Parts, twins: Iterable[Sequence[Scoring]], now: datetime) -> Iterator[ToScore]:
-    """What to ask for: of twins, the first list asks for what several miss."""
-    for scorings in twins:
-        asked: set[str] = set()
+            twins.setdefault(scoring.criteria, []).append(scoring)
+        kept = {scoring.mailing_list.name: len(scoring.scores) for scoring in scorings}
+        with self.alone():  # a preview beside a morning would pay twice, and out of a budget that both count as theirs
+            for scoring in scorings:
+                self._look_up(scoring, now)
+            try:
+                if self._dead is None:
+                    self._ask(twins, now)
+            except BudgetUsedUpError as error:
+                self._dead = str(error), Shortfall.BUDGET
+            except ScoringError as error:
+                self._dead = str(error), Shortfall.SERVER
         for scoring in scorings:
-            papers = tuple(paper for paper in scoring.missing if paper.arxiv_id not in asked)
-            asked |= {paper.arxiv_id for paper in papers}
-            days = parts.scorer.recent_days
-            recent = parts.papers.recent(scoring.mailing_list, now - timedelta(days=days)) if days and papers else ()
-            if papers:
-                yield ToScore(scoring.mailing_list, papers, recent)
+            name, number = scoring.mailing_list.name, len(scoring.scores)
+            logger.info("%s: %d of %d scored, %d now", name, number, len(scoring.papers), number - kept[name])
+            _conclude(scoring, *(self._dead or ("", None)))
 
+    def _ask(self, twins: Mapping[str, Sequence[Scoring]], now: datetime) -> None:
+        jobs = list(self._jobs(twins.values(), now))
+        total = sum(len(job.papers) for job in jobs)
+        if not total:
+            return
+        by_name = {scoring.mailing_list.name: scoring for scorings in twins.values() for scoring in scorings}
+        requests = self.scorer.score(jobs, self._may_spend(now))
+        with self.progress.stage("Scoring papers") as show, closing(requests):
+            done = 0
+            for scored in requests:
+                asker = by_name[scored.list_name]
+                for twin in twins[asker.criteria]:
+                    self._fill_in(twin, scored, paid=twin is asker)
+                done += len(scored.scores) + len(scored.unscored)
+                show(done, total)
 
-def _fill_in(parts: Parts, scoring: Scoring, scored: Scored, *, paid: bool) -> None:
-    wanted = {paper.arxiv_id for paper in scoring.missing}
-    scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
-    spending = scored.spending if paid else Spending()
-    name, model = scoring.mailing_list.name, parts.scorer.model.name
-    if scores or spending.usage.calls:
-        parts.scores.keep(name, scoring.criteria, model, scores, spending, parts.clock())
-    scoring.scores |= scores
-    scoring.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
-    if scoring.missing:
-        scoring.problem = scoring.problem or scored.problem
+    def _jobs(self, twins: Iterable[Sequence[Scoring]], now: datetime) -> Iterator[ToScore]:
+        """What to ask for: of twins, the first list asks for what several miss."""
+        for scorings in twins:
+            asked: set[str] = set()
+            for scoring in scorings:
+                papers = tuple(paper for paper in scoring.missing if paper.arxiv_id not in asked)
+                asked |= {paper.arxiv_id for paper in papers}
+                if papers:
+                    yield ToScore(scoring.mailing_list, papers, self._compared(scoring.mailing_list, now))
+
+    def _compared(self, mailing_list: MailingList, now: datetime) -> tuple[Paper, ...]:
+        """What a scorer that ranks compares with: one tuple for all lists on the same categories."""
+        if not self.scorer.recent_days:
+            return ()
+        since = now - timedelta(days=self.scorer.recent_days)
+        key = (frozenset(mailing_list.categories), mailing_list.cross_lists, since)
+        if key not in self._recent:
+            self._recent[key] = self.store.papers.recent(mailing_list, since, self._papers)
+        return self._recent[key]
+
+    def _fill_in(self, scoring: Scoring, scored: Scored, *, paid: bool) -> None:
+        wanted = {paper.arxiv_id for paper in scoring.missing}
+        scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
+        spending = scored.spending if paid else Spending()
+        name, model = scoring.mailing_list.name, self.scorer.model.name
+        if scores or spending.usage.calls:
+            self.store.scores.keep(name, scoring.criteria, model, scores, spending, self.clock())
+        scoring.scores |= scores
+        scoring.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
+        if scoring.missing:
+            scoring.problem = scoring.problem or scored.problem
+
+    def _may_spend(self, now: datetime) -> Callable[[], bool] | None:
+        """Whether the day's budget, of all lists, has anything left."""
+        if self.budget is None:
+            return None
+        midnight = now.astimezone(self.budget_zone).replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
+        budget = self.budget
+        return lambda: self.store.scores.spent_since(midnight) < budget
+
+    def material(self, scoring: Scoring, now: datetime) -> Material:
+        """All that the list's digest is made of, after scoring."""
+        mailing_list = scoring.mailing_list
+        before = self.store.days.tries(mailing_list.name)
+        return Material(
+            replace(mailing_list, subscribers=()),
+            local_date(mailing_list, now),
+            scoring.papers,
+            scoring.scores,
+            scoring.unscored,
+            {arxiv_id: before.get(arxiv_id, 0) + 1 for arxiv_id in scoring.unscored},
+            self.scorer.model,
+            self.store.scores.spending(mailing_list.name),
+            scoring.problem,
+            scoring.shortfall,
+            self.composer,
+            now,
+        )
 
 
 def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> None:
@@ -273,34 +326,3 @@ def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> No
         noun = "paper" if number == 1 else "papers"
         logger.warning("%s: %d %s could not be scored: %s", name, number, noun, reason)
     scoring.problem = scoring.problem or next(iter(scoring.unscored.values()), "")
-
-
-def draft(parts: Parts, scoring: Scoring, now: datetime) -> Draft:
-    """What the list's digest would be now. Pure but for what it looks up."""
-    mailing_list = scoring.mailing_list
-    before = parts.days.tries(mailing_list.name)
-    tries = {arxiv_id: before.get(arxiv_id, 0) + 1 for arxiv_id in scoring.unscored}
-    curation = curate.curate(mailing_list, scoring.papers, scoring.scores, tries)
-    digest = Digest(
-        mailing_list=mailing_list,
-        date=local_date(mailing_list, now),
-        entries=curation.entries,
-        counts=curation.counts,
-        model=parts.scorer.model,
-        spending=parts.scores.spending(mailing_list.name),
-        over_cap=curation.over_cap,
-        let_go=curation.let_go,
-        carried_over=curation.carried_over,
-        shortfall=scoring.shortfall,
-    )
-    leftover = not scoring.scores and all(paper.arxiv_id in scoring.unscored for paper in scoring.papers)
-    return Draft(digest, curation, frozenset(scoring.unscored), leftover, scoring.problem)
-
-
-def _may_spend(parts: Parts, now: datetime) -> Callable[[], bool] | None:
-    """Whether the day's budget, of all lists, has anything left."""
-    if parts.budget is None:
-        return None
-    midnight = now.astimezone(parts.budget_zone).replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
-    budget = parts.budget
-    return lambda: parts.scores.spent_since(midnight) < budget

@@ -270,6 +270,15 @@ class Composed:
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """A `Composed` as the store keeps it: its message compressed."""
+
+    subject: str
+    sender: str
+    message: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class ListReport:
     """What a morning came to for one list. No outcome: it is still due, and `problem` says why."""
 
@@ -397,7 +406,7 @@ class Day:
     counts: Counts = Counts()
     became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id: what the list has now seen
     tried: frozenset[str] = frozenset()  # arXiv ids that could not be scored, though others were
-    composed: Composed | None = None  # None: there is nothing to send
+    composed: Composed | Packed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()
 
 

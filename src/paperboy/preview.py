@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from paperboy import drafting, due, fetching, morning
+from paperboy import drafting, due, fetching
 from paperboy.delivery import Transport
+from paperboy.drafting import Drafter
 from paperboy.errors import PaperboyError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Outcome, Receipt, Subscriber
-from paperboy.store import Store
 
 _FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often, and arXiv need not notice
 _SOMEBODY = Subscriber("you@example.org")
@@ -33,22 +33,23 @@ class Preview:
 
 
 def preview(
-    parts: morning.Parts,
-    store: Store,
+    drafter: Drafter,
+    look: Callable[[Sequence[MailingList], datetime], fetching.Look],
     mailing_list: MailingList,
     lists: Sequence[MailingList],
     while_scoring: Callable[[], AbstractContextManager[object]],
     now: datetime,
 ) -> Preview:
     """Today's digest, else what it would be now. Raises PaperboyError where that cannot be known."""
-    if composed := store.days.composed(mailing_list.name, due.local_date(mailing_list, now)):
+    if composed := drafter.store.days.composed(mailing_list.name, due.local_date(mailing_list, now)):
         return Preview(composed, about="today's digest, as it was composed; edits made since show from tomorrow on")
-    missing = _fetch(parts, store, [each for each in lists if each.subscribers or each is mailing_list], now)
-    scoring = drafting.gather(parts, mailing_list, now)
+    missing = _fetch(drafter, look, [each for each in lists if each.subscribers or each is mailing_list], now)
+    papers, _ = drafter.candidates(mailing_list, now)
+    scoring = drafter.gather(mailing_list, papers, now)
     if scoring.missing:
         with while_scoring():
-            drafting.score(parts, [scoring], now)
-    made = drafting.draft(parts, scoring, now)
+            drafter.score([scoring], now)
+    made = drafting.draft(drafter.material(scoring, now))
     if made.outcome is None:
         raise PaperboyError(f"{mailing_list.name}: nothing could be scored, so there is no digest. {made.problem}")
     if made.outcome is Outcome.QUIET and missing:
@@ -57,16 +58,21 @@ def preview(
         return Preview(None, made, "arXiv has nothing that this list has not seen; no mail")
     if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
         return Preview(None, made, "none passed, and send_empty is false; no mail")
-    compose = parts.composer.digest if made.outcome is Outcome.DIGEST else parts.composer.note
+    compose = drafter.composer.digest if made.outcome is Outcome.DIGEST else drafter.composer.note
     return Preview(compose(made.digest, now), made)
 
 
-def _fetch(parts: morning.Parts, store: Store, lists: Sequence[MailingList], now: datetime) -> str:
+def _fetch(
+    drafter: Drafter,
+    look: Callable[[Sequence[MailingList], datetime], fetching.Look],
+    lists: Sequence[MailingList],
+    now: datetime,
+) -> str:
     """Fetches what a morning would, unless that was done just now; why something is missing."""
     categories = {category for each in lists for category in each.categories}
-    if store.papers.fetched_between(categories, now - _FETCH_HOLDS, now):
+    if drafter.store.papers.fetched_between(categories, now - _FETCH_HOLDS, now):
         return ""
-    return fetching.look(parts, lists, now).missing
+    return look(lists, now).missing
 
 
 def write(box: Path, composer: Composer, composed: Composed, list_name: str, now: datetime) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from paperboy.cli.files import Files
 from paperboy.cli.main import Surroundings
-from paperboy.cli.watch import MAIL, MORNING, TIDYING, TRYING, Watch, _is_alert
+from paperboy.cli.watch import MAIL, MORNING, TRYING, Watch, _is_alert
 from paperboy.config.home import Home
 from paperboy.daemon import STUCK
 from paperboy.store import Store
@@ -76,7 +76,7 @@ class Office:
         """What is done until nothing is left to do now, but for tidying up."""
         did, idle = [], 0
         while idle < 2:  # an edit is tried when two looks have seen the same
-            found = [name for name in self.tick() if name != TIDYING]
+            found = self.tick()
             did += found
             idle = 0 if found else idle + 1
         return did
@@ -125,11 +125,11 @@ def office(world: World) -> Iterator[Office]:
 
 def test_a_morning_that_is_due_is_done_and_the_rest_of_the_day_is_quiet(office: Office) -> None:
     office.world.announce(1)
-    assert office.tick() == [MORNING, TIDYING]
+    assert office.tick() == [MORNING]
     assert office.world.mails() == ["ada@example.org"]
     assert office.tick(after=timedelta(hours=12)) == []
     assert office.tick(after=timedelta(hours=11, minutes=30)) == []  # another day, and its morning is near
-    assert office.tick(after=timedelta(minutes=30)) == [MORNING, TIDYING]
+    assert office.tick(after=timedelta(minutes=30)) == [MORNING]
 
 
 # ---- what comes to nothing

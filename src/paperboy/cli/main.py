@@ -47,7 +47,7 @@ _FAMILIES = {  # the module with several commands of one kind
     **dict.fromkeys(("preview", "resend"), "digests"),
     **dict.fromkeys(("suppress", "unsuppress", "subscribers", "subscribe", "unsubscribe"), "people"),
 }
-_OF_THE_DAEMON = frozenset({"adopt", "tidy"})  # for its children; nobody else needs them
+_OF_THE_DAEMON = frozenset({"adopt"})  # for its children; nobody else needs them
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from paperboy import delivery, drafting, due, fetching, morning
+from paperboy import delivery, drafting, due
 from paperboy.app import App
 from paperboy.cli import logs, operator, parts, words
 from paperboy.cli.audience import Audience
@@ -43,7 +43,7 @@ def command(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, sche
     progress = Beats(int(descriptor), around.timer) if scheduled and descriptor.isdigit() else Bars(console)
     with parts.working(home, around, progress) as work:
         if dry_run:
-            return _dry_run(work.morning_parts, home, chosen)
+            return _dry_run(work, home, chosen)
         if not scheduled:
             return _morning(work, home, chosen, None, around)
         patience, mine = timedelta(hours=home.settings.give_up_after_hours), frozenset(names)
@@ -127,27 +127,28 @@ class Stop:
         os._exit(130 if signum == signal.SIGINT else 1)  # every commit stands; an ordinary exit would wait for the LLM
 
 
-def _dry_run(work: morning.Parts, home: Home, chosen: frozenset[str]) -> int:
+def _dry_run(work: App, home: Home, chosen: frozenset[str]) -> int:
     now = work.clock()
     lists = [entry for entry in home.lists if entry.subscribers]
-    missing = fetching.look(work, lists, now).missing
+    missing = work.look(lists, now).missing
     code = 0
     scorings = []
     for mailing_list in lists:
         if mailing_list.name not in chosen:
             continue
         day = due.local_date(mailing_list, now)
-        if not due.is_open(mailing_list, day, work.days.outcome(mailing_list.name, day), by_hand=True):
+        if not due.is_open(mailing_list, day, work.store.days.outcome(mailing_list.name, day), by_hand=True):
             click.echo(f"{mailing_list.name}: done earlier today")
             continue
         try:
-            scorings.append(drafting.gather(work, mailing_list, now))
+            papers, _ = work.drafter.candidates(mailing_list, now)
+            scorings.append(work.drafter.gather(mailing_list, papers, now))
         except PaperboyError as error:
             click.echo(f"{mailing_list.name}: would stay due. {error}")
             code = 1
-    drafting.score(work, scorings, now)
+    work.drafter.score(scorings, now)
     for scoring in scorings:
-        made = drafting.draft(work, scoring, now)
+        made = drafting.draft(work.drafter.material(scoring, now))
         click.echo(words.dry_run(scoring.mailing_list, made, missing))
         code = max(code, int(made.stays_due(missing)))
     return code

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 Spawn = Callable[[Sequence[str], Mapping[str, str]], Child]  # a command line of ours, and what its environment has more
 
-TRYING, MORNING, TIDYING = "trying the files", "the morning", "tidying up"  # jobs
+TRYING, MORNING = "trying the files", "the morning"  # jobs
 MAIL, ALERT = "the mail", "the alert "  # what waits, beside lists, whose names have no spaces; each alert for itself
 _FAULT = 160  # characters of what is broken
 _QUICK = timedelta(minutes=3)  # without an end, and a trial of the files is stuck
@@ -84,7 +84,7 @@ class Watch:
         """An edit is tried beside all else; it comes into force, and a morning begins, when nobody is at work."""
         if TRYING not in running and self._is_to_be_tried(now):
             return self._trial(now)
-        if not {TRYING, MORNING, TIDYING}.isdisjoint(running) or self._edit_goes_on(now):
+        if not {TRYING, MORNING}.isdisjoint(running) or self._edit_goes_on(now):
             return None
         if self._seen == self._tried:  # else what is ready may be half of what is being written
             self._put_in_force()
@@ -93,8 +93,6 @@ class Watch:
             patience = max(_PATIENCE, timedelta(seconds=3 * self._home.settings.llm_timeout_seconds))
             ended = partial(self._morning_ended, ready, now, patience)
             return Job(MORNING, partial(self._morning, ready), ended, patience)
-        if self._has_time_to_tidy(waiting, now):
-            return Job(TIDYING, partial(self._tidying, now), self._tidying_ended, _PATIENCE)
         return None
 
     def waiting(self, now: datetime) -> frozenset[str]:
@@ -220,11 +218,6 @@ class Watch:
     def _child(self, *arguments: str) -> Child:
         return self._spawn(arguments, {FILES: str(self._files.good)})
 
-    def _tidying(self, now: datetime) -> Child:
-        child = self._child("tidy")
-        self._tidied = self._today(now)
-        return child
-
     def _morning_ended(
         self, ready: frozenset[str], began: datetime, patience: timedelta, code: int, now: datetime
     ) -> None:
@@ -270,15 +263,6 @@ class Watch:
             name for name in left if name not in attempts or attempts[name].at < began.replace(microsecond=0)
         )
         return f"nothing became of {silent[0]}, and it did not say why" if silent else ""
-
-    def _tidying_ended(self, code: int, _now: datetime) -> None:
-        if code:
-            logger.error("tidying up ended with exit code %d; it is tried again tomorrow", code)
-
-    def _has_time_to_tidy(self, waiting: frozenset[str], now: datetime) -> bool:
-        lists = [entry for entry in self._home.lists if entry.subscribers]
-        soon = any(due.next_morning(entry, now) - now < _AWAY_FROM_MORNINGS for entry in lists)
-        return waiting.isdisjoint(entry.name for entry in lists) and not soon and self._tidied != self._today(now)
 
     def _standings(self, now: datetime) -> dict[str, due.Standing]:
         patience = timedelta(hours=self._home.settings.give_up_after_hours)

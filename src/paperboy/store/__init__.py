@@ -13,9 +13,9 @@ from paperboy.store.alerts import Alerts
 from paperboy.store.database import Database, iso
 from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
-from paperboy.store.growth import Growth
 from paperboy.store.history import History
 from paperboy.store.papers import Papers
+from paperboy.store.retention import Retention
 from paperboy.store.scores import Scores
 from paperboy.store.suppressions import Suppressions
 
@@ -52,7 +52,7 @@ class Store:
         self.history = History(database)
         self.alerts = Alerts(database)
         self.suppressions = Suppressions(database)
-        self.growth = Growth(database)
+        self.retention = Retention(database)
 
     @classmethod
     def open(cls, path: Path, *, check: bool = False) -> Store:

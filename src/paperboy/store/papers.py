@@ -55,17 +55,19 @@ class Papers:
         )[0]
         return int(row["n"]) == len(categories)
 
-    def unseen(self, mailing_list: MailingList) -> tuple[Paper, ...]:
-        """The stored papers in the list's categories that it has not seen, by arXiv id."""
-        return self._in_categories(
-            mailing_list,
-            "not exists (select 1 from seen where list = ? and arxiv_id = papers.arxiv_id)",
-            mailing_list.name,
-        )
+    def unseen(self, mailing_list: MailingList, known: dict[str, Paper] | None = None) -> tuple[Paper, ...]:
+        """The stored papers in the list's categories that it has not seen, by arXiv id.
 
-    def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Paper, ...]:
+        `known` are papers that were read already, by id, and takes up what is read: lists share them.
+        """
+        condition = "not exists (select 1 from seen where list = ? and arxiv_id = papers.arxiv_id)"
+        return self._in_categories(mailing_list, condition, mailing_list.name, known)
+
+    def recent(
+        self, mailing_list: MailingList, since: datetime, known: dict[str, Paper] | None = None
+    ) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that were submitted since then, seen or not, by arXiv id."""
-        return self._in_categories(mailing_list, "published >= ?", iso(since))
+        return self._in_categories(mailing_list, "published >= ?", iso(since), known)
 
     def newest(self, categories: Collection[str]) -> datetime | None:
         """When the newest stored paper of these categories was submitted."""
@@ -76,18 +78,25 @@ class Papers:
         )[0]
         return instant(row["at"]) if row["at"] else None
 
-    def _in_categories(self, mailing_list: MailingList, condition: str, value: str) -> tuple[Paper, ...]:
-        categories = mailing_list.categories
-        source = (
-            f"arxiv_id in (select arxiv_id from paper_categories where category in ({_marks(categories)}))"
-            if mailing_list.cross_lists
-            else f"primary_category in ({_marks(categories)})"
-        )
+    def _in_categories(
+        self, mailing_list: MailingList, condition: str, value: str, known: dict[str, Paper] | None
+    ) -> tuple[Paper, ...]:
+        """Papers that retention has taken out of their categories are settled, and looked through no more."""
+        marks, papers = _marks(mailing_list.categories), {} if known is None else known
+        if not mailing_list.cross_lists:
+            condition = f"primary_category in ({marks}) and {condition}"
         rows = self._database.rows(
-            f"select * from papers where {source} and {condition} order by arxiv_id",
-            [*categories, value],
+            f"select arxiv_id from papers where {condition} and arxiv_id in "
+            f"(select arxiv_id from paper_categories where category in ({marks})) order by arxiv_id",
+            [*(() if mailing_list.cross_lists else mailing_list.categories), value, *mailing_list.categories],
         )
-        return tuple(paper_of(row) for row in rows)
+        ids = [row["arxiv_id"] for row in rows]
+        if missing := [arxiv_id for arxiv_id in ids if arxiv_id not in papers]:
+            for row in self._database.rows(
+                "select * from papers where arxiv_id in (select value from json_each(?))", [json.dumps(missing)]
+            ):
+                papers[row["arxiv_id"]] = paper_of(row)
+        return tuple(papers[arxiv_id] for arxiv_id in ids)
 
     def _count(self) -> int:
         return int(self._database.rows("select count(*) as n from papers")[0]["n"])

@@ -195,12 +195,6 @@ create table alerts (
     alert text                  -- JSON; null: nothing is to be told
 ) strict, without rowid;
 
-create table holds (
-    id integer primary key,
-    at text not null,
-    dollars real not null       -- of a budget: what a call may cost, while it is under way
-) strict;
-
 create table secrets (
     name text primary key,
     value blob not null
@@ -214,7 +208,7 @@ _MOVES = {
 }
 """How tables are filled that the version before had under another name."""
 
-_GONE = {"troubles"}
+_GONE = {"troubles", "holds"}
 
 
 @migrations()

@@ -1,0 +1,124 @@
+"""Retention: what is too old goes, and nothing that prevents repeats.
+
+    31 days after its submission   no fetch can bring a paper again: once all lists have seen it, it leaves its
+                                   categories, and its abstract goes
+    KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes and its deliveries
+
+What lists have seen stays for ever, as do their days and what was spent; so do, whatever their age, each list's newest
+digest and what waits to be delivered.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from paperboy.due import LONGEST_WINDOW
+from paperboy.errors import StoreWriteError
+from paperboy.store.database import Database, iso
+
+logger = logging.getLogger(__name__)
+
+SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so far back
+_LARGE = 10_000_000  # bytes that are free: fewer are not worth a rewrite
+
+
+class Retention:
+    """A morning calls it, as its last step on a day; whoever else writes waits for one short transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether no list has had a morning since midnight, UTC."""
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return not self._database.rows("select 1 from days where at >= ? limit 1", [iso(midnight)])
+
+    def thin(self, keep: timedelta, lists: Collection[str], now: datetime) -> None:
+        """Takes out what is older than `keep`, and of settled papers what nobody needs; gives the disk back what that
+        leaves free. `lists` are the names of those that a paper may still come to. A disk that fails is logged.
+        """
+        values = {
+            "settled": iso(now - SETTLED),
+            "old": iso(now - max(keep, SETTLED)),
+            "lists": json.dumps(list(lists)),
+        }
+        try:
+            counts = {what: sum(self._run(statements, values)) for what, statements in _STEPS.items()}
+            if any(counts.values()):
+                gone = ", ".join(f"{number:,} {what}" for what, number in counts.items())
+                logger.info("retention: taken out %s", gone)
+            self._shrink()
+        except StoreWriteError as error:
+            logger.warning("retention is tried again tomorrow: %s", error)
+
+    def _run(self, statements: Collection[str], values: dict[str, str]) -> list[int]:
+        with self._database.transaction(durable=False):
+            return [self._database.execute(statement, values) for statement in statements]
+
+    def _shrink(self) -> None:
+        """Writes the database anew where half of it is free and the disk has room for that; lets SQLite look after its
+        statistics and its WAL.
+        """
+        size, pages, free = (
+            int(self._database.rows(f"pragma {name}")[0][name])
+            for name in ("page_size", "page_count", "freelist_count")
+        )
+        folder = self._database.path.parent
+        room = shutil.disk_usage(folder).free
+        if size * free > _LARGE and 2 * free > pages and 2 * size * (pages - free) < room:
+            beside = str(folder).replace("'", "''")  # in /tmp, which may be memory, it would by itself
+            self._database.rows(f"pragma temp_store_directory = '{beside}'")
+            self._database.execute("vacuum")
+            self._database.rows("pragma wal_checkpoint(truncate)")
+            logger.info("retention: %.0f MB given back to the disk", size * free / 1e6)
+        self._database.rows("pragma analysis_limit = 400")
+        self._database.rows("pragma optimize")
+        self._database.rows("pragma wal_checkpoint(passive)")
+
+
+_OLD = """
+select id from digests where at < :old and id not in (select max(id) from digests group by list)
+and tell is null and not exists (
+    select 1 from deliveries where digest_id = digests.id and state in ('pending', 'sending', 'deferred')
+)
+"""
+
+_SETTLED = """
+select arxiv_id from papers where published < :settled and abstract != '' and not exists (
+    select 1 from started
+    where list in (select value from json_each(:lists))
+    and (way = primary_category or way in (select 'cross-list ' || value from json_each(categories)))
+    and not exists (select 1 from seen where seen.list = started.list and seen.arxiv_id = papers.arxiv_id)
+)
+"""
+
+_GONE = "select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = ''"
+
+# At the end of the table: a row that becomes shorter where it is leaves a hole in its page for good.
+_WITHOUT_ABSTRACT = f"""
+update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
+from (select arxiv_id, row_number() over (order by arxiv_id) as place from ({_SETTLED})) as places
+where papers.arxiv_id = places.arxiv_id
+"""
+
+_STEPS = {
+    "digests": (
+        f"update days set digest_id = null where digest_id in ({_OLD})",
+        f"delete from deliveries where digest_id in ({_OLD})",
+        f"delete from digests where id in ({_OLD})",
+    ),
+    "abstracts": (
+        f"delete from paper_categories where arxiv_id in ({_SETTLED})",
+        _WITHOUT_ABSTRACT,
+    ),
+    "papers": (
+        f"delete from scores where arxiv_id in ({_GONE})",
+        f"delete from tries where arxiv_id in ({_GONE})",
+        f"delete from papers where arxiv_id in ({_GONE})",
+    ),
+    "attempts": ("delete from attempts where at < :old",),
+}

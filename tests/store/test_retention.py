@@ -1,0 +1,180 @@
+"""What is too old goes, and takes with it nothing that prevents repeats or is still needed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from paperboy.models import Attempt, Became, Day, Outcome, Score, Spending
+from paperboy.store import Store
+from paperboy.store.database import Database
+from paperboy.store.retention import SETTLED
+from tests.builders import mailing_list, paper
+from tests.store import ledger
+from tests.store.ledger import NOW, TODAY
+
+KEEP = timedelta(days=100)
+LONG_AGO = NOW - timedelta(days=101)
+LIST = mailing_list()
+WAYS = ("cs.LG", "stat.ML", "cross-list cs.LG", "cross-list stat.ML")
+
+
+def fetched(store: Store, *ids: str, at: datetime = LONG_AGO, **changes: object) -> None:
+    """Papers that were submitted two days before they came."""
+    papers = [paper(each, published=at - timedelta(days=2), comment="12 pages", **changes) for each in ids]
+    store.papers.add(papers, LIST.categories, at)
+
+
+def scored(store: Store, *ids: str, list_name: str = LIST.name) -> None:
+    store.scores.keep(list_name, "criteria", "luna", {each: Score(9, 8, "Why.") for each in ids}, Spending(), LONG_AGO)
+
+
+def froze(store: Store, became: Mapping[str, Became], list_name: str = LIST.name) -> None:
+    """A day of the list without a mail."""
+    store.days.freeze(Day(list_name, LONG_AGO.date(), Outcome.NOTE, became=became), LONG_AGO)
+
+
+def thin(store: Store, *, keep: timedelta = KEEP) -> None:
+    store.retention.thin(keep, [LIST.name], NOW)
+
+
+def whole(store: Store, arxiv_id: str) -> bool | None:
+    """Whether the paper has its abstract; None: it is gone."""
+    found = store.history.paper(arxiv_id)
+    return bool(found[0].abstract) if found else None
+
+
+# --- papers
+
+
+def test_an_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) -> None:
+    """Not even if arXiv gave it once more: what the list has seen stays for ever."""
+    old, young = "2608.00001", "2608.00002"
+    fetched(store, old)
+    fetched(store, young, at=LONG_AGO + timedelta(days=2))
+    scored(store, old, young)
+    scored(store, old, list_name="galaxies")
+    froze(store, {old: Became.SELECTED, young: Became.BELOW})
+    thin(store)
+    assert (whole(store, old), whole(store, young)) == (None, False)
+    assert store.scores.kept("galaxies", "criteria", "luna", [old]) == {}
+    assert list(store.scores.kept(LIST.name, "criteria", "luna", [old, young])) == [young]
+    fetched(store, old, at=NOW)
+    assert whole(store, old)
+    assert store.papers.unseen(LIST) == ()
+
+
+def test_a_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store: Store) -> None:
+    settled, fresh = "2608.00001", "2608.00002"
+    store.papers.add([paper(settled, published=NOW - SETTLED - timedelta(seconds=1))], LIST.categories, NOW - SETTLED)
+    store.papers.add([paper(fresh, published=NOW - SETTLED)], LIST.categories, NOW - SETTLED)
+    froze(store, {settled: Became.BELOW, fresh: Became.BELOW})
+    thin(store, keep=timedelta())
+    assert (whole(store, settled), whole(store, fresh)) == (False, True)
+    assert [each.arxiv_id for each in store.papers.recent(LIST, LONG_AGO)] == [fresh]
+
+
+def test_what_a_list_still_waits_for_stays_whole_whatever_its_age(store: Store) -> None:
+    """Its LLM may have been dead for months. A list that the file has no more waits for nothing."""
+    waits, cross, other, gone = (f"2608.0000{number}" for number in range(4))
+    fetched(store, waits)
+    fetched(store, cross, primary_category="cs.CV", categories=("cs.CV", "stat.ML"))
+    fetched(store, other, primary_category="cs.CV", categories=("cs.CV",))
+    fetched(store, gone, primary_category="cs.CL", categories=("cs.CL",))
+    scored(store, waits)
+    store.days.begin(LIST.name, WAYS, [], LONG_AGO.date(), LONG_AGO)
+    store.days.begin("a list that is no more", ["cs.CL"], [], LONG_AGO.date(), LONG_AGO)
+    thin(store)
+    assert [whole(store, each) for each in (waits, cross, other, gone)] == [True, True, None, None]
+    assert len(store.papers.unseen(LIST)) == 2
+    assert len(store.scores.kept(LIST.name, "criteria", "luna", [waits])) == 1
+    store.days.begin(LIST.name, ["cs.LG", "stat.ML"], [], TODAY, NOW)  # from now on without cross-lists
+    thin(store)
+    assert whole(store, cross) is None
+
+
+# --- digests and deliveries
+
+
+def test_an_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) -> None:
+    day = LONG_AGO.date()
+    first = ledger.morning(store, {"ada": "sent", "grace": "refused"}, day)
+    second = ledger.morning(store, {"ada": "sent"}, TODAY)
+    thin(store)
+    with pytest.raises(KeyError):
+        store.days.composed_by_id(first)
+    assert store.days.composed_by_id(second).message == b"m"
+    assert store.days.outcome(LIST.name, day) is Outcome.DIGEST
+
+
+def test_the_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> None:
+    """It can be sent again."""
+    ids = [
+        ledger.morning(store, {"ada": "refused"}, TODAY - timedelta(days=days), name)
+        for days, name in ((300, "foundations"), (250, "galaxies"), (200, "foundations"))
+    ]
+    thin(store)
+    with pytest.raises(KeyError):
+        store.days.composed_by_id(ids[0])
+    assert all(store.days.composed_by_id(digest).message == b"m" for digest in ids[1:])
+
+
+@pytest.mark.parametrize("how", ["waits", "deferred", "a crash"])
+def test_a_digest_stays_while_one_of_its_deliveries_waits(store: Store, how: str) -> None:
+    digest = ledger.morning(store, {"ada": how, "grace": "sent"}, LONG_AGO.date())
+    ledger.morning(store, {"ada": "sent"}, TODAY)
+    thin(store)
+    assert store.days.composed_by_id(digest).message == b"m"
+    of = ledger.delivery(store, "ada", digest)
+    if how == "a crash":
+        store.deliveries.settle(of, of.state.SENT, "250 ok", NOW, via="smtp")
+    else:
+        store.deliveries.suppress(of, "no longer on the list", NOW)
+    thin(store)
+    with pytest.raises(KeyError):
+        store.days.composed_by_id(digest)
+
+
+# --- what is left behind, and the disk
+
+
+def test_attempts_of_lists_that_are_no_more_go(store: Store) -> None:
+    for at, name in ((LONG_AGO, "old"), (NOW, "new")):
+        store.days.note_attempt(Attempt(name, "arXiv is late", at, at, at))
+    thin(store)
+    assert set(store.days.attempts()) == {"new"}
+
+
+def test_it_is_due_with_the_first_morning_of_a_day(store: Store) -> None:
+    assert store.retention.is_due(NOW)
+    store.days.freeze(Day(LIST.name, TODAY, Outcome.QUIET), NOW)
+    assert not store.retention.is_due(NOW + timedelta(hours=3))
+    assert store.retention.is_due(NOW + timedelta(days=1))
+
+
+def test_the_disk_gets_back_what_is_free_when_that_is_half_of_the_file(store: Store, tmp_path: Path) -> None:
+    ids = [f"26{month:02}.{number:05}" for month in range(1, 10) for number in range(1, 300)]
+    fetched(store, *ids, abstract="A long abstract that says what everybody says. " * 120)
+    froze(store, dict.fromkeys(ids, Became.BELOW))
+    store.retention.thin(timedelta(days=365), [LIST.name], LONG_AGO)
+    before = (tmp_path / "paperboy.db").stat().st_size
+    thin(store)
+    assert (tmp_path / "paperboy.db").stat().st_size < before / 4
+
+
+def test_a_disk_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What was not thinned today is thinned tomorrow."""
+    database = Database.open(tmp_path / "paperboy.db")
+    store = Store(database)
+    fetched(store, "2608.00001")
+    database.rows("pragma query_only = on")
+    with caplog.at_level(logging.WARNING):
+        thin(store)
+    database.rows("pragma query_only = off")
+    assert "retention is tried again tomorrow" in caplog.text
+    assert whole(store, "2608.00001")
+    store.close()
