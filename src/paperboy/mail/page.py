@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import escape
@@ -17,7 +18,7 @@ from markupsafe import escape
 from paperboy.curate import name_key
 from paperboy.mail.text import Prose, clipped, one_line, prose, wrap
 from paperboy.mail.topics import Block, blocks
-from paperboy.models import Counts, Digest, Entry, Paper, Shortfall, Spending, Usage
+from paperboy.models import Counts, Digest, Entry, MailingList, Paper, Shortfall, Spending, Usage
 
 _PREHEADER = 130  # characters; no client shows more before it shows the mail itself
 
@@ -114,8 +115,9 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that a template may use, under the name `page`."""
+    """Everything that a template may use, under the name `page`: these, and the list's options by their names."""
 
+    mailing_list: MailingList  # without its subscribers
     copy: Copy
     list_name: str
     title: str  # of the list
@@ -131,11 +133,7 @@ class Page:
     model: str
     bill: Bill | None  # None: the embedded scorer, and no LLM
     topics: tuple[Block, ...]
-    categories: tuple[str, ...]
     followed: tuple[str, ...]
-    min_relevance: int
-    min_novelty: int
-    max_papers: int
     over_cap: tuple[Mention, ...]
     carried_over: tuple[Mention, ...]
     carried_over_because: str  # a clause to follow "because"; empty where no paper was carried over
@@ -148,6 +146,10 @@ class Page:
     without_abstract: int = 0  # items whose abstract only the plain-text part shows
     topics_cut: bool = False
 
+    def __getattr__(self, name: str) -> Any:
+        """`page.max_papers` is the list's: an option that a mail shows is named in the template alone."""
+        return getattr(self.mailing_list, name)
+
 
 def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     """The whole digest, nothing shortened: as the plain-text part shows it."""
@@ -157,6 +159,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     title = one_line(mailing_list.title)
     subject, in_subject = _subject(title, digest.date, items, digest.counts)
     return Page(
+        mailing_list=replace(mailing_list, subscribers=()),
         copy=copy,
         list_name=mailing_list.name,
         title=title,
@@ -172,11 +175,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
         model=one_line(digest.model.name),
         bill=bill(digest.spending) if digest.model.is_llm else None,
         topics=blocks(mailing_list.topics),
-        categories=mailing_list.categories,
         followed=tuple(one_line(name) for name in mailing_list.authors),
-        min_relevance=mailing_list.min_relevance,
-        min_novelty=mailing_list.min_novelty,
-        max_papers=mailing_list.max_papers,
         over_cap=tuple(_mention(entry.paper) for entry in digest.over_cap),
         carried_over=tuple(_mention(paper) for paper in digest.carried_over),
         carried_over_because=_BECAUSE[digest.shortfall] if digest.counts.carried_over else "",

@@ -32,7 +32,7 @@ from markupsafe import Markup, escape
 
 from paperboy.errors import ConfigError, RenderError
 from paperboy.mail.fit import fitted, levels, size
-from paperboy.mail.page import Copy, counted, page
+from paperboy.mail.page import Copy, Page, counted, page
 from paperboy.mail.text import one_line, shorten, wrap
 from paperboy.models import (
     Alert,
@@ -188,6 +188,7 @@ class _Undefined(StrictUndefined):
         if self._undefined_hint or not is_dataclass(self._undefined_obj):
             return super()._undefined_message
         known = [each.name for each in fields(self._undefined_obj)]
+        known += [each.name for each in fields(MailingList)] if isinstance(self._undefined_obj, Page) else []
         meant = get_close_matches(str(self._undefined_name), known, n=1)
         hint = f", did you mean {meant[0]!r}?" if meant else f"; it has {', '.join(known)}"
         return f"{type(self._undefined_obj).__name__.lower()} has no {self._undefined_name!r}{hint}"
