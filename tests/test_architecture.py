@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 
 FLOORS = {
     0: {"models", "errors", "privacy"},
-    1: {"lock", "agenda", "curate", "announcements", "due", "tex"},
+    1: {"lock", "curate", "announcements", "due", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
     3: {"drafting", "fetching", "morning", "delivery", "preview", "resending", "alerts", "status", "check"},
     4: {"app"},
@@ -19,6 +19,7 @@ FLOORS = {
 }
 FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 ADJOINING = {
+    ("daemon", "systemd"),
     ("fetching", "drafting"),
     *(("preview", "drafting"), ("preview", "fetching"), ("preview", "morning"), ("preview", "delivery")),
     *(("resending", "delivery"), ("resending", "status")),

@@ -1,289 +1,570 @@
-"""The daemon's loop: it starts jobs, looks after their processes, and ends."""
+"""The daemon's decisions: which child starts when, what is reported, which files are in force.
 
+Children work in this process, at once, but for those that a test gives an end of its own.
+"""
+
+from __future__ import annotations
+
+import io
 import os
+import sqlite3
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from email import message_from_bytes, policy
+from pathlib import Path
+from typing import cast
 
 import pytest
 
-from paperboy.daemon import STOPS_WITHIN, STUCK, Child, Daemon, Job
-from paperboy.errors import StoreWriteError
-from tests.fakes import Clock
+from paperboy import daemon, lock
+from paperboy.app import App
+from paperboy.config.home import FILES, Home
+from paperboy.daemon import STOPS_WITHIN, Daemon, Process
+from paperboy.errors import ConfigError, StoreWriteError
+from paperboy.models import Attempt
+from paperboy.store import Store
+from paperboy.systemd import Notifier
+from tests.cli.conftest import World, world
+from tests.servers.smtp import Fault
 
-NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
-PATIENCE = timedelta(minutes=30)
-SLEEPS = "import time; time.sleep(60)"
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+__all__ = ["world"]  # a fixture
+
+LISTS = """\
+lists:
+  - name: foundations
+    categories: [cs.LG]
+    topics: learning
+    subscribers: [ada@example.org]
+"""
+SKY = "  - {{name: sky, categories: [cs.LG], topics: x, send_at: '{}', subscribers: [v@example.org]}}\n"
+JOINED = LISTS + SKY.format("07:00")
+BROKEN = LISTS + "    oops: 1\n"
+OPERATOR = "ops@example.org"
+TICK = timedelta(seconds=5)
+SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-class Process:
-    """A small real process. Whether it got on is up to the test."""
+@dataclass
+class Child:
+    """A process that has ended with `code`, or is at work as long as there is none."""
 
-    def __init__(self, program: str) -> None:
-        self.inner = subprocess.Popen([sys.executable, "-S", "-c", program], stdout=subprocess.PIPE)
-        self.gets_on = False
-
-    @property
-    def pid(self) -> int:
-        return self.inner.pid
+    code: int | None
+    stdout: io.BytesIO = field(default_factory=io.BytesIO)
+    pid: int = 1
+    signals: list[str] = field(default_factory=list)
 
     def poll(self) -> int | None:
-        return self.inner.poll()
-
-    def progressed(self) -> bool:
-        return self.gets_on
+        return self.code
 
     def terminate(self) -> None:
-        self.inner.terminate()
+        self.signals.append("TERM")
 
     def kill(self) -> None:
-        self.inner.kill()
+        self.signals.append("KILL")
+        self.code = -9
 
     def wait(self, timeout: float | None = None) -> int:
-        return self.inner.wait(timeout)
+        if self.code is None:
+            raise subprocess.TimeoutExpired("paperboy", timeout or 0)
+        return self.code
+
+
+class Recorder(Notifier):
+    """A systemd's end that remembers what it hears."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[str] = []
+
+    def _send(self, message: str) -> None:
+        self.heard.append(message.partition("\n")[0])
 
 
 @dataclass
-class FakeManager:
-    """Remembers what it was told."""
+class Office:
+    """A daemon over a world."""
 
-    told: list[str] = field(default_factory=list)
-
-    def ready(self) -> None:
-        self.told.append("ready")
-
-    def reloading(self, monotonic: float) -> None:
-        self.told.append(f"reloading at {monotonic:.0f}")
-
-    def status(self, text: str) -> None:
-        self.told.append(f"status: {text}")
-
-    def watchdog(self) -> None:
-        self.told.append("watchdog")
-
-    def stopping(self) -> None:
-        self.told.append("stopping")
-
-
-@dataclass
-class World:
-    """A daemon, and what there is to do: a program for each job. Each look is one tick."""
-
-    jobs: dict[str, str] = field(default_factory=dict)
-    clock: Clock = field(default_factory=lambda: Clock(NOW))
-    seconds: float = 0.0
-    said: str = "all is well"
-    manager: FakeManager = field(default_factory=FakeManager)
-    started: list[Process] = field(default_factory=list)
-    ended: list[tuple[str, int]] = field(default_factory=list)
-    reloads: int = 0
-    asks: Callable[[], None] = lambda: None
+    world: World
+    app: App
+    notifier: Recorder = field(default_factory=Recorder)
+    did: list[str] = field(default_factory=list)  # "trial", or which half
+    instead: dict[str, list[Child]] = field(default_factory=dict)  # children that do no work
 
     def __post_init__(self) -> None:
-        self.daemon = Daemon(self, self.manager, self.clock, timer=lambda: self.seconds)
+        self.daemon = Daemon(self.app, self.notifier, self.spawn)
 
-    def next(self, _now: datetime, running: Collection[str]) -> Job | None:
-        self.asks()
-        names = [name for name in self.jobs if name not in running]
-        return self.job(names[0]) if names else None
+    def spawn(self, arguments: Sequence[str], more: Mapping[str, str]) -> Process:
+        what = "trial" if arguments[0] == "check" else arguments[2]
+        self.did.append(what)
+        if self.instead.get(what):
+            return cast("Process", self.instead[what].pop(0))
+        self.world.environ, before = {**self.world.environ, **more}, self.world.environ
+        try:
+            ran = self.world.run(*arguments)
+            return cast("Process", Child(ran.code, io.BytesIO(ran.out.encode())))
+        finally:
+            self.world.environ = before
 
-    def job(self, name: str) -> Job:
-        program = self.jobs.pop(name)
-        return Job(name, lambda: self.start(program), lambda code, _: self.ended.append((name, code)), PATIENCE)
+    def tick(self, after: timedelta = TICK) -> list[str]:
+        """What is started at this look, and at those that follow at once."""
+        self.did.clear()
+        self.world.clock.now += after
+        for _ in range(9):
+            self.daemon.tick(self.world.clock())
+        return list(self.did)
 
-    def start(self, program: str) -> Child:
-        self.started.append(Process(program))
-        return self.started[-1]
+    def settle(self) -> list[str]:
+        """What is started within half a minute."""
+        return [name for _ in range(6) for name in self.tick()]
 
-    def reload(self) -> str:
-        self.reloads += 1
-        return "trying"
+    @property
+    def status(self) -> str:
+        return next((text for text in reversed(self.notifier.heard) if text.startswith("STATUS=")), "")
 
-    def status(self, _now: datetime) -> str:
-        return self.said
+    @property
+    def store(self) -> Store:
+        return self.app.store
 
-    def look(self, *, when_all_have_ended: bool = False) -> None:
-        for process in self.started if when_all_have_ended else ():
-            process.wait(20)
-        self.daemon.tick(self.clock())
+    def readers(self) -> list[str]:
+        return [address for address in self.world.mails() if address != OPERATOR]
+
+    def alerts(self) -> list[str]:
+        """Subjects of the operator's mails."""
+        mails = [message for message in self.world.smtp.messages if message.recipient == OPERATOR]
+        return [str(message_from_bytes(mail.content, policy=policy.default)["Subject"]) for mail in mails]
+
+    def last_alert(self) -> str:
+        content = [each for each in self.world.smtp.messages if each.recipient == OPERATOR][-1].content
+        part = message_from_bytes(content, policy=policy.default).get_body(("plain",))
+        return " ".join(part.get_content().split()) if part else ""
+
+
+def opened(world: World) -> Office:
+    home, _ = Home.own_or_in_force(world.path, world.environ)
+    app = App.of(home, world.environ, world.clock, lambda _: None, timer=lambda: world.clock().timestamp())
+    return Office(world, app)
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    """No child outlives its test."""
-    made = World()
-    yield made
-    for process in made.started:
-        process.kill()
-        process.inner.communicate()
+def office(world: World) -> Iterator[Office]:
+    world.write("subscribers.yaml", LISTS)
+    world.env(ALERT_TO=OPERATOR)
+    made = opened(world)
+    with made.app:
+        yield made
 
 
-def test_a_job_hears_how_its_process_ended(world: World) -> None:
-    world.jobs["the morning"] = "raise SystemExit(3)"
-    world.look()
-    world.look(when_all_have_ended=True)
-    assert world.ended == [("the morning", 3)]
+# ---- mornings and sendings
 
 
-def test_jobs_run_side_by_side_and_none_twice(world: World) -> None:
-    world.jobs = {"the morning": SLEEPS, "trying the files": SLEEPS}
-    world.look()
-    world.jobs["the morning"] = SLEEPS
-    world.look()
-    assert len(world.started) == 2
-    world.started[0].kill()
-    world.started[0].wait(20)
-    world.look()
-    assert world.ended == [("the morning", -9)]
-    assert len(world.started) == 3
+def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet(office: Office) -> None:
+    office.world.announce(1)
+    assert office.tick() == ["trial", "morning", "sending"]
+    assert office.readers() == ["ada@example.org"]
+    assert office.tick(12 * HOUR) == []
+    assert office.tick(11 * HOUR) == []
+    assert office.tick(2 * HOUR) == ["morning"]  # a Saturday is quiet
 
 
-def test_systemd_hears_that_all_is_well_and_each_news_once(world: World) -> None:
-    world.look()
-    world.look()
-    world.said = "2 of 3 subscribers got today's mail"
-    world.look()
-    assert world.manager.told == [
-        *("watchdog", "status: all is well", "watchdog", "watchdog", "status: 2 of 3 subscribers got today's mail"),
-    ]
+def test_mail_of_one_list_does_not_wait_for_the_morning_of_another(office: Office) -> None:
+    office.world.announce(1)
+    office.world.write("subscribers.yaml", LISTS + SKY.format("07:10"))
+    office.world.smtp.faults.append(Fault("RCPT", "450 later", times=1))
+    office.tick()
+    office.instead["morning"] = [Child(None)]
+    assert office.tick(11 * MINUTE) == ["morning", "sending"]
+    assert office.readers() == ["ada@example.org"]
 
 
-def test_a_job_that_gets_on_may_take_as_long_as_it_takes(world: World) -> None:
-    world.jobs["the morning"] = SLEEPS
-    world.look()
-    for _ in range(5):
-        world.seconds += PATIENCE.total_seconds()
-        world.started[0].gets_on = True
-        world.look()
-    assert world.started[0].poll() is None
-    assert world.manager.told.count("watchdog") == 6
+def test_morning_does_not_start_while_another_process_holds_its_lock(office: Office) -> None:
+    office.world.announce(1)
+    with lock.held(office.app.settings.paperboy_database, "morning", "once"):
+        assert office.tick() == ["trial"]
+    assert office.tick(MINUTE) == ["morning", "sending"]
 
 
-def test_a_job_that_is_stuck_is_ended_and_no_watchdog_is_fed_until_it_is(world: World) -> None:
-    world.jobs["the morning"] = SLEEPS
-    world.look()
-    world.seconds += PATIENCE.total_seconds()
-    fed = world.manager.told.count("watchdog")
-    world.look()
-    assert world.manager.told.count("watchdog") == fed
-    world.look(when_all_have_ended=True)
-    assert world.ended == [("the morning", STUCK)]
-    assert world.manager.told.count("watchdog") == fed + 1
+def test_late_arxiv_is_tried_every_quarter_of_an_hour_and_delays_no_other_list(office: Office) -> None:
+    office.world.write("subscribers.yaml", LISTS + SKY.format("07:20"))
+    assert "morning" in office.tick()
+    assert "morning" not in office.tick(14 * MINUTE)
+    assert "morning" in office.tick(MINUTE)
+    assert "morning" not in office.tick(4 * MINUTE)
+    assert office.tick(MINUTE) == ["morning"]  # the other list's own hour
+    assert office.store.days.attempts()["sky"].at == office.world.clock()
+    assert office.store.days.attempts()["foundations"].at < office.world.clock()
 
 
-def test_a_job_that_will_not_end_is_killed(world: World) -> None:
-    world.jobs["the morning"] = DEAF
-    world.look()
-    assert world.started[0].inner.stdout is not None
-    world.started[0].inner.stdout.readline()  # from here on it is deaf
-    world.seconds += PATIENCE.total_seconds()
-    world.look()
-    world.seconds += STOPS_WITHIN
-    world.look()
-    world.look(when_all_have_ended=True)
-    assert (world.started[0].poll(), world.ended) == (-9, [("the morning", STUCK)])
+def test_mail_server_that_is_down_is_tried_every_quarter_of_an_hour(office: Office) -> None:
+    office.world.announce(1)
+    office.world.smtp.faults.append(Fault("connect", "554 go away"))
+    assert "sending" in office.tick()
+    assert office.tick(14 * MINUTE) == []
+    office.world.smtp.faults.clear()
+    assert office.tick(2 * MINUTE) == ["sending"]
+    assert "ada@example.org" in office.world.mails()
+
+
+def test_deferred_delivery_is_sent_when_its_wait_is_over(office: Office) -> None:
+    office.world.announce(1)
+    office.world.smtp.faults.append(Fault("RCPT", "450 later", times=1))
+    assert "sending" in office.tick()
+    assert office.tick(MINUTE) == []
+    assert office.tick(6 * MINUTE) == ["sending"]
+    assert office.readers() == ["ada@example.org"]
+
+
+# ---- children that cannot report themselves
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("code", "said", "how"),
     [
-        (ZeroDivisionError("oops"), "a bug in Paperboy; the log has it"),
-        (StoreWriteError("the disk is full"), "the disk is full"),
+        (-9, b"...", "signal 9 ended it"),
+        (78, b"", "its exit code was 78"),
+        (1, b"..\nthe disk is full\n", "the disk is full"),
+        (0, b"....", "nothing became of foundations, and it did not say why"),
     ],
 )
-def test_what_goes_wrong_while_looking_is_logged_and_the_daemon_goes_on(
-    world: World, caplog: pytest.LogCaptureFixture, error: Exception, said: str
-) -> None:
-    calls = []
+def test_abnormal_exit_is_reported_and_the_list_retried_later(office: Office, code: int, said: bytes, how: str) -> None:
+    office.world.announce(1)
+    office.instead["morning"] = [Child(code, io.BytesIO(said))]
+    assert office.tick() == ["trial", "morning", "sending"]
+    (subject,) = office.alerts()
+    assert subject.startswith("Paperboy: A morning came to a bad end")
+    assert how in office.last_alert()
+    assert how in office.store.days.attempts()["foundations"].reason
+    assert "morning" not in office.tick(14 * MINUTE)
+    assert office.tick(2 * MINUTE) == ["morning", "sending"]
+    assert office.readers() == ["ada@example.org"]
+    assert office.alerts()[1:] == ["Paperboy: Well again: a morning came to its end"]
 
-    def broken() -> None:
-        calls.append(1)
-        raise error
 
-    world.asks = broken
-    world.daemon._tick()
-    world.daemon._tick()
-    assert len(calls) == 2
-    assert str(error) in caplog.text
-    assert world.manager.told.count(f"status: {said}") == 1
+def test_child_that_always_fails_is_never_a_hot_loop(office: Office) -> None:
+    office.world.announce(1)
+    office.instead["morning"] = [Child(1) for _ in range(99)]
+    starts = [office.tick(MINUTE).count("morning") for _ in range(60)]
+    assert 3 <= sum(starts) <= 5
+
+
+def test_sending_that_always_crashes_is_reported_once_a_day(office: Office) -> None:
+    office.world.announce(1)
+    path = office.app.settings.paperboy_database
+    office.store.days.attempts()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "create trigger dies before update on deliveries when new.state = 'sending' "
+            "begin select raise(abort, 'no'); end"
+        )
+    starts = sum(office.tick(5 * MINUTE).count("sending") for _ in range(36))
+    assert starts <= 14
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("drop trigger dies")
+    office.tick(20 * MINUTE)
+    office.tick(20 * MINUTE)
+    assert office.readers() == ["ada@example.org"]
+    assert sum("bad end" in subject for subject in office.alerts()) == 1
+
+
+def test_list_that_became_due_while_a_morning_worked_is_not_blamed_on_it(office: Office) -> None:
+    office.world.announce(1)
+    office.world.write("subscribers.yaml", LISTS + SKY.format("07:10"))
+    child = Child(None)
+    office.instead["morning"] = [child]
+    office.tick()
+    now = office.world.clock()
+    office.store.days.note_attempt(Attempt("foundations", "the LLM is down", now, now, now + HOUR))
+    child.code = 0
+    assert "morning" in office.tick(12 * MINUTE)
+    assert office.alerts() == []
+
+
+def test_child_that_makes_progress_may_take_any_time(office: Office) -> None:
+    child = Child(None)
+    office.instead["morning"] = [child]
+    office.tick()
+    for _ in range(5):
+        office.tick(29 * MINUTE)
+        child.stdout = io.BytesIO(b".")
+    assert child.signals == []
+    assert "WATCHDOG=1" in office.notifier.heard[-3:]
+
+
+def test_stuck_child_is_stopped_then_killed_and_reported(office: Office) -> None:
+    child = Child(None)
+    office.instead["morning"] = [child]
+    office.tick()
+    office.tick(31 * MINUTE)
+    assert child.signals == ["TERM"]
+    office.notifier.heard.clear()
+    office.tick()
+    assert "WATCHDOG=1" not in office.notifier.heard
+    office.tick(STOPS_WITHIN * SECOND)
+    assert child.signals == ["TERM", "KILL"]
+    assert "it made no progress for 30 minutes, and was ended" in office.last_alert()
+
+
+# ---- the files
+
+
+def test_edit_is_in_force_within_25_seconds_of_its_last_save(office: Office) -> None:
+    office.world.announce(1)
+    office.settle()
+    office.world.write("subscribers.yaml", JOINED)
+    did = [office.tick() for _ in range(5)]
+    assert did == [[], [], ["trial", "morning", "sending"], [], []]
+    assert office.readers() == ["ada@example.org", "v@example.org"]
+
+
+def test_edit_under_way_is_not_tried_before_it_has_rested(office: Office) -> None:
+    office.settle()
+    for number in range(12):
+        office.world.write("subscribers.yaml", f"{JOINED}# {number}\n")
+        assert office.tick() == []
+    assert office.settle()[0] == "trial"
+
+
+def test_files_that_never_rest_starve_no_morning(office: Office) -> None:
+    office.settle()
+    office.world.clock.now += 3 * DAY
+    office.world.announce(1)
+    did = []
+    for number in range(12):
+        office.world.write("prompts/notes.txt", str(number))
+        did += office.tick()
+    assert did == ["morning", "sending"]
+
+
+def test_reload_tries_at_once_and_is_ready_when_the_trial_is_over(office: Office) -> None:
+    office.settle()
+    office.instead["trial"] = [child := Child(None)]
+    office.daemon.reload()
+    office.notifier.heard.clear()
+    assert office.tick() == ["trial"]
+    assert office.notifier.heard[0] == "RELOADING=1"
+    assert "READY=1" not in office.notifier.heard
+    child.code = 0
+    office.tick()
+    assert office.notifier.heard.count("READY=1") == 1
+
+
+def test_broken_edit_is_reported_once_and_the_last_good_version_stays_in_force(office: Office) -> None:
+    office.world.announce(1)
+    office.settle()
+    office.world.write("subscribers.yaml", BROKEN)
+    office.settle()
+    office.tick(HOUR)
+    assert office.alerts() == ["Paperboy: Broken: subscribers.yaml:6:5"]
+    assert "subscribers.yaml:6:5" in office.status
+    assert "the version before stays in force" in office.status
+    office.world.clock.now += 3 * DAY
+    office.world.announce(2)
+    office.settle()
+    assert office.readers() == ["ada@example.org", "ada@example.org"]
+    office.world.write("subscribers.yaml", LISTS)
+    office.settle()
+    assert office.alerts()[1:] == ["Paperboy: Well again: the home's files are in order"]
+    assert "subscribers.yaml" not in office.status
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        (".env", "SMTP_PORT=none\n", ".env:1"),
+        ("emails/digest.txt.j2", "{{ nothing", "emails/digest.txt.j2"),
+        ("prompts/score.md.j2", "{% if %}", "prompts/score.md.j2"),
+        (".env", "PAPERBOY_DATABASE=elsewhere.db\n", ".env"),
+    ],
+)
+def test_every_file_is_tried_before_it_comes_into_force(office: Office, name: str, text: str, place: str) -> None:
+    office.settle()
+    office.world.write(name, text)
+    office.settle()
+    assert office.status.startswith(f"STATUS={place}")
+    assert office.alerts()[0].startswith(f"Paperboy: Broken: {place}")
+
+
+def test_trial_without_an_end_is_stopped_and_reported(office: Office) -> None:
+    office.settle()
+    office.instead["trial"] = [Child(None)]
+    office.world.write("subscribers.yaml", JOINED)
+    office.settle()
+    office.tick(3 * MINUTE)
+    office.tick(STOPS_WITHIN * SECOND)
+    assert "its files could not be tried: it made no progress for 3 minutes" in office.last_alert()
+    assert len(office.daemon.home.lists) == 1
+
+
+def test_broken_version_is_tried_again_because_its_cause_may_lie_elsewhere(office: Office) -> None:
+    credentials = office.world.path / "credentials"
+    (credentials / "SMTP_PORT").mkdir(parents=True)
+    office.settle()
+    office.world.environ["CREDENTIALS_DIRECTORY"] = str(credentials)
+    office.daemon.reload()
+    office.settle()
+    assert "SMTP_PORT" in office.status
+    (credentials / "SMTP_PORT").rmdir()
+    assert "trial" in office.tick(15 * MINUTE)
+    assert "SMTP_PORT" not in office.status
+
+
+def test_edit_retries_at_once_what_failed(office: Office) -> None:
+    """The operator has fixed a password."""
+    office.world.announce(1)
+    office.world.smtp.faults.append(Fault("connect", "554 go away"))
+    office.settle()
+    office.world.smtp.faults.clear()
+    office.world.env(ALERT_TO=OPERATOR, SMTP_CONNECTIONS=2)
+    assert office.settle() == ["trial", "sending"]
+    assert "ada@example.org" in office.world.mails()
+
+
+def test_last_good_version_is_still_in_force_after_a_restart(office: Office) -> None:
+    office.settle()
+    office.world.write("subscribers.yaml", JOINED)  # sound, but
+    office.world.write("emails/digest.txt.j2", "{{ nothing")
+    again = opened(office.world)
+    with again.app:
+        again.settle()
+        assert [each.name for each in again.daemon.home.lists] == ["foundations"]
+        assert again.status.startswith("STATUS=emails/digest.txt.j2:1")
+    office.world.write("subscribers.yaml", BROKEN)
+    again = opened(office.world)
+    with again.app:
+        again.settle()
+        assert [each.name for each in again.daemon.home.lists] == ["foundations"]
+
+
+def test_files_that_never_were_good_end_the_daemon(office: Office) -> None:
+    office.world.write("emails/digest.txt.j2", "{{ nothing")
+    with pytest.raises(ConfigError, match=r"emails/digest\.txt\.j2:1"):
+        office.settle()
+    assert "READY=1" not in office.notifier.heard
+
+
+def test_children_read_a_copy_that_an_edit_does_not_change(office: Office) -> None:
+    office.settle()
+    seen: list[str] = []
+    office.daemon._spawn = lambda _arguments, more: seen.append(more[FILES]) or cast("Process", Child(None))  # type: ignore[func-returns-value]
+    office.world.clock.now += DAY
+    office.tick()
+    (copy,) = seen
+    office.world.write("subscribers.yaml", BROKEN)
+    assert (Path(copy) / "subscribers.yaml").read_text("utf-8") == LISTS
+
+
+# ---- what cannot be written
+
+
+def test_error_while_looking_is_logged_and_the_daemon_goes_on(office: Office) -> None:
+    office.settle()
+    for error, said in [
+        (ZeroDivisionError("oops"), "a bug in Paperboy; the log has it"),
+        (StoreWriteError("no room on ada@example.org's disk"), "no room on a…@example.org's disk"),
+    ]:
+        office.daemon.adopted = lambda _home, error=error: (_ for _ in ()).throw(error)  # type: ignore[misc]
+        office.daemon.reload()
+        office.daemon._tick()
+        office.daemon._tick()
+        assert f"STATUS={said}" in office.notifier.heard
+    assert office.alerts() == ["Paperboy: Paperboy cannot work"]
+
+
+@pytest.fixture
+def damaged(office: Office) -> Office:
+    """A home whose database is none."""
+    office.world.write("data/paperboy.db", "this is no database " * 99)
+    return office
+
+
+def test_daemon_that_cannot_open_its_database_mails_the_operator_once_a_day(damaged: Office) -> None:
+    for _ in range(3):
+        ran = damaged.world.run("run")
+        assert ran.code == 78
+        assert "paperboy.db" in ran.err
+    assert damaged.alerts() == ["Paperboy: Paperboy cannot work"]
+    damaged.world.clock.now += DAY
+    damaged.world.run("run")
+    assert len(damaged.alerts()) == 2
+
+
+def test_emergency_mail_that_failed_is_tried_again(damaged: Office) -> None:
+    damaged.world.env(ALERT_TO=OPERATOR, SMTP_PORT=9)
+    ran = damaged.world.run("run")
+    assert ran.code == 78
+    assert "the operator could not be told" in ran.err
+    damaged.world.env(ALERT_TO=OPERATOR)
+    damaged.world.run("run")
+    assert damaged.alerts() == ["Paperboy: Paperboy cannot work"]
 
 
 # ---- the loop itself, in a thread
 
 
-def in_a_thread(world: World) -> threading.Thread:
-    thread = threading.Thread(target=world.daemon.run)
-    thread.start()
-    return thread
-
-
 def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.01)
 
 
-def test_a_reload_is_done_at_once(world: World) -> None:
-    world.daemon.tick_seconds = 600
-    thread = in_a_thread(world)
-    until(lambda: world.manager.told)
-    world.daemon.reload()
-    until(lambda: world.reloads)
-    world.daemon.stop()
-    thread.join(20)
-    assert world.manager.told[2:5] == ["reloading at 0", "watchdog", "ready"]
+@pytest.fixture
+def loop(office: Office) -> Iterator[Callable[[], threading.Thread]]:
+    """Starts the loop; its end ends the thread."""
+    threads: list[threading.Thread] = []
+    office.daemon.tick = lambda _now: office.did.append("tick")  # type: ignore[method-assign, assignment]
+
+    def start() -> threading.Thread:
+        threads.append(threading.Thread(target=office.daemon.run))
+        threads[0].start()
+        return threads[0]
+
+    yield start
+    office.daemon.stop()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
-def test_a_reload_lasts_as_long_as_the_job_that_does_it(world: World) -> None:
-    """So `systemctl reload` comes back when the files have been tried."""
-    world.jobs["trying"] = SLEEPS
-    world.daemon.reload()
-    world.look()
-    world.look()
-    assert world.manager.told[:2] == ["reloading at 0", "watchdog"]
-    assert "ready" not in world.manager.told
-    world.started[0].kill()
-    world.look(when_all_have_ended=True)
-    world.look()
-    assert world.manager.told.count("ready") == 1
+def test_signal_is_answered_at_once(office: Office, loop: Callable[[], threading.Thread]) -> None:
+    office.daemon.tick_seconds = 600
+    loop()
+    until(lambda: office.did)
+    office.did.clear()
+    office.daemon.wake()
+    until(lambda: office.did)
 
 
-def test_the_loop_goes_on_when_local_time_goes_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`schedule` counts in local time, which in autumn comes twice."""
-    looks: list[int] = []
-
-    def look() -> None:
-        looks.append(1)
-        if len(looks) == 2:
-            monkeypatch.setenv("TZ", "Etc/GMT+5")
-            time.tzset()
-
+def test_loop_goes_on_when_local_time_goes_back(
+    office: Office, loop: Callable[[], threading.Thread], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`schedule` counts in local time, in which an autumn hour comes twice."""
+    office.daemon.tick_seconds = 1
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    world.asks, world.daemon.tick_seconds = look, 1
-    thread = in_a_thread(world)
-    until(lambda: len(looks) >= 4)
-    world.daemon.stop()
-    thread.join(20)
+    loop()
+    until(lambda: len(office.did) >= 2)
+    monkeypatch.setenv("TZ", "Etc/GMT+5")
+    time.tzset()
+    seen = len(office.did)
+    until(lambda: len(office.did) >= seen + 2)
+    office.daemon.stop()
     monkeypatch.undo()
     time.tzset()
-    assert not thread.is_alive()
 
 
-def test_stopping_ends_the_loop_when_the_children_have_ended(world: World) -> None:
-    world.jobs = {"the morning": SLEEPS, "trying the files": "pass"}
-    thread = in_a_thread(world)
-    until(lambda: len(world.started) == 2)
-    world.daemon.stop()
-    thread.join(20)
-    assert not thread.is_alive()
-    assert world.started[0].poll() == -15
-    assert world.manager.told[-1] == "stopping"
-    with pytest.raises(ProcessLookupError):
-        os.kill(world.started[0].pid, 0)
+def test_stopping_waits_for_the_children(office: Office) -> None:
+    process = daemon.spawn({}, office.world.path, ["once", "--scheduled", "sending"], {})
+    office.instead["morning"] = [cast("Child", process)]
+    office.tick()
+    office.daemon.stop()
+    office.daemon.run()
+    assert process.poll() is not None
+    assert office.notifier.heard[-1] == "STOPPING=1"
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, 0)
+        pytest.fail("the child is still there")

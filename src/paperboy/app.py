@@ -13,10 +13,10 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-from paperboy import lock
-from paperboy.config.home import Home
+from paperboy import due, lock
+from paperboy.config.home import Files, Home, Recipients
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import (
@@ -169,6 +169,10 @@ class App:
     @cached_property
     def composer(self) -> Composer:
         """Composes from the configured sender."""
+        return self.composer_with(self.store.secret())
+
+    def composer_with(self, secret: bytes) -> Composer:
+        """Composes without the database, for what it cannot remember."""
         from paperboy.mail.message import Composer
 
         settings = self.settings
@@ -176,7 +180,7 @@ class App:
             self.templates,
             sender=str(settings.mail_from or ""),
             reply_to=str(settings.mail_reply_to or ""),
-            secret=self.store.secret(),
+            secret=secret,
         )
 
     @cached_property
@@ -259,7 +263,7 @@ class App:
         from paperboy import preview
 
         self.prepare()
-        alone = partial(lock.held, self.settings.paperboy_database, "morning", "preview", self.say)
+        alone = partial(self.alone, "morning", "preview")
         return preview.preview(self.drafter, self.look, mailing_list, self.home.lists, alone, self.clock())
 
     def write_preview(self, name: str, composed: Composed) -> Path:
@@ -275,6 +279,29 @@ class App:
         return preview.send(self.transports[0], self.composer, composed, name, reader, self.clock())
 
     # The two halves of a morning
+
+    @contextmanager
+    def alone(self, half: Literal["morning", "sending"], command: str = "once") -> Iterator[None]:
+        """Hold one of the home's locks, after whoever has it.
+
+        Raises ConfigError where a daemon still works with another database, which would send all of it twice.
+        """
+        database = self.settings.paperboy_database
+        if self.home.source in {None, self.path} and Files(self.path).last_good.exists():
+            in_force = Home.in_force(self.path, self.environ).settings.paperboy_database
+            if in_force != database and (holder := lock.holder(in_force)):
+                who = f"paperboy {holder.command} (process {holder.process or 'unknown'}) still works with {in_force}"
+                message = f"PAPERBOY_DATABASE has changed, and {who}; restart that one first"
+                raise ConfigError([Problem(".env", message)])
+        with lock.held(database, half, command, self.say):
+            yield
+
+    def due(self) -> frozenset[str]:
+        """The lists whose day a morning may take up now, whatever was tried before."""
+        lists, now = self.home.lists, self.clock()
+        patience = timedelta(hours=self.settings.give_up_after_hours)
+        standings = due.standings(lists, self.store.days.outcomes(lists, now), {}, now, patience)
+        return frozenset(name for name, each in standings.items() if each.ready(now))
 
     @cached_property
     def drafter(self) -> drafting.Drafter:
@@ -327,9 +354,9 @@ class App:
 
     def deliver(
         self,
-        on_list: Callable[[str, str], bool],
         stopped: Callable[[], bool],
         *,
+        on_list: Callable[[str, str], bool] | None = None,
         by_hand: bool = False,
         only: Delivery | None = None,
     ) -> delivery.Report:
@@ -341,7 +368,7 @@ class App:
             self.store,
             self.transports,
             self.composer,
-            on_list,
+            on_list or Recipients(self.home, self.clock),
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,

@@ -17,7 +17,6 @@ from tests.cli.conftest import World
 from tests.cli.mail_world import (
     ADA,
     GRACE,
-    LIST,
     MONDAY,
     OPERATOR,
     alerts,
@@ -289,28 +288,3 @@ def test_limit_per_connection_costs_no_pause(world: World) -> None:
     assert world.run("once").code == 0
     assert sorted(world.mails()) == crowd(10)
     assert (world.smtp.connections, sum(world.waits)) == (4, 0)
-
-
-# --- who may get it
-
-
-def test_subscriber_who_left_while_a_topics_file_was_missing_gets_nothing(world: World) -> None:
-    """The file is mended in the midst of the round, and nothing else is edited then."""
-    topics = world.path / "prompts" / "topics" / "x.md"
-    at_home(world, ADA, *crowd(1), GRACE, OPERATOR)
-    world.write("prompts/topics/x.md", "why networks generalise")
-    lists = LIST.replace('"Relevant: why networks generalise."', "topics/x.md")
-    world.write("subscribers.yaml", lists.format(f"{ADA}, {crowd(1)[0]}, {GRACE}, {OPERATOR}"))
-    world.announce(1)
-
-    def meanwhile(_: object) -> None:
-        if len(world.smtp.messages) == 1:
-            topics.rename(topics.with_name("y.md"))
-            world.write("subscribers.yaml", lists.format(f"{ADA}, {crowd(1)[0]}, {OPERATOR}"))
-        if len(world.smtp.messages) == 2:
-            topics.with_name("y.md").rename(topics)
-
-    world.smtp.on_message = meanwhile
-    ran = world.run("once")
-    assert "until that is mended, mail goes to those who were on the lists before" in ran.err
-    assert world.mails() == [ADA, *crowd(1), OPERATOR]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import timedelta
 
 import pytest
 
-from paperboy.config.home import FILES
 from paperboy.store import Store
 from tests.cli.conftest import FRIDAY, World
 from tests.cli.conftest import world as world  # noqa: PLC0414
@@ -63,6 +61,12 @@ def test_digest_ambiguous_for_everybody_is_reported(number: int, world: World) -
     assert len(alerts(world)) == 1
 
 
+def scheduled(world: World) -> None:
+    """Both halves, as the daemon asks for them."""
+    world.run("once", "--scheduled", "morning", "--list", "foundations")
+    world.run("once", "--scheduled", "sending")
+
+
 def test_greylisted_recipient_gets_more_than_one_attempt_after_four_days_without_a_server(world: World) -> None:
     """Nobody had it until now, so it was not three days that Grace was tried: it was once."""
     at_home(world, ADA, GRACE, SMTP_PORT=9)
@@ -70,14 +74,14 @@ def test_greylisted_recipient_gets_more_than_one_attempt_after_four_days_without
         "subscribers.yaml", LIST.format(f"{ADA}, {GRACE}").replace("    topics", "    weekdays: [fri]\n    topics")
     )
     world.announce(1)
-    world.run("once", "--scheduled", "--list", "foundations")
+    scheduled(world)
     world.clock.now = TUESDAY
     at = world.clock.now
     world.env(ALERT_TO=OPERATOR)
     world.smtp.faults.append(Fault("RCPT", "450 4.2.0 greylisted", address=GRACE, times=1))
-    world.run("once", "--scheduled", "--list", "foundations")
+    scheduled(world)
     world.clock.now = at + QUARTER
-    world.run("once", "--scheduled", "--list", "foundations")
+    scheduled(world)
     assert sorted(world.mails()) == [ADA, GRACE]
 
 
@@ -175,20 +179,6 @@ def test_bounces_of_one_morning_on_three_lists_count_once(world: World) -> None:
     world.announce(2)
     world.run("once")
     assert world.mails().count(ADA) == 3
-
-
-def test_subscriber_who_left_just_before_the_morning_gets_nothing(world: World) -> None:
-    """The daemon's copy of the files does not know it yet."""
-    at_home(world, ADA, GRACE)
-    good = world.path / "data" / "good"
-    good.mkdir(parents=True)
-    for name in (".env", "subscribers.yaml"):
-        shutil.copy(world.path / name, good / name)
-    at_home(world, GRACE)
-    world.announce(1)
-    world.environ[FILES] = str(good)
-    world.run("once", "--scheduled", "--list", "foundations")
-    assert world.mails() == [GRACE]
 
 
 @pytest.mark.parametrize("phase", ["RCPT", "DATA", "dot"])

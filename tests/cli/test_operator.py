@@ -289,10 +289,10 @@ def test_it_is_told_after_the_digests_have_gone(told: World) -> None:
     """Delivering takes leave of the mail server."""
     with at_work(told) as (work, home):
         copy = Addressed(Subscriber("ada@example.org"), "<1@example.org>", "token")
-        frozen = Composed("s", "papers@example.org", b"Subject: s\r\n\r\nhello\r\n")
+        frozen = Composed("s", "papers@example.org", b"From: papers@example.org\r\nSubject: s\r\n\r\nhello\r\n")
         day = Day("foundations", date(2026, 11, 20), Outcome.DIGEST, composed=frozen, addressed=(copy,))
         work.store.days.freeze(day, told.clock())
-        sent = work.deliver(lambda *_: True, stopped=lambda: False)
+        sent = work.deliver(lambda: False, on_list=lambda *_: True)
         operator.tell(work, home, Report((LET_GO,)), sent, told.clock())
     assert told.mails() == ["ada@example.org", "ops@example.org"]
     assert told.smtp.connections == 2

@@ -9,8 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
@@ -19,8 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.cli.main import Surroundings
-from paperboy.cli.run import spawn
+from paperboy import daemon
 from paperboy.models import Score
 from paperboy.systemd import ENVIRONMENT
 from tests.cli.conftest import World
@@ -171,7 +169,7 @@ def caught(pid: int) -> set[signal.Signals]:
 
 
 def test_it_is_ready_when_the_files_were_tried_and_signals_are_handled(service: Service) -> None:
-    good = service.world.path / "data" / "in-force" / "good" / "subscribers.yaml"
+    good = service.world.path / "data" / "last-good" / "subscribers.yaml"
     tried: list[bool] = []
     handled: list[set[signal.Signals]] = []
 
@@ -227,9 +225,9 @@ def test_a_new_log_level_is_the_daemons_own_at_once(service: Service) -> None:
     before = (service.world.path / ".env").read_text("utf-8")
     service.world.write(".env", f"{before}LOG_LEVEL=DEBUG\n")
     service.process.send_signal(signal.SIGHUP)
-    service.until(lambda: "are in force" in service.said)
+    service.until(lambda: "is in force" in service.said)
     service.process.send_signal(signal.SIGHUP)
-    service.until(lambda: re.search(r"DEBUG trying the files: process \d+ begins", service.said))
+    service.until(lambda: re.search(r"DEBUG trial: process \d+ begins", service.said))
 
 
 def test_a_broken_edit_is_told_once_and_the_version_before_stays_in_force(service: Service) -> None:
@@ -357,31 +355,30 @@ def test_next_daemon_waits_for_the_morning_of_one_that_was_killed(service: Servi
 # ---- what the daemon sees of its children
 
 
-def test_a_morning_that_scores_or_sends_says_that_it_gets_on(service: Service) -> None:
+def test_morning_and_sending_show_progress_while_they_work(service: Service) -> None:
     world = service.world
     world.announce(2, 3)
     world.write("subscribers.yaml", LISTS.replace("ada@example.org", ", ".join(CROWD)))
     with (world.path / ".env").open("a", encoding="utf-8") as env:
         env.write("LLM_BATCH_SIZE=1\nLLM_CONCURRENCY=1\n")
-    world.llm.latency = 1.1  # seconds: a morning speaks at most once in one
+    world.llm.latency = 1.1  # seconds: a dot is written at most once in one
     world.smtp.faults.append(Fault("dot", "250 2.0.0 taken", keeps=True, delay=0.6))
-    seen: Counter[str] = Counter()
-    environ: Mapping[str, str] = {"PYTHONPATH": str(SRC)}
-    around = Surroundings(world.path, environ, world.clock)
-    child = spawn(around, ["once", "--scheduled", "--list", "foundations"], {})
-    end = time.monotonic() + SECONDS
-    while child.poll() is None and time.monotonic() < end:
-        if child.progressed():
-            seen["sending" if world.smtp.dots else "scoring" if len(world.llm.requests) > 1 else "fetching"] += 1
-        time.sleep(0.02)
-    assert child.wait(SECONDS) == 0
+    dots = {}
+    for half in (["morning", "--list", "foundations"], ["sending"]):
+        process = daemon.spawn({"PYTHONPATH": str(SRC)}, world.path, ["once", "--scheduled", *half], {})
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), True)
+        dots[half[0]] = process.stdout.readall()
+        assert process.wait(SECONDS) == 0
     assert world.mails() == CROWD
-    assert min(seen["fetching"], seen["scoring"], seen["sending"]) > 0
+    assert {half: set(said.decode()) for half, said in dots.items()} == {"morning": {"."}, "sending": {"."}}
+    assert len(dots["morning"]) >= 3
+    assert len(dots["sending"]) >= 2
 
 
 def test_the_daemon_imports_nothing_that_mornings_alone_need() -> None:
     """It lies idle nearly all the time, on a small machine."""
-    code = "import sys, paperboy.cli.main, paperboy.cli.run; print(*sys.modules)"
+    code = "import sys, paperboy.cli.main, paperboy.cli.mornings; print(*sys.modules)"
     environ = {**os.environ, "PYTHONPATH": str(SRC)}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
     assert not {"arxiv", "requests", "lxml", "openai", "jinja2", "mjml", "rich"} & set(done.stdout.split())

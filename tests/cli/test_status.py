@@ -503,7 +503,7 @@ def test_status_takes_no_lock(world: World) -> None:
 
 
 def test_while_the_files_are_broken_status_shows_the_version_in_force(world: World) -> None:
-    good = world.path / "data" / "in-force" / "good"
+    good = world.path / "data" / "last-good"
     good.mkdir(parents=True)
     for name in (".env", "subscribers.yaml"):
         (good / name).write_text((world.path / name).read_text())

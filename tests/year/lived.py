@@ -36,7 +36,7 @@ class Year:
         return next(
             run
             for run in self.world.runs
-            if run.command == "once" and run.began.replace(microsecond=0) <= day.at <= run.ended
+            if run.command == "morning" and run.began.replace(microsecond=0) <= day.at <= run.ended
         )
 
     def look(self, day: Day) -> datetime:

@@ -13,8 +13,10 @@ once: what they wait, the clock moves. Where a child looks at the clock it can b
 from __future__ import annotations
 
 import contextlib
+import io
 import random
 import sqlite3
+import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,15 +25,13 @@ from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
-from paperboy.agenda import AFTER_A_FAILURE
-from paperboy.cli.files import Files
-from paperboy.cli.main import Surroundings, invoke
-from paperboy.cli.watch import Watch
-from paperboy.config.home import FILES, Home
+from paperboy.app import App
+from paperboy.cli.main import invoke
+from paperboy.config.home import Home
 from paperboy.daemon import TICK_SECONDS, Daemon
-from paperboy.errors import ConfigError
+from paperboy.due import RETRY
 from paperboy.models import Paper
 from paperboy.store import Store
 from tests.servers.arxiv_api import ArxivServer
@@ -45,6 +45,7 @@ from tests.year.records import KILLED, Asked, Copy, Doom, Fetch, Killed, Mail, R
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 TICK = timedelta(seconds=TICK_SECONDS)
 TAKES = timedelta(seconds=3)  # a child, beside what it waits
+HALVES = frozenset({"morning", "sending"})
 IDLE = 2 * HOUR  # between two looks when nothing is to be seen
 
 SETTINGS = {
@@ -158,7 +159,7 @@ class World:
 
     def look_often(self) -> None:
         """The daemon has something to look at for a while: a file that has changed."""
-        for number in range(1, 7):
+        for number in range(1, 13):
             self.look_at(self.now + number * TICK)
 
     def look_at(self, instant: datetime) -> None:
@@ -186,7 +187,7 @@ class World:
     def clock(self) -> datetime:
         """What a child sees; here it may die."""
         with self._lock:
-            if self.doom is not None and self._at_work is not None and self._at_work.command == "once":
+            if self.doom is not None and self._at_work is not None and self._at_work.command in HALVES:
                 self.doom.looks -= 1
                 if self.doom.looks < 0:
                     raise Killed
@@ -249,9 +250,9 @@ class World:
         self._daemon.tick(self.now)
         for run in self.runs[before:]:
             self.look_at(self.now + TICK)
-            if run.command == "once":  # what rests may be tried again so long after the daemon has heard of its end
-                for number in range(1, 5):
-                    self.look_at(self.now + AFTER_A_FAILURE + number * TICK)
+            if run.command in HALVES:  # what rests may be tried again so long after the daemon has heard of its end
+                for number in range(1, 9):
+                    self.look_at(self.now + RETRY + number * TICK)
 
     def _pass(self, until: datetime) -> None:
         """Up to the next look that may matter."""
@@ -270,29 +271,26 @@ class World:
         """As `paperboy run` does."""
         self.starts.append(self.now)
         self._mark("the daemon begins")
-        store = self._store = Store.open(self.database)
-        files = Files(self.home)
-        try:
-            home = Home.load(self.home, {})
-        except ConfigError:
-            home = Home.load(self.home, {FILES: str(files.good)})
-        around = Surroundings(self.home, {}, self.clock, self.wait, self.timer)
-        watch = Watch(around, home, store, files, self._spawn)
-        problems = watch.try_at_once(self.now)
-        assert files.good.is_dir(), problems
-        self._daemon = Daemon(watch, Systemd(), self.clock, self.timer)
+        home, _ = Home.own_or_in_force(self.home, {})
+        self._app = App.of(home, {}, self.clock, self.wait, self.timer)
+        self._store = self._app.store
+        self._daemon = Daemon(self._app, Systemd(), self._spawn)
+        self.look_often()
 
     def _end(self) -> None:
         if self._store is not None:
-            self._store.close()
+            self._app.__exit__()
             self._store = None
 
-    def _spawn(self, arguments: Sequence[str], more: Mapping[str, str]) -> Child:
-        run = self._at_work = Run(arguments[0], self.now, self.now, lists=frozenset(arguments) & self.lists.keys())
+    def _spawn(self, arguments: Sequence[str], more: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        command = arguments[2] if arguments[0] == "once" else arguments[0]
+        run = self._at_work = Run(command, self.now, self.now, lists=frozenset(arguments) & self.lists.keys())
         self.runs.append(run)
         self._mark(" ".join(arguments))
+        said = io.StringIO()
         try:
-            run.code = self.command(*arguments, environ=more)
+            with contextlib.redirect_stdout(said):
+                run.code = self.command(*arguments, environ=more)
             self.advance(self.now + TAKES)
         except Killed:
             self._mark("killed")
@@ -305,7 +303,7 @@ class World:
             self._at_work, run.ended = None, self.now
             self._note()
             self._copy()
-        return Child(run.code)
+        return cast("subprocess.Popen[bytes]", Child(run.code, io.BytesIO(said.getvalue().encode())))
 
     def command(self, *arguments: str, environ: Mapping[str, str] | None = None) -> int:
         """A command of ours, in this process."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -27,7 +27,7 @@ from paperboy.models import (
     Shortfall,
     Superseded,
 )
-from paperboy.store.alerts import Standing
+from paperboy.store.alerts import Alerts, Standing
 
 MAIL_SERVER = "the mail server"  # what `Kind.MAIL` troubles; no list can be called that
 WELL_AGAIN = "well again"
@@ -257,3 +257,24 @@ _ALERTS: Mapping[Kind, Callable[[Sequence[ListReport]], Alert]] = {
     Kind.STUCK: words.stuck,
     Kind.BUG: words.bug,
 }
+
+
+# --- keeping it
+
+
+def note(ledger: Alerts, cause: Cause, zone: tzinfo, now: datetime) -> None:
+    """Keep a cause until it can be told; `zone` is the operator's."""
+    ledger.note(cause.key, cause.about, cause.alert, now.astimezone(zone).date(), now)
+
+
+def end(ledger: Alerts, key: str, zone: tzinfo, now: datetime) -> None:
+    """The cause is over, if it was there: that waits to be told."""
+    for standing in ledger.standing():
+        if standing.cause == key and standing.about:
+            ended = Ended(key, standing.since.astimezone(zone), standing.about, untold(standing))
+            ledger.end([key], f"{WELL_AGAIN} {now.isoformat()}", well_again([ended]), now)
+
+
+def untold(standing: Standing) -> str:
+    """The headline of a cause that no mail could tell while it lasted."""
+    return standing.waiting.headline if standing.waiting and not standing.told else ""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paperboy import lock
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.main import with_app
@@ -73,7 +72,7 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
     reader = None if address is None else _reader(address, mailing_list)
     resending = app.resending(mailing_list)
     app.prepare()
-    with lock.held(app.settings.paperboy_database, "sending", "resend", app.say):
+    with app.alone("sending", "resend"):
         return _to_all(app, resending, failed=failed) if reader is None else _to_one(app, resending, reader)
 
 
@@ -136,12 +135,11 @@ def _to_one(app: App, resending: Resending, reader: Subscriber) -> int:
 
 def _deliver(app: App, only: Delivery | None = None) -> Report:
     from paperboy.cli import operator
-    from paperboy.cli.audience import Audience
-    from paperboy.cli.once import Stop
+    from paperboy.cli.mornings import Stop
 
     with Stop() as stop:
         stop.gently = True
-        sent = app.deliver(Audience(app.home, app.clock).has, lambda: stop.asked, by_hand=True, only=only)
+        sent = app.deliver(lambda: stop.asked, by_hand=True, only=only)
     operator.tell(app, app.home, MorningReport(()), sent, app.clock())
     return sent
 

@@ -47,7 +47,6 @@ _FAMILIES = {  # the module with several commands of one kind
     **dict.fromkeys(("preview", "resend"), "digests"),
     **dict.fromkeys(("suppress", "unsuppress", "subscribers", "subscribe", "unsubscribe"), "people"),
 }
-_OF_THE_DAEMON = frozenset({"adopt"})  # for its children; nobody else needs them
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS.keys() | _OF_THE_DAEMON:
+        if cmd_name not in _COMMANDS:
             return None
         command = _imported(cmd_name)
         if "--home" not in {option for parameter in command.params for option in parameter.opts}:

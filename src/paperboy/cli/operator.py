@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from paperboy import alerts, delivery, due
-from paperboy.cli import last_words
+from paperboy import alerts, delivery
 from paperboy.config.home import Home
-from paperboy.errors import MailServerError, PaperboyError, StoreWriteError
+from paperboy.errors import MailServerError, PaperboyError
 from paperboy.models import Alert, DeliveryState, MorningReport, Subscriber
-from paperboy.store.alerts import Alerts, Standing
 
 if TYPE_CHECKING:
     from paperboy.app import App
 
 logger = logging.getLogger(__name__)
 
-_LONG = timedelta(hours=1)
-
 
 def note(work: App, home: Home, report: MorningReport, now: datetime) -> None:
-    """Keeps what a morning's first half has to tell, before sending begins: whatever happens there, it is told. That
-    mornings have come to bad ends for an hour is told at once: this one may, too. Never raises.
-    """
+    """Keeps what a morning's first half has to tell. Never raises."""
 
     def both() -> None:
         _note(work, home, report, delivery.Report({}), now)
-        if any(
-            each.cause == alerts.Kind.PROCESS and abs(now - each.since) > _LONG for each in work.store.alerts.standing()
-        ):
-            _post(work, home, now, by_mail=True)
+        _end_what_is_over(work, home, report, delivery.Report({}), now)
 
     _safely(both)
 
@@ -54,45 +45,9 @@ def tell(work: App, home: Home, report: MorningReport, sent: delivery.Report, no
     _safely(both)
 
 
-def _still_due(work: App, home: Home, now: datetime) -> frozenset[str]:
-    outcomes = work.store.days.outcomes(home.lists, now)
-    standings = due.standings(home.lists, outcomes, {}, now, timedelta())
-    return frozenset(name for name, each in standings.items() if each.ready(now))
-
-
-def failed(work: App, home: Home, problem: str, lists: Collection[str], now: datetime) -> None:
-    """A morning of those lists that could not go on: it is told, as long as that goes. Never raises."""
-
-    def note() -> None:
-        still = _still_due(work, home, now)
-        cause = alerts.broken_morning(problem, still & set(lists))
-        note_one(work.store.alerts, cause, home.settings.timezone, now)
-
-    try:
-        note()
-    except StoreWriteError:  # it is told beside the database, once a day
-        last_words.tell(home, problem, now)
-        return
-    except PaperboyError as error:
-        logger.error("the operator could not be told: %s", error)
+def post(work: App, home: Home, now: datetime) -> None:
+    """Mails what waits: before a sending, for that may crash. Never raises."""
     _safely(lambda: _post(work, home, now, by_mail=True))
-
-
-def note_one(ledger: Alerts, cause: alerts.Cause, zone: tzinfo, now: datetime) -> None:
-    """Keeps a cause until it can be told; `zone` is the operator's."""
-    ledger.note(cause.key, cause.about, cause.alert, now.astimezone(zone).date(), now)
-
-
-def end_one(ledger: Alerts, key: str, zone: tzinfo, now: datetime) -> None:
-    """The cause is over, if it was there: that waits to be told."""
-    for standing in ledger.standing():
-        if standing.cause == key and standing.about:
-            ended = alerts.Ended(key, standing.since.astimezone(zone), standing.about, _untold(standing))
-            ledger.end([key], f"{alerts.WELL_AGAIN} {now.isoformat()}", alerts.well_again([ended]), now)
-
-
-def _untold(standing: Standing) -> str:
-    return standing.waiting.headline if standing.waiting and not standing.told else ""
 
 
 def _safely(work: Callable[[], None]) -> None:
@@ -112,7 +67,7 @@ def _note(work: App, home: Home, report: MorningReport, sent: delivery.Report, n
     for cause in alerts.causes(report, sent, home.lists, now, patience, superseded, attempts):
         if cause.key == alerts.Kind.NOBODY and sent.problem:
             continue  # that tells it already
-        note_one(ledger, cause, zone, now)
+        alerts.note(ledger, cause, zone, now)
     if superseded:
         work.store.days.told()
     if sent.expired:
@@ -135,7 +90,8 @@ def _end_what_is_over(work: App, home: Home, report: MorningReport, sent: delive
         elif left != standing.about:
             over.append(standing.cause)
             if better:
-                ended.append(alerts.Ended(standing.cause, standing.since.astimezone(zone), better, _untold(standing)))
+                since, untold = standing.since.astimezone(zone), alerts.untold(standing)
+                ended.append(alerts.Ended(standing.cause, since, better, untold))
     if over:
         ledger.end(over, f"{alerts.WELL_AGAIN} {now.isoformat()}", alerts.well_again(ended) if ended else None, now)
 

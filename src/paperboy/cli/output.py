@@ -7,8 +7,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+
+import click
 
 from paperboy.models import Cost, Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Usage
 from paperboy.privacy import without_addresses
@@ -114,6 +116,28 @@ class Bars:
         with Progress(*columns, console=self._console) as progress:
             task = progress.add_task(what, total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+class Dots:
+    """Progress for the daemon: a dot on stdout, at most one a second."""
+
+    def __init__(self, timer: Callable[[], float]) -> None:
+        self._timer, self._last = timer, float("-inf")
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """A stage that begins is progress, and so is each change of what is done."""
+        seen: tuple[int, int] | None = None
+
+        def progress(done: int, total: int) -> None:
+            nonlocal seen
+            if (done, total) != seen and self._timer() - self._last >= 1.0:
+                seen, self._last = (done, total), self._timer()
+                with suppress(OSError):  # the daemon may be gone, and the work goes on
+                    click.echo(".", nl=False)
+
+        progress(-1, -1)
+        yield progress
 
 
 def bars() -> tuple[Bars, Console]:

@@ -17,7 +17,6 @@ from rich.table import Table
 
 from paperboy import alerts, lock, status
 from paperboy.cli import words
-from paperboy.cli.files import Files
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
@@ -68,7 +67,7 @@ def command(around: Surroundings, *, as_json: bool, only_undelivered: bool, supp
 
 def _home(around: Surroundings) -> Home:
     """The home as it is in force: while its files are broken, the daemon goes by the last good version of them."""
-    home, broken = Files(around.home).home(around.environ)
+    home, broken = Home.own_or_in_force(around.home, around.environ)
     if broken:
         if lock.holder(home.settings.paperboy_database) is None:
             raise broken

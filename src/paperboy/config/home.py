@@ -1,37 +1,52 @@
-"""A home: the folder with an operator's files, and what is read from it."""
+"""A home: the folder with an operator's files, what is read from it, and its last good version.
+
+    data/last-good    a symlink, flipped by one rename, to the version in force:
+    data/files-*      copies of `.env`, subscribers.yaml, prompts/ and emails/; the one before stays for its readers
+
+The daemon and its children read the version in force, so that no morning meets half an edit, and a broken one changes
+nothing, even over a restart.
+"""
 
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Mapping
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from paperboy.config import lists as mailing_lists
 from paperboy.config import settings
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean
-from paperboy.errors import ConfigError, UnknownNameError
+from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError
 from paperboy.models import MailingList, Problem
 
+logger = logging.getLogger(__name__)
+
 LISTS_FILE = "subscribers.yaml"
-FILES = "PAPERBOY_FILES"  # in the environment of the daemon's children: where the home's last good files are
+FILES = "PAPERBOY_FILES"  # in the environment of the daemon's children: the version to read
+RESTED = timedelta(seconds=10)  # without another change, and an edit is complete
+
+Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The settings and lists of one folder, read and checked together. `source` is where they were read: the folder
-    itself, or else the daemon's copy of its last good version.
-    """
+    """The settings and lists of one folder, read and checked together."""
 
     path: Path
     settings: Settings
     lists: tuple[MailingList, ...]
-    source: Path | None = None
+    source: Path | None = None  # where they were read: the folder itself, or a copy in force
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str]) -> Home:
-        """Reads everything. Raises ConfigError with all that is wrong, in all files."""
+        """Read everything. Raises ConfigError with all that is wrong, in all files."""
         problems: list[Problem] = []
         if not path.is_dir():
             raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
@@ -50,23 +65,46 @@ class Home:
             raise ConfigError(problems)
         return cls(path, found, lists, files)
 
+    @classmethod
+    def in_force(cls, path: Path, environ: Mapping[str, str]) -> Home:
+        """Read the version in force. Raises ConfigError."""
+        files = Files(path).last_good.resolve()
+        try:
+            return cls.load(path, {**environ, FILES: str(files)})
+        except ConfigError as error:
+            raise ConfigError(as_known(error.problems, files)) from None
+
+    @classmethod
+    def own_or_in_force(cls, path: Path, environ: Mapping[str, str]) -> tuple[Home, ConfigError | None]:
+        """The files as they are; where they are broken, the version in force, and what is wrong with them now.
+
+        Raises ConfigError where none is in force.
+        """
+        try:
+            return cls.load(path, environ), None
+        except ConfigError as error:
+            if not Files(path).last_good.exists():
+                raise
+            return cls.in_force(path, environ), error
+
     def folders(self, kind: str) -> list[Path]:
         """Where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
         return folders(self.source or self.path, kind)
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
         """The names, checked; all lists' where none is given. Raises UnknownNameError."""
-        known = {entry.name for entry in self.lists}
+        known = {mailing_list.name for mailing_list in self.lists}
         for name in names:
             if name not in known:
                 meant = did_you_mean(name, known) or "."
-                raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant} It has {_in_words(known)}.")
+                has = ", ".join(sorted(known)) or "none"
+                raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant} It has {has}.")
         return frozenset(names or known)
 
     def list(self, name: str) -> MailingList:
         """The list of that name. Raises UnknownNameError."""
         self.named((name,))
-        return next(entry for entry in self.lists if entry.name == name)
+        return next(mailing_list for mailing_list in self.lists if mailing_list.name == name)
 
 
 def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
@@ -89,5 +127,127 @@ def folders(home: Path, kind: str) -> list[Path]:
     return [folder for folder in places if folder.is_dir()]
 
 
-def _in_words(names: set[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]:
+    """The problems with paths as the operator knows them: from the home on, and without our copies of it."""
+    for folder in folders:
+        place = f"{folder}/"
+        problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "")) for each in problems]
+    return tuple(dict.fromkeys(problems))
+
+
+class Files:
+    """The files of a home, and the copies of them that are or were in force."""
+
+    def __init__(self, home: Path) -> None:
+        self._home, self._data = home, home / "data"
+        self.last_good = self._data / "last-good"
+
+    def fingerprint(self) -> Fingerprint:
+        """What changes whenever a file does."""
+        return tuple((name, _stamp(self._home / name)) for name in self._names())
+
+    def _names(self) -> Iterator[str]:
+        """The files, even through links; not what editors leave there for a while."""
+        yield from (".env", LISTS_FILE)
+        seen: set[str] = set()
+        for folder in ("prompts", "emails"):
+            for place, inner, files in os.walk(self._home / folder, followlinks=True):
+                again = os.path.realpath(place) in seen
+                seen.add(os.path.realpath(place))
+                inner[:] = [] if again else sorted(each for each in inner if not each.startswith("."))
+                for name in () if again else sorted(files):
+                    if not name.startswith(".") and not name.endswith("~"):
+                        yield os.path.relpath(Path(place) / name, self._home)
+
+    def copy(self) -> Path:
+        """Copy the files as they are, for their owner alone: `.env` holds secrets.
+
+        Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot be written.
+        """
+        texts = {name: self._read(name) for name in self._names() if os.path.lexists(self._home / name)}
+        if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
+            raise ConfigError([Problem(".env", "gone; put it back, or an empty file in its place")])
+        try:
+            self._data.mkdir(mode=0o700, exist_ok=True)
+            copy = Path(tempfile.mkdtemp(prefix="files-", dir=self._data))
+            for name, text in texts.items():
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                (copy / name).write_bytes(text)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return copy
+
+    def _read(self, name: str) -> bytes:
+        place = self._home / name
+        try:
+            if not place.is_file():
+                raise ConfigError([Problem(name, "is no ordinary file that exists; put one in its place")])
+            return place.read_bytes()
+        except OSError as error:
+            fault = f"cannot be read ({error.strerror}); let Paperboy's user read it"
+            raise ConfigError([Problem(name, fault)]) from error
+
+    def put_in_force(self, copy: Path) -> None:
+        """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""
+        before = self.last_good.resolve()
+        try:
+            link = self._data / "last-good.new"
+            link.unlink(missing_ok=True)
+            link.symlink_to(copy.name)
+            link.replace(self.last_good)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        for old in [*self._data.glob("files-*"), self._data / "in-force"]:  # in-force: the last release's copies
+            if old not in {copy, before}:
+                shutil.rmtree(old, ignore_errors=True)
+
+    def _unwritable(self, error: OSError) -> StoreWriteError:
+        advice = "let Paperboy's user write there, and see that there is room"
+        return StoreWriteError(f"{self._data}: cannot be written ({error.strerror}); {advice}")
+
+
+class Recipients:
+    """Who is on each list now: sending may take hours, and people leave meanwhile.
+
+    A child of the daemon follows the version in force; elsewhere an edit counts when it has rested for ten seconds.
+    While the file is broken, the version before it counts.
+    """
+
+    def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
+        self._settings, self._clock = home.settings, clock
+        self._by_daemon = home.source not in {None, home.path}
+        self._source = Files(home.path).last_good if self._by_daemon else home.path
+        self._on = addresses(home.lists)
+        self._seen: tuple[int, ...] = ()
+
+    def __call__(self, list_name: str, address: str) -> bool:
+        """Whether the address is on the list."""
+        stamp = _stamp(self._source / LISTS_FILE)
+        if stamp != self._seen and (self._by_daemon or self._rested()):
+            self._seen = stamp
+            try:
+                self._on = addresses(load_lists(self._source, self._settings))
+            except ConfigError as error:
+                logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
+        return address.casefold() in self._on.get(list_name, frozenset())
+
+    def _rested(self) -> bool:
+        try:
+            changed = datetime.fromtimestamp((self._source / LISTS_FILE).stat().st_ctime, UTC)
+        except OSError:
+            return True
+        return abs(self._clock() - changed) >= RESTED
+
+
+def addresses(lists: Iterable[MailingList]) -> dict[str, frozenset[str]]:
+    """The addresses on each list, casefolded."""
+    return {each.name: frozenset(who.address.casefold() for who in each.subscribers) for each in lists}
+
+
+def _stamp(file: Path) -> tuple[int, ...]:
+    """Not only time and size, which `cp -p` and `rsync -t` may keep; of a file that cannot be read, why."""
+    try:
+        stat = file.stat()
+    except OSError as error:
+        return (error.errno or 0,)
+    return stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns, stat.st_ino, stat.st_mode

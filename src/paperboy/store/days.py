@@ -98,6 +98,11 @@ class Days:
                 [attempt.list_name, attempt.reason, iso(attempt.at), iso(attempt.since), iso(attempt.next_try)],
             )
 
+    def retry_now(self, now: datetime) -> None:
+        """End the retry backoff of all lists: whatever failed may be fixed."""
+        with self._database.transaction():
+            self._database.execute("update attempts set next_try = ? where next_try > ?", [iso(now), iso(now)])
+
     def forget_attempt(self, list_name: str) -> None:
         """The list's last try came to something."""
         with self._database.transaction(durable=False):

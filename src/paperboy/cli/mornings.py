@@ -1,0 +1,274 @@
+"""`paperboy demo`, `once` and `run`: a morning on a sample, now, and every day."""
+
+from __future__ import annotations
+
+import importlib.resources
+import logging
+import os
+import signal
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from paperboy import announcements, daemon, drafting, due, lock, sample
+from paperboy.app import App
+from paperboy.cli import operator, output
+from paperboy.cli.main import Surroundings
+from paperboy.cli.output import Dots
+from paperboy.config import lists as mailing_lists
+from paperboy.config.home import Home
+from paperboy.config.settings import Settings
+from paperboy.daemon import Daemon
+from paperboy.errors import HomeBusyError, PaperboyError
+from paperboy.mail.text import one_line
+from paperboy.models import MorningReport, Paper
+from paperboy.privacy import without_addresses
+from paperboy.systemd import Notifier
+
+logger = logging.getLogger(__name__)
+
+
+# ---- demo
+
+
+@click.command(short_help="A whole morning on a bundled sample of papers.")
+@click.option("--open", "open_it", is_flag=True, help="Show the digests in the browser.")
+@click.pass_obj
+def demo(around: Surroundings, *, open_it: bool) -> int:
+    """A whole morning on a bundled sample of invented papers.
+
+    Needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new folder.
+    The home is left alone; only its `emails/`, if it has any, give the mails their look.
+    """
+    home = _demo_home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")), around.home / "emails")
+    feed = SampleFeed(around.clock())
+    with App.of(home, around.environ, around.clock, around.wait, around.timer, feed) as app:
+        app.progress, _console = output.bars()
+        app.prepare()
+        report = app.morning(home.named(()))
+        sent = app.deliver(lambda: False, on_list=lambda *_: True)
+    click.echo(output.a_morning(report, sent, home.lists))
+    click.echo("\nThe papers are invented, and no LLM judged them. The mail lies in")
+    outbox = home.settings.paperboy_outbox
+    for mailing_list in home.lists:
+        page = outbox / f"{mailing_list.name}.html"
+        click.echo(f"  {page}   (and .txt, .eml)")
+        if open_it and not webbrowser.open(page.as_uri()):
+            click.echo("No browser could be opened.", err=True)
+    click.echo(f"  {outbox / 'Maildir'}   (every copy, as: mutt -f {outbox / 'Maildir'})")
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFeed:
+    """Announces the sample as arXiv's newest batch."""
+
+    now: datetime
+
+    def fetch(
+        self,
+        categories: Sequence[str],
+        since: datetime,
+        until: datetime,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Paper]:
+        """The sample's papers of these categories."""
+        batch = announcements.newest_batch(self.now)
+        papers = sample.papers(batch.submitted_from, batch.submitted_until)
+        found = [paper for paper in papers if not set(categories).isdisjoint(paper.categories)]
+        if progress:
+            progress(len(found), len(found))
+        return found
+
+    def has_news(self, since: datetime, until: datetime) -> bool:
+        """Always: it is the newest batch."""
+        return since < until
+
+
+def _demo_home(folder: Path, emails: Path) -> Home:
+    """A home of its own, but with the operator's templates, where there are any: so the demo shows them, too."""
+    if emails.is_dir():
+        (folder / "emails").symlink_to(emails.resolve())
+    settings = replace(Settings(), paperboy_database=folder / "data" / "paperboy.db", paperboy_outbox=folder / "outbox")
+    with importlib.resources.as_file(sample.LISTS) as file:
+        lists = mailing_lists.load(file, prompts=[], send_at=settings.send_at, timezone=settings.timezone)
+    return Home(folder, settings, lists)
+
+
+# ---- once
+
+
+@click.command(short_help="This morning's work now.")
+@click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
+@click.option("--dry-run", is_flag=True, help="Say what would be sent; freeze and send nothing. Scores are kept.")
+@click.option("--scheduled", type=click.Choice(["morning", "sending"]), hidden=True, help="One half, for the daemon.")
+@click.pass_obj
+def once(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, scheduled: str | None) -> int:
+    """This morning's work now, whatever the hour and weekday.
+
+    Composes the digests that today does not have yet and delivers what waits. Running it again the same day sends
+    nothing again. A list that could not be served stays due, and the exit code is 1. Beside `run` it waits for its
+    turn.
+    """
+    with App.of(Home.load(around.home, around.environ), around.environ, around.clock, around.wait, around.timer) as app:
+        chosen = app.home.named(names)
+        app.progress, console = output.bars()
+        output.set_up(app.settings.log_level, around.environ, console)
+        app.say = partial(click.echo, err=True)
+        if scheduled:
+            app.progress = Dots(around.timer)
+            return _scheduled(app, chosen, scheduled)
+        app.prepare()
+        if dry_run:
+            return _dry_run(app, chosen)
+        if not app.settings.uses_outbox and (went := app.store.deliveries.only_in_outbox()):
+            click.echo(output.went_to_outbox(went), err=True)
+        with Stop() as stop:
+            with app.alone("morning"):
+                report = app.morning(chosen)
+                operator.note(app, app.home, report, app.clock())
+            with app.alone("sending"):
+                stop.gently = True
+                sent = app.deliver(lambda: stop.asked, by_hand=True)
+                operator.tell(app, app.home, report, sent, app.clock())
+        click.echo(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
+        if unfinished := app.store.deliveries.unfinished():
+            click.echo(output.unfinished(unfinished, sent), err=True)
+        return 1 if report.due or unfinished else 0
+
+
+def _scheduled(app: App, chosen: frozenset[str], half: str) -> int:
+    """One half, as the daemon asks for it. What the child cannot report is its last words on stdout."""
+    try:
+        with Stop() as stop:
+            app.prepare()
+            if half == "morning":
+                with app.alone("morning"):
+                    patience = timedelta(hours=app.settings.give_up_after_hours)
+                    report = app.morning(app.due() & chosen, patience)
+                    operator.note(app, app.home, report, app.clock())
+            else:
+                with app.alone("sending"):
+                    stop.gently = True
+                    operator.post(app, app.home, app.clock())
+                    sent = app.deliver(lambda: stop.asked)
+                    operator.tell(app, app.home, MorningReport(()), sent, app.clock())
+    except PaperboyError as error:
+        click.echo(f"\n{error}")
+        raise
+    except Exception as error:
+        click.echo(f"\nthis is a bug in Paperboy: {error!r}; see the log")
+        raise
+    return 0
+
+
+class Stop:
+    """SIGTERM and Ctrl-C end the work at once before sending begins, and between two messages from then on."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.gently = False
+
+    def __enter__(self) -> Stop:
+        self._before = {number: signal.signal(number, self._handle) for number in (signal.SIGTERM, signal.SIGINT)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, signum: int, _frame: FrameType | None) -> None:
+        if self.gently:
+            if not self.asked:
+                os.write(2, b"Stopping after the message in hand.\n")
+            self.asked = True
+            return
+        if os.isatty(2):
+            os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
+        os.write(2, b"Stopped before sending began; nothing is lost.\n")
+        os._exit(130 if signum == signal.SIGINT else 1)  # every commit stands; an ordinary exit would wait for the LLM
+
+
+def _dry_run(app: App, chosen: frozenset[str]) -> int:
+    now, code = app.clock(), 0
+    lists = [each for each in app.home.lists if each.subscribers]
+    with app.alone("morning"):
+        missing = app.look(lists, now).missing
+        scorings = []
+        for mailing_list in lists:
+            if mailing_list.name not in chosen:
+                continue
+            day = due.local_date(mailing_list, now)
+            if not due.is_open(mailing_list, day, app.store.days.outcome(mailing_list.name, day), by_hand=True):
+                click.echo(f"{mailing_list.name}: done earlier today")
+                continue
+            try:
+                papers, _ = app.drafter.candidates(mailing_list, now)
+                scorings.append(app.drafter.gather(mailing_list, papers, now))
+            except PaperboyError as error:
+                click.echo(f"{mailing_list.name}: would stay due. {error}")
+                code = 1
+        app.drafter.score(scorings, now)
+    for scoring in scorings:
+        made = drafting.draft(app.drafter.material(scoring, now))
+        click.echo(output.dry_run(scoring.mailing_list, made, missing))
+        code = max(code, int(made.stays_due(missing)))
+    return code
+
+
+# ---- run
+
+
+@click.command(short_help="The daemon.")
+@click.pass_obj
+def run(around: Surroundings) -> int:
+    """The daemon: this morning's work, every morning, until SIGTERM.
+
+    Each list's work starts at its own hour. A morning that was missed is made up for at once. An edit of the home's
+    files is in force within half a minute, at once on SIGHUP, and used from the next digest; while a broken one stands,
+    the last good version stays in force.
+    """
+    console = output.bars()[1] if sys.stderr.isatty() else None
+    output.set_up(Settings().log_level, around.environ, console)
+    home, broken = Home.own_or_in_force(around.home, around.environ)
+    output.set_up(home.settings.log_level, around.environ, console)
+    if broken:
+        logger.error("%s\nthe version before stays in force until that is fixed", broken)
+    notifier = Notifier.of(around.environ, os.getpid())
+    app = App.of(home, around.environ, around.clock, around.wait, around.timer)
+    try:
+        with lock.held(home.settings.paperboy_database, "run", "run"), app:
+            service = Daemon(app, notifier, partial(daemon.spawn, around.environ, home.path))
+            service.adopted = lambda adopted: output.set_up(adopted.settings.log_level, around.environ, console)
+            for number, handle in _HANDLERS.items():
+                signal.signal(number, partial(handle, service))
+            if not home.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
+                logger.info("%s", output.went_to_outbox(names))
+            number_of_lists = output.counted(len(home.lists), "list", "lists")
+            logger.info("Paperboy watches %s in %s", number_of_lists, home.path)
+            if console is not None:
+                click.echo(f"Watching {number_of_lists} in {home.path}. Ctrl-C ends.", err=True)
+            service.run()
+    except HomeBusyError:
+        raise
+    except PaperboyError as error:
+        notifier.status(without_addresses(one_line(str(error))))
+        daemon.emergency(app, home, str(error))
+        raise
+    return 0
+
+
+_HANDLERS = {
+    signal.SIGTERM: Daemon.stop,
+    signal.SIGINT: Daemon.stop,
+    signal.SIGHUP: Daemon.reload,
+    signal.SIGCHLD: Daemon.wake,
+}
