@@ -16,14 +16,13 @@ from rich.console import Console
 
 from paperboy import delivery
 from paperboy.app import App
-from paperboy.cli import logs, operator, parts
+from paperboy.cli import operator, output
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
 from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, ListReport, Outcome, Shortfall, Subscriber
 from paperboy.models import MorningReport as Report
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
-from tests.fakes import NoProgress
 from tests.servers.smtp import Fault
 
 OPERATOR = "Olga Operator <ops@example.org>"
@@ -52,16 +51,16 @@ def told(world: World) -> World:
 @contextmanager
 def at_work(world: World) -> Iterator[tuple[App, Home]]:
     around = Surroundings(world.path, world.environ, world.clock)
-    home = Home.load(world.path, world.environ)
-    with parts.working(home, around, NoProgress()) as work:
+    with around.app() as work:
+        work.prepare()
         assert work.store  # opened, and so made
-        yield work, home
+        yield work, work.home
 
 
 def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:
     """One process's telling; gives what it logged."""
     world.capture.readouterr()
-    logs.set_up("INFO", {}, Console(stderr=True))
+    output.set_up("INFO", {}, Console(stderr=True))
     with at_work(world) as (work, home):
         operator.tell(work, home, Report(entries), sent, world.clock())
     return world.capture.readouterr().err
@@ -302,7 +301,7 @@ def test_it_is_told_after_the_digests_have_gone(told: World) -> None:
 
 
 def test_a_template_that_breaks_is_said(told: World) -> None:
-    logs.set_up("INFO", {}, Console(stderr=True))
+    output.set_up("INFO", {}, Console(stderr=True))
     with at_work(told) as (work, home):
         told.write("emails/alert.txt.j2", "{{ nonsense.at_all }}")
         work.home = Home.load(told.path, told.environ)
@@ -314,7 +313,7 @@ def test_a_template_that_breaks_is_said(told: World) -> None:
 
 
 def test_a_database_that_fails_is_said(told: World) -> None:
-    logs.set_up("INFO", {}, Console(stderr=True))
+    output.set_up("INFO", {}, Console(stderr=True))
     with at_work(told) as (work, home):
         other = sqlite3.connect(home.settings.paperboy_database)
         other.execute("create trigger full before insert on alerts begin select raise(abort, 'a bug'); end")

@@ -1,9 +1,8 @@
-"""The command `paperboy`: finds the home, loads the one command that is asked for, and turns errors into exit codes."""
+"""The command `paperboy`: finds the home, imports the one command that is asked for, turns errors into exit codes."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 import os
 import sys
@@ -26,32 +25,27 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_COMMANDS = {
-    "demo": "A whole morning on a bundled sample of papers.",
-    "once": "This morning's work now; a second run sends nothing again.",
-    "run": "The daemon: the same work every morning.",
-    "check": "Everything that would fail tomorrow, said today.",
-    "preview": "A list's digest of today, or what it would be now.",
-    "status": "Did everyone get their mail, and if not, why?",
-    "why": "The life of one paper, list by list.",
-    "resend": "A list's newest digest again, to those whom it did not reach.",
-    "suppress": "Who must not get mail, whatever subscribers.yaml says.",
-    "unsuppress": "Who may get mail again.",
-    "subscribers": "Who gets what, list by list.",
-    "subscribe": "Adds somebody to a list, in subscribers.yaml.",
-    "unsubscribe": "Takes somebody off a list, in subscribers.yaml.",
-    "service": "The systemd unit for this home.",
-}
-_FAMILIES = {  # the module with several commands of one kind
-    **dict.fromkeys(("demo", "once", "run"), "mornings"),
-    **dict.fromkeys(("preview", "resend"), "digests"),
-    **dict.fromkeys(("suppress", "unsuppress", "subscribers", "subscribe", "unsubscribe"), "people"),
+_COMMANDS = {  # name: its module, and a line for --help
+    "demo": ("mornings", "A whole morning on a bundled sample of papers."),
+    "once": ("mornings", "This morning's work now; a second run sends nothing again."),
+    "run": ("mornings", "The daemon: the same work every morning."),
+    "check": ("check", "Everything that would fail tomorrow, found today."),
+    "preview": ("digests", "A list's digest of today, or what it would be now."),
+    "status": ("status", "Did everyone get their mail, and if not, why?"),
+    "why": ("why", "The life of one paper, list by list."),
+    "resend": ("digests", "A list's newest digest again, to those whom it did not reach."),
+    "suppress": ("people", "Who must not get mail, whatever subscribers.yaml says."),
+    "unsuppress": ("people", "Who may get mail again."),
+    "subscribers": ("people", "Who gets what, list by list."),
+    "subscribe": ("people", "Adds somebody to a list, in subscribers.yaml."),
+    "unsubscribe": ("people", "Takes somebody off a list, in subscribers.yaml."),
+    "service": ("service", "The systemd unit for this home."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a command may ask of the world outside: its home, the environment, the time."""
+    """The world outside a command: the home's folder, the environment, the time."""
 
     home: Path
     environ: Mapping[str, str]
@@ -75,29 +69,19 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = _imported(cmd_name)
+        module, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(f"paperboy.cli.{module}"), cmd_name)
         if "--home" not in {option for parameter in command.params for option in parameter.opts}:
             command.params.append(_home_option())
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-
-def _imported(name: str) -> click.Command:
-    """The command of that name in the module of its family; or, as `command`, in a module of its own."""
-    family = f"paperboy.cli.{_FAMILIES.get(name, name)}"
-    if importlib.util.find_spec(family):
-        module = importlib.import_module(family)
-        if isinstance(found := getattr(module, name, None), click.Command):
-            return found
-    command: click.Command = importlib.import_module(f"paperboy.cli.{name}").command
-    return command
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
 def with_app(command: Callable[..., int]) -> Callable[..., int]:
-    """Hands the command, as its first argument, the `App` of its home: read, with the log and the progress set up."""
+    """Hand the command the `App` of its home as first argument, with the log and the progress bars set up."""
 
     @click.pass_obj
     @wraps(command)
@@ -124,7 +108,7 @@ def with_app(command: Callable[..., int]) -> Callable[..., int]:
 def cli(ctx: click.Context, home: Path) -> None:
     """Paperboy mails the new arXiv papers, scored for what each list wants to read, once per morning.
 
-    Exit codes: 0 done · 1 something is still due, or check found a fault · 2 wrong usage · 75 another Paperboy holds
+    Exit codes: 0 done · 1 something is still due, or check found a fault · 2 wrong usage · 75 another `run` holds
     this home · 78 settings, lists or database are unusable.
     """
     environ, clock, wait, timer = ctx.obj or (os.environ, _now, time.sleep, time.monotonic)
@@ -138,7 +122,7 @@ def invoke(
     wait: Callable[[float], None] = time.sleep,
     timer: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Runs one command line and gives its exit code. What a person can cause comes as a sentence on stderr."""
+    """Run one command line and give its exit code. Errors that a person can cause are sentences on stderr."""
     try:
         code = cli.main(
             args=list(arguments) if arguments is not None else None,
@@ -156,7 +140,7 @@ def invoke(
         click.echo("Stopped.", err=True)
         return 130
     except Exception:
-        logger.exception("this is a bug in Paperboy")  # where all else is logged, and as that
+        logger.exception("this is a bug in Paperboy")
         return 1
     return code if isinstance(code, int) else 0
 

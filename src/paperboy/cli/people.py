@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import click
 
 from paperboy.cli.main import Surroundings, with_app
-from paperboy.cli.words import counted, together
+from paperboy.cli.output import counted, together
 from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.config.lists import WEEKDAYS

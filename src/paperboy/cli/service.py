@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from paperboy.cli.main import Surroundings
-from paperboy.cli.words import together
+from paperboy.cli.output import together
 from paperboy.config import settings
 from paperboy.config.settings import SETTINGS
 from paperboy.errors import ConfigError
@@ -24,7 +24,7 @@ _PATHS = frozenset({"PAPERBOY_DATABASE", "PAPERBOY_OUTBOX"})
 
 @click.command(name="service", short_help="The systemd unit for this home.")
 @click.pass_obj
-def command(around: Surroundings) -> int:
+def service(around: Surroundings) -> int:
     """Print the systemd unit for this home and this interpreter; install nothing.
 
     The service runs as the owner of the home. On a terminal, the commands that install it are shown as well.

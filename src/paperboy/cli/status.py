@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from paperboy import alerts, lock, status
-from paperboy.cli import words
+from paperboy import alerts, lock
+from paperboy import status as picture
+from paperboy.cli import output
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
@@ -43,7 +44,7 @@ _NOT_TRIED = {
 @click.option("--suppressed", is_flag=True, help="Who must not get mail, whatever the file says; no more.")
 @click.option("--mornings", default=3, show_default=True, type=click.IntRange(1), help="How many of each list.")
 @click.pass_obj
-def command(around: Surroundings, *, as_json: bool, only_undelivered: bool, suppressed: bool, mornings: int) -> int:
+def status(around: Surroundings, *, as_json: bool, only_undelivered: bool, suppressed: bool, mornings: int) -> int:
     """Did everyone get their mail today, and if not, why? In one line, and then in detail: what is wrong, whom a digest
     did not reach, the last mornings with their counts, cost and deliveries, what happens next and when, and what each
     month cost. This works while the daemon runs.
@@ -93,7 +94,7 @@ class _Picture:
 
     @property
     def answer(self) -> str:
-        return status.answer(self.status, at_work=self.at_work, running=self.holder is not None)
+        return picture.answer(self.status, at_work=self.at_work, running=self.holder is not None)
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):%a %d %b %H:%M %Z}"
@@ -108,7 +109,7 @@ def _look(home: Home, now: datetime, mornings: int) -> _Picture:
     holder, at_work = lock.holder(database), lock.holder(database, "morning") is not None
     with Store.open(database) if database.exists() else nullcontext() as store:
         patience, holidays = timedelta(hours=settings.give_up_after_hours), settings.arxiv_holidays
-        read = status.read(store, home.lists, now, patience, holidays, mornings)
+        read = picture.read(store, home.lists, now, patience, holidays, mornings)
         months = store.scores.months(local) if store else [Month(local.date().replace(day=1))]
         standing = [each for each in store.alerts.standing() if not alerts.is_over(each)] if store else []
     return _Picture(now, settings, holder, at_work, read, months, standing)
@@ -240,9 +241,9 @@ def _mornings(seen: _Picture) -> Table:
     table = _table("List", "Date", "Outcome", "Papers", "Cost", "Deliveries")
     for each in seen.status.lists:
         for number, day in enumerate(each.days):
-            cost = words.money(day.spending.cost, unknown="unknown") if day.spending.usage.calls else ""
+            cost = output.money(day.spending.cost, unknown="unknown") if day.spending.usage.calls else ""
             name, date = "" if number else each.name, f"{day.date:%a %d %b}"
-            table.add_row(name, date, day.outcome, _papers(day), cost, words.in_words(day.deliveries))
+            table.add_row(name, date, day.outcome, _papers(day), cost, output.in_words(day.deliveries))
         if not each.days:
             table.add_row(each.name, "–", "none yet")
     return table
@@ -265,7 +266,7 @@ def _tokens(seen: _Picture) -> Table:
     for day in (each.newest for each in seen.status.lists if each.newest):
         if day.spending.usage.calls:
             calls, *tokens = astuple(day.spending.usage)
-            shown = ["not counted", *[""] * 4] if words.uncounted(day.spending.usage) else [f"{n:,}" for n in tokens]
+            shown = ["not counted", *[""] * 4] if output.uncounted(day.spending.usage) else [f"{n:,}" for n in tokens]
             table.add_row(day.list_name, f"{calls:,}", *shown, escape(one_line(day.model)))
     return table
 
@@ -277,9 +278,9 @@ def _spent(months: Sequence[Month]) -> Table:
         table.add_column(justify=justify)
     for month in months:
         usage, cost = month.spending.usage, month.spending.cost
-        uncounted = words.uncounted(usage)
-        known = words.money(cost, "not known" if uncounted else words.UNPRICED)
-        dollars, note = (f"at least {words.money(Cost(month.dollars))}", "some calls of unknown price")
+        uncounted = output.uncounted(usage)
+        known = output.money(cost, "not known" if uncounted else output.UNPRICED)
+        dollars, note = (f"at least {output.money(Cost(month.dollars))}", "some calls of unknown price")
         some = cost is None and month.dollars
         table.add_row(
             f"Spent in {month.first:%B %Y}",
@@ -356,7 +357,7 @@ def _list(each: ListStatus, now: datetime) -> dict[str, Any]:
 def _spending(spending: Spending) -> dict[str, Any]:
     """A cost is null where the price of some of it is unknown; tokens are null where the server counts none."""
     usage, cost = asdict(spending.usage), spending.cost
-    if words.uncounted(spending.usage):
+    if output.uncounted(spending.usage):
         usage = {**dict.fromkeys(usage), "calls": spending.usage.calls}
     return {"cost": cost and round(cost.total, 6), "usage": usage}
 

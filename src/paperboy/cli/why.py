@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 
 import click
 
-from paperboy.cli import words
+from paperboy.cli import output
 from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
@@ -29,7 +29,7 @@ _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\
 @click.argument("arxiv_id", metavar="ARXIV_ID")
 @click.option("--list", "name", metavar="NAME", help="Of this list alone.")
 @click.pass_obj
-def command(around: Surroundings, arxiv_id: str, name: str | None) -> int:
+def why(around: Surroundings, arxiv_id: str, name: str | None) -> int:
     """The life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
     how many.
     """
@@ -83,7 +83,7 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
     if life.became is None or life.day is None:
         return _not_seen(mailing_list, paper, life)
     day = f"{life.day:%a %d %b %Y}"
-    fate = "not kept any more" if life.deliveries is None else words.in_words(life.deliveries) or "to nobody"
+    fate = "not kept any more" if life.deliveries is None else output.in_words(life.deliveries) or "to nobody"
     digest = f"in the digest of {day} ({fate})"
     asked = f"it asks for relevance {mailing_list.min_relevance} and novelty {mailing_list.min_novelty}"
     author = matched_author(paper, mailing_list.authors) if paper else None
