@@ -200,16 +200,19 @@ def wrap(text: object, first: str = "", rest: str | None = None) -> str:
     rest = first if rest is None else rest
     room = WIDTH - max(columns(first), columns(rest))
     lines: list[str] = []
-    line = first
+    line, used = first, columns(first)
     for part in _BREAK.split(str(text)):
         for word in _broken(part.strip(), room):
+            wide = columns(word)
             if line != (rest if lines else first):
-                if columns(line) + 1 + columns(word) <= WIDTH:
+                if used + 1 + wide <= WIDTH:
                     line += f" {word}"
+                    used += 1 + wide
                     continue
                 lines.append(line)
-                line = rest
+                line, used = rest, columns(rest)
             line += word
+            used += wide
     return "\n".join([*lines, line] if line != first or lines else [])
 
 
