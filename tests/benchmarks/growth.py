@@ -21,6 +21,8 @@ from itertools import accumulate
 from pathlib import Path
 from statistics import median
 
+from paperboy.store.growth import Growth, Size
+
 from paperboy.curate import ways_in
 from paperboy.models import (
     Became,
@@ -37,7 +39,6 @@ from paperboy.models import (
 )
 from paperboy.store import Store
 from paperboy.store.database import Database, iso
-from paperboy.store.growth import Growth, Size
 from tests.builders import mailing_list
 from tests.mail.mails import COMPOSER, curated
 
