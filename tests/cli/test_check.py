@@ -268,7 +268,7 @@ def test_fault_of_the_llm_names_a_fix(world: World, failing: str, said: str) -> 
 
 def test_fault_of_the_mail_server_names_a_fix(world: World) -> None:
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
-    assert fault(world, "mail") == f"it takes no connection: 554 5.7.1 go away; {ASK}"
+    assert fault(world, "mail") == f"it answers the connection with 554 5.7.1 go away; {ASK}"
 
 
 def test_fault_of_arxiv_names_a_fix(world: World) -> None:

@@ -322,7 +322,7 @@ def test_probe_reports_when_the_certificate_ends(security: Any) -> None:
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 def test_untrusted_certificate_is_refused(security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     with SmtpServer(security=security, ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
-        with pytest.raises(MailServerError, match=r"certificate of mail server localhost:\d+ is not to be trusted"):
+        with pytest.raises(MailServerError, match=r"certificate of mail server localhost:\d+ cannot be trusted"):
             transport(server, username="paperboy", password="s3cret").probe(SENDER)
         with pytest.raises(MailServerError, match="certificate"):
             transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe(SENDER)
@@ -331,7 +331,7 @@ def test_untrusted_certificate_is_refused(security: Any, contexts: tuple[ssl.SSL
 def test_expired_certificate_is_refused_with_the_fix() -> None:
     yesterday = datetime.now(UTC) - timedelta(days=1)
     expired = certificates(not_after=yesterday)
-    said = pytest.raises(MailServerError, match=r"has expired\. Its time is over: have it renewed")
+    said = pytest.raises(MailServerError, match=r"has expired\. Renew it")
     with SmtpServer(security="starttls", ssl_context=expired[0]) as server, said:
         transport(server, ssl_context=expired[1]).probe(SENDER)
 
@@ -382,7 +382,7 @@ def test_missing_login_is_reported(server: SmtpServer) -> None:
 
 def test_refused_connection_is_reported(server: SmtpServer) -> None:
     server.faults.append(Fault("connect", "554 5.7.1 go away"))
-    with pytest.raises(MailServerError, match=r"localhost:\d+ takes no connection: 554"):
+    with pytest.raises(MailServerError, match=r"localhost:\d+ answers the connection with 554"):
         transport(server).probe(SENDER)
 
 
