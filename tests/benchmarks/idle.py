@@ -128,7 +128,7 @@ def main() -> None:
             idle = watched(daemon, seconds / 2)
             lists = home / "subscribers.yaml"
             lists.write_text(lists.read_text("utf-8") + "      - one.more@example.org\n", "utf-8")
-            copy = home / "data" / "in-force" / "good" / "subscribers.yaml"
+            copy = home / "data" / "last-good" / "subscribers.yaml"
             until(lambda: copy.exists() and "one.more" in copy.read_text("utf-8"), daemon)
             idle += watched(daemon, seconds - seconds / 2)
             fed = len(systemd.heard("WATCHDOG"))

@@ -1,0 +1,191 @@
+"""The files of a home: its fingerprint, the copy in force, and who is on the lists while mail is sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from paperboy.config.home import FILES, RESTED, Files, Home, Recipients
+from paperboy.errors import ConfigError, StoreWriteError
+
+LISTS = """\
+lists:
+  - name: foundations
+    categories: [cs.LG]
+    topics: topics/foundations.md
+    subscribers: [ada@example.org, grace@example.org]
+"""
+WITHOUT_ADA = LISTS.replace("ada@example.org, ", "")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for name, text in {".env": "", "subscribers.yaml": LISTS, "prompts/topics/foundations.md": "learning"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def save(home: Path, text: str, name: str = "subscribers.yaml") -> None:
+    (home / name).write_text(text, "utf-8")
+
+
+def in_force(home: Path) -> Path:
+    files = Files(home)
+    files.put_in_force(files.copy())
+    return files.last_good
+
+
+# ---- fingerprint
+
+
+def test_fingerprint_changes_with_every_file_and_not_with_what_editors_leave(home: Path) -> None:
+    files = Files(home)
+    before = files.fingerprint()
+    for name in ("prompts/.foundations.md.swp", "prompts/notes.md~", "prompts/.git"):
+        save(home, "x", name)
+    assert files.fingerprint() == before
+    for name in (".env", "subscribers.yaml", "prompts/topics/foundations.md", "prompts/new.md"):
+        save(home, "# changed", name)
+        assert files.fingerprint() != before
+        before = files.fingerprint()
+    (home / ".env").chmod(0o600 if (home / ".env").stat().st_mode & 0o077 else 0o644)
+    assert files.fingerprint() != before
+
+
+def test_fingerprint_changes_though_time_and_size_stay(home: Path) -> None:
+    """`cp -p` and `rsync -t` keep both."""
+    before, stat = Files(home).fingerprint(), (home / "subscribers.yaml").stat()
+    save(home, LISTS.replace("ada", "eve"), "other.yaml")
+    os.utime(home / "other.yaml", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    (home / "other.yaml").rename(home / "subscribers.yaml")
+    assert Files(home).fingerprint() != before
+
+
+def test_fingerprint_follows_links_and_ends_where_they_loop(home: Path, tmp_path: Path) -> None:
+    (home / "prompts" / "loop").symlink_to(home / "prompts")
+    (home / "emails").symlink_to("emails")
+    (home / "shared").mkdir()
+    (home / "prompts" / "shared").symlink_to(home / "shared")
+    before = Files(home).fingerprint()
+    save(home, "x", "shared/more.md")
+    assert Files(home).fingerprint() != before
+
+
+# ---- the copy in force
+
+
+def test_version_in_force_is_its_owners_alone_and_does_not_follow_edits(home: Path) -> None:
+    good = in_force(home)
+    save(home, "lists: broken")
+    save(home, "other", "prompts/topics/foundations.md")
+    assert good.resolve().stat().st_mode & 0o777 == 0o700
+    (mailing_list,) = Home.in_force(home, {}).lists
+    assert (mailing_list.name, mailing_list.topics) == ("foundations", "learning")
+
+
+def test_version_before_stays_for_its_readers_and_older_ones_go(home: Path) -> None:
+    first, second = in_force(home).resolve(), in_force(home).resolve()
+    assert first.is_dir()
+    third = in_force(home).resolve()
+    assert not first.exists()
+    assert (second / "subscribers.yaml").exists()
+    assert (third / "subscribers.yaml").exists()
+
+
+def test_broken_files_fall_back_to_the_version_in_force(home: Path) -> None:
+    save(home, "lists: broken")
+    with pytest.raises(ConfigError):
+        Home.own_or_in_force(home, {})
+    save(home, LISTS)
+    in_force(home)
+    save(home, "lists: broken")
+    found, broken = Home.own_or_in_force(home, {})
+    assert [each.name for each in found.lists] == ["foundations"]
+    assert broken is not None
+    assert "subscribers.yaml" in str(broken)
+
+
+def test_version_that_is_no_longer_sound_is_reported_by_the_names_of_the_home(home: Path) -> None:
+    """As after an upgrade that is stricter."""
+    good = in_force(home)
+    (good / "subscribers.yaml").write_text(LISTS + "    oops: 1\n")
+    with pytest.raises(ConfigError) as caught:
+        Home.in_force(home, {})
+    assert [problem.place for problem in caught.value.problems] == ["subscribers.yaml:6:5"]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda place: place.symlink_to("/nowhere"), os.mkfifo])
+def test_what_is_no_file_cannot_be_copied(home: Path, make: Callable[[Path], None]) -> None:
+    (home / ".env").unlink()
+    make(home / ".env")
+    with pytest.raises(ConfigError, match=r"\.env: is no ordinary file that exists; put one in its place"):
+        Files(home).copy()
+
+
+def test_env_that_is_gone_is_a_problem_once_there_was_one(home: Path) -> None:
+    """Without it, mail would go to the outbox."""
+    (home / ".env").unlink()
+    in_force(home)
+    save(home, "", ".env")
+    in_force(home)
+    (home / ".env").unlink()
+    with pytest.raises(ConfigError, match=r"\.env: gone; put it back"):
+        Files(home).copy()
+
+
+def test_folder_that_cannot_be_written_is_named_with_the_fix(home: Path) -> None:
+    (home / "data").write_text("a file")
+    with pytest.raises(StoreWriteError, match=r"data: cannot be written .* let Paperboy's user write there"):
+        Files(home).copy()
+
+
+# ---- recipients
+
+
+def now() -> datetime:
+    """Files have the real time."""
+    return datetime.now(UTC)
+
+
+def test_subscriber_who_leaves_the_file_is_off_the_list_when_it_has_rested(home: Path) -> None:
+    clock = [now()]
+    on_list = Recipients(Home.load(home, {}), lambda: clock[0])
+    assert on_list("foundations", "Ada@Example.org")
+    save(home, WITHOUT_ADA)
+    clock[0] = now()
+    assert on_list("foundations", "ada@example.org")  # may be half an edit
+    clock[0] = now() + RESTED
+    assert not on_list("foundations", "ada@example.org")
+    assert on_list("foundations", "grace@example.org")
+    assert not on_list("galaxies", "grace@example.org")
+
+
+def test_broken_file_keeps_the_recipients_it_had(home: Path) -> None:
+    on_list = Recipients(Home.load(home, {}), lambda: now() + timedelta(hours=1))
+    save(home, "lists: broken")
+    assert on_list("foundations", "ada@example.org")
+    (home / "subscribers.yaml").unlink()
+    assert on_list("foundations", "ada@example.org")
+    save(home, WITHOUT_ADA)
+    assert not on_list("foundations", "ada@example.org")
+
+
+def test_child_of_the_daemon_follows_the_version_in_force(home: Path) -> None:
+    good = in_force(home)
+    on_list = Recipients(Home.load(home, {FILES: str(good.resolve())}), now)
+    save(home, WITHOUT_ADA)
+    assert on_list("foundations", "ada@example.org")
+    in_force(home)
+    assert not on_list("foundations", "ada@example.org")
+
+
+def test_file_dated_in_the_future_counts_at_once(home: Path) -> None:
+    """The clock was put back since."""
+    on_list = Recipients(Home.load(home, {}), lambda: now() - timedelta(days=1))
+    save(home, WITHOUT_ADA)
+    assert not on_list("foundations", "ada@example.org")
