@@ -336,6 +336,30 @@ class App:
             holidays=settings.arxiv_holidays,
         )
 
+    def dry_run(self, names: Collection[str]) -> tuple[str, dict[str, drafting.Draft | PaperboyError | None]]:
+        """What a morning would make of these lists now, freezing nothing: why arXiv's papers are missing, and by
+        list its draft, an error, or None where today is done.
+        """
+        from paperboy import drafting, due
+
+        now, lists = self.clock(), [each for each in self.home.lists if each.subscribers]
+        made: dict[str, drafting.Draft | PaperboyError | None] = {}
+        with self.alone("morning"):
+            missing, scorings = self.look(lists, now).missing, []
+            for each in [each for each in lists if each.name in names]:
+                outcome = self.store.days.outcome(each.name, due.local_date(each, now))
+                made[each.name] = None
+                if due.is_open(each, due.local_date(each, now), outcome, by_hand=True):
+                    try:
+                        papers, _ = self.drafter.candidates(each, now)
+                        scorings.append(self.drafter.gather(each, papers, now))
+                    except PaperboyError as error:
+                        made[each.name] = error
+            self.drafter.score(scorings, now)
+            for scoring in scorings:
+                made[scoring.mailing_list.name] = drafting.draft(self.drafter.material(scoring, now))
+        return missing, made
+
     def morning(self, names: Collection[str], patience: timedelta | None = None) -> MorningReport:
         """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
         None: this one attempt is by hand.

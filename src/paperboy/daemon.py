@@ -99,6 +99,7 @@ class Daemon:
         self._seen, self._tried = Fingerprint(), Fingerprint()
         self._seen_at = self._tried_at = self._looked_at = float("-inf")
         self._begun, self._asked, self._announce = False, True, True  # first trial over; trial wanted; `ready` owed
+        self._sound = False  # what was tried last is in force
         self._reload, self._stopping, self._said = False, "", ""
         self._fatal: ConfigError | None = None
         # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
@@ -174,7 +175,7 @@ class Daemon:
         if not any(child.stuck for child in self._children.values()):
             self._notifier.watchdog()
         self._look_at_files(now)
-        if self._announce and "trial" not in self._children:
+        if self._announce and not self._asked and "trial" not in self._children:
             self._announce = False
             self._notifier.ready()
         if self._begun and self._timer() - self._looked_at >= _LOOK_SECONDS:
@@ -286,10 +287,10 @@ class Daemon:
         if found != self._seen:
             self._seen, self._seen_at = found, timer
         rested = found != self._tried and timer - self._seen_at >= RESTED.total_seconds()
-        again = self.problems and timer - self._tried_at >= RETRY.total_seconds()
+        again = not self._sound and timer - self._tried_at >= RETRY.total_seconds()
         if "trial" in self._children or not (self._asked or rested or again):
             return
-        self._asked, self._tried, self._tried_at = False, found, timer
+        self._asked, self._sound, self._tried, self._tried_at = False, False, found, timer
         try:
             home = Home.load(self._app.path, self._app.environ)
             if home.settings.paperboy_database != self._database:
@@ -321,7 +322,7 @@ class Daemon:
 
     def _put_in_force(self, home: Home, copy: Path, now: datetime) -> None:
         self._files.put_in_force(copy)
-        first, self.home, self._begun, self.problems = not self._begun, home, True, ()
+        first, self.home, self._begun, self._sound, self.problems = not self._begun, home, True, True, ()
         self.adopted(home)
         alerts.end(self._store.alerts, alerts.Kind.FILES, home.settings.timezone, now)
         if not first:  # whatever failed may be fixed

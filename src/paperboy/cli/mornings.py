@@ -9,27 +9,26 @@ import signal
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Literal
 
 import click
 
-from paperboy import announcements, daemon, drafting, due, lock, sample
+from paperboy import daemon, lock, sample
 from paperboy.app import App
 from paperboy.cli import operator, output
-from paperboy.cli.main import Surroundings
-from paperboy.cli.output import Dots
+from paperboy.cli.main import Surroundings, with_app
 from paperboy.config import lists as mailing_lists
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
 from paperboy.mail.text import one_line
-from paperboy.models import MorningReport, Paper
+from paperboy.models import MorningReport
 from paperboy.privacy import without_addresses
 from paperboy.systemd import Notifier
 
@@ -49,7 +48,7 @@ def demo(around: Surroundings, *, open_it: bool) -> int:
     The home is left alone; only its `emails/`, if it has any, give the mails their look.
     """
     home = _demo_home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")), around.home / "emails")
-    feed = SampleFeed(around.clock())
+    feed = sample.SampleFeed(around.clock())
     with App.of(home, around.environ, around.clock, around.wait, around.timer, feed) as app:
         app.progress, _console = output.bars()
         app.prepare()
@@ -65,32 +64,6 @@ def demo(around: Surroundings, *, open_it: bool) -> int:
             click.echo("No browser could be opened.", err=True)
     click.echo(f"  {outbox / 'Maildir'}   (every copy, as: mutt -f {outbox / 'Maildir'})")
     return 0
-
-
-@dataclass(frozen=True, slots=True)
-class SampleFeed:
-    """Announces the sample as arXiv's newest batch."""
-
-    now: datetime
-
-    def fetch(
-        self,
-        categories: Sequence[str],
-        since: datetime,
-        until: datetime,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> list[Paper]:
-        """The sample's papers of these categories."""
-        batch = announcements.newest_batch(self.now)
-        papers = sample.papers(batch.submitted_from, batch.submitted_until)
-        found = [paper for paper in papers if not set(categories).isdisjoint(paper.categories)]
-        if progress:
-            progress(len(found), len(found))
-        return found
-
-    def has_news(self, since: datetime, until: datetime) -> bool:
-        """Always: it is the newest batch."""
-        return since < until
 
 
 def _demo_home(folder: Path, emails: Path) -> Home:
@@ -110,57 +83,63 @@ def _demo_home(folder: Path, emails: Path) -> Home:
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent; freeze and send nothing. Scores are kept.")
 @click.option("--scheduled", type=click.Choice(["morning", "sending"]), hidden=True, help="One half, for the daemon.")
-@click.pass_obj
-def once(around: Surroundings, names: tuple[str, ...], *, dry_run: bool, scheduled: str | None) -> int:
+@with_app
+def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: Literal["morning", "sending"] | None) -> int:
     """This morning's work now, whatever the hour and weekday.
 
     Composes the digests that today does not have yet and delivers what waits. Running it again the same day sends
     nothing again. A list that could not be served stays due, and the exit code is 1. Beside `run` it waits for its
     turn.
     """
-    with App.of(Home.load(around.home, around.environ), around.environ, around.clock, around.wait, around.timer) as app:
-        chosen = app.home.named(names)
-        app.progress, console = output.bars()
-        output.set_up(app.settings.log_level, around.environ, console)
-        app.say = partial(click.echo, err=True)
-        if scheduled:
-            app.progress = Dots(around.timer)
-            return _scheduled(app, chosen, scheduled)
-        app.prepare()
-        if dry_run:
-            return _dry_run(app, chosen)
-        if not app.settings.uses_outbox and (went := app.store.deliveries.only_in_outbox()):
-            click.echo(output.went_to_outbox(went), err=True)
-        with Stop() as stop:
-            with app.alone("morning"):
-                report = app.morning(chosen)
-                operator.note(app, app.home, report, app.clock())
-            with app.alone("sending"):
-                stop.gently = True
-                sent = app.deliver(lambda: stop.asked, by_hand=True)
-                operator.tell(app, app.home, report, sent, app.clock())
-        click.echo(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
-        if unfinished := app.store.deliveries.unfinished():
-            click.echo(output.unfinished(unfinished, sent), err=True)
-        return 1 if report.due or unfinished else 0
+    chosen = app.home.named(names)
+    if scheduled:
+        return _scheduled(app, chosen, scheduled)
+    app.prepare()
+    if dry_run:
+        return _dry_run(app, chosen)
+    if not app.settings.uses_outbox and (went := app.store.deliveries.only_in_outbox()):
+        click.echo(output.went_to_outbox(went), err=True)
+    with Stop() as stop:
+        with app.alone("morning"):
+            report = app.morning(chosen)
+            operator.note(app, app.home, report, app.clock())
+        with app.alone("sending"):
+            stop.gently = True
+            sent = app.deliver(lambda: stop.asked, by_hand=True)
+            operator.tell(app, app.home, report, sent, app.clock())
+    click.echo(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
+    if unfinished := app.store.deliveries.unfinished():
+        click.echo(output.unfinished(unfinished, sent), err=True)
+    return 1 if report.due or unfinished else 0
 
 
-def _scheduled(app: App, chosen: frozenset[str], half: str) -> int:
-    """One half, as the daemon asks for it. What the child cannot report is its last words on stdout."""
+def _dry_run(app: App, chosen: frozenset[str]) -> int:
+    missing, drafts = app.dry_run(chosen)
+    for name, made in drafts.items():
+        if made is None:
+            click.echo(f"{name}: done earlier today")
+        elif isinstance(made, PaperboyError):
+            click.echo(f"{name}: would stay due. {made}")
+        else:
+            click.echo(output.dry_run(app.home.list(name), made, missing))
+    return int(any(isinstance(made, PaperboyError) or made.stays_due(missing) for made in drafts.values() if made))
+
+
+def _scheduled(app: App, chosen: frozenset[str], half: Literal["morning", "sending"]) -> int:
+    """One half, as the daemon asks for it. Failures that only the daemon can report are the last words on stdout."""
+    app.progress = output.Dots(app.timer)
     try:
-        with Stop() as stop:
-            app.prepare()
+        app.prepare()
+        with Stop() as stop, app.alone(half, "run"):
             if half == "morning":
-                with app.alone("morning"):
-                    patience = timedelta(hours=app.settings.give_up_after_hours)
-                    report = app.morning(app.due() & chosen, patience)
-                    operator.note(app, app.home, report, app.clock())
+                patience = timedelta(hours=app.settings.give_up_after_hours)
+                report = app.morning(app.due() & chosen, patience)
+                operator.note(app, app.home, report, app.clock())
             else:
-                with app.alone("sending"):
-                    stop.gently = True
-                    operator.post(app, app.home, app.clock())
-                    sent = app.deliver(lambda: stop.asked)
-                    operator.tell(app, app.home, MorningReport(()), sent, app.clock())
+                stop.gently = True
+                operator.post(app, app.home, app.clock())
+                sent = app.deliver(lambda: stop.asked)
+                operator.tell(app, app.home, MorningReport(()), sent, app.clock())
     except PaperboyError as error:
         click.echo(f"\n{error}")
         raise
@@ -195,33 +174,6 @@ class Stop:
             os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
         os.write(2, b"Stopped before sending began; nothing is lost.\n")
         os._exit(130 if signum == signal.SIGINT else 1)  # every commit stands; an ordinary exit would wait for the LLM
-
-
-def _dry_run(app: App, chosen: frozenset[str]) -> int:
-    now, code = app.clock(), 0
-    lists = [each for each in app.home.lists if each.subscribers]
-    with app.alone("morning"):
-        missing = app.look(lists, now).missing
-        scorings = []
-        for mailing_list in lists:
-            if mailing_list.name not in chosen:
-                continue
-            day = due.local_date(mailing_list, now)
-            if not due.is_open(mailing_list, day, app.store.days.outcome(mailing_list.name, day), by_hand=True):
-                click.echo(f"{mailing_list.name}: done earlier today")
-                continue
-            try:
-                papers, _ = app.drafter.candidates(mailing_list, now)
-                scorings.append(app.drafter.gather(mailing_list, papers, now))
-            except PaperboyError as error:
-                click.echo(f"{mailing_list.name}: would stay due. {error}")
-                code = 1
-        app.drafter.score(scorings, now)
-    for scoring in scorings:
-        made = drafting.draft(app.drafter.material(scoring, now))
-        click.echo(output.dry_run(scoring.mailing_list, made, missing))
-        code = max(code, int(made.stays_due(missing)))
-    return code
 
 
 # ---- run

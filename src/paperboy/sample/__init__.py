@@ -8,16 +8,44 @@ from __future__ import annotations
 
 import importlib.resources
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from paperboy import announcements
 from paperboy.models import Paper
 
 LISTS = importlib.resources.files(__package__) / "subscribers.yaml"
 """The sample's lists, in the schema of `subscribers.yaml`. A `Traversable`: use `read_text()` or `as_file()`."""
 
 _PAPERS = importlib.resources.files(__package__) / "papers.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFeed:
+    """A feed that announces the sample as arXiv's newest batch."""
+
+    now: datetime
+
+    def fetch(
+        self,
+        categories: Sequence[str],
+        since: datetime,  # noqa: ARG002
+        until: datetime,  # noqa: ARG002
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Paper]:
+        """The sample's papers of these categories."""
+        batch = announcements.newest_batch(self.now)
+        batch_papers = papers(batch.submitted_from, batch.submitted_until)
+        found = [paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)]
+        if progress:
+            progress(len(found), len(found))
+        return found
+
+    def has_news(self, since: datetime, until: datetime) -> bool:
+        """Always: it is the newest batch."""
+        return since < until
 
 
 def papers(window_from: datetime, window_until: datetime) -> tuple[Paper, ...]:
