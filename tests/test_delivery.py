@@ -425,7 +425,7 @@ def test_delivery_expires_after_three_days(world: World) -> None:
         world.clock.now += timedelta(hours=1)
     assert len(tried) > 20
     assert max(tried) < 72
-    (day,) = world.store.days.newest(["foundations"], world.clock())
+    (day,) = world.store.history.days(["foundations"])["foundations"]
     assert day.deliveries == {SENT: 2, FAILED: 1}
 
 

@@ -594,7 +594,7 @@ class TestScheduled:
         world.run(evening, patience=self.patience)
         friday, saturday, sunday = (
             day
-            for day in reversed(world.store.days.newest(["foundations"], world.clock.now, 9))
+            for day in reversed(world.store.history.days(["foundations"], 9)["foundations"])
             if 20 <= day.date.day <= 22
         )
         assert (friday.outcome, friday.reason) == (Outcome.GAVE_UP, "scored 0 of 1: the LLM at nowhere does not answer")
@@ -602,10 +602,11 @@ class TestScheduled:
         assert sunday.outcome is Outcome.SKIPPED
 
     def test_a_list_that_was_away_for_long_has_no_days_to_explain(self, world: World) -> None:
+        world.feed.papers = [new(1)]
         world.run(foundations(), patience=self.patience)
         world.clock.now += timedelta(days=90)
         world.run(foundations(), patience=self.patience)
-        assert len(world.store.days.newest(["foundations"], world.clock.now, 9)) <= 2
+        assert len(world.store.history.days(["foundations"], 9)["foundations"]) <= 2
 
     def test_what_waited_comes_with_the_next_of_its_days(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1)], good(new(1))
@@ -625,14 +626,14 @@ class TestScheduled:
         world.feed.papers, world.scorer.known = [new(1, published=EARLIER)], good(new(1))
         report = self.beyond_patience(world, foundations())
         assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.DIGEST, report.missing)
-        (day,) = world.store.days.newest(["foundations"], world.clock.now)
+        (day,) = world.store.history.days(["foundations"])["foundations"]
         assert day.reason == report.missing != ""
 
     def test_when_patience_ends_and_nothing_is_there_the_day_is_given_up_with_its_reason(self, world: World) -> None:
         world.feed.broken = "arXiv does not answer"
         report = self.beyond_patience(world, foundations())
         assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.GAVE_UP, "arXiv does not answer")
-        (day,) = world.store.days.newest(["foundations"], world.clock.now)
+        (day,) = world.store.history.days(["foundations"])["foundations"]
         assert day.reason == "arXiv does not answer"
 
     def test_when_patience_ends_and_arxiv_has_nothing_the_day_is_quiet_and_says_why(self, world: World) -> None:
@@ -690,7 +691,7 @@ class TestScheduled:
             world.clock.now = FRIDAY + timedelta(days=day)
             world.feed.papers.append(new(number, published=THURSDAYS + timedelta(days=day - 2 * (day == 3))))
             assert world.run(foundations(), patience=self.patience).lists[0].outcome is Outcome.NOTE
-        newest = world.store.days.newest(["foundations"], world.clock.now)
+        newest = world.store.history.days(["foundations"])["foundations"]
         assert [day.date for day in newest] == [date(2026, 11, 25)]
 
     def test_what_the_daemon_skipped_or_gave_up_is_made_when_a_person_asks(self, world: World) -> None:

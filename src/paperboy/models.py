@@ -2,12 +2,20 @@
 
 Every stage of a morning hands the next one some of these. They do no I/O, know no other room, compare by value and
 can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
+
+    Paper         one arXiv e-print                     Digest       one list's product of one morning
+    MailingList   one item of subscribers.yaml          Day          what a list's date came to, ready to be frozen
+    Subscriber    an address, and a name if given       Outcome      digest, note, quiet, gave up or skipped
+    Score         relevance, novelty and a comment      Attempt      a morning of a list that came to nothing
+    Entry         a paper in a digest, and only that    Delivery     one digest to one subscriber, and its state
+    Counts        what became of all papers; adds up    Composed     a mail's shared bytes; Packed: compressed
+    Spending      tokens and dollars                    Suppression  an address that must not get mail
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, time
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -103,14 +111,7 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-        )
+        return Usage(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

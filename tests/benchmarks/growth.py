@@ -13,15 +13,12 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from statistics import median
-
-from paperboy.store.growth import Growth, Size
 
 from paperboy.curate import ways_in
 from paperboy.models import (
@@ -38,7 +35,6 @@ from paperboy.models import (
     Usage,
 )
 from paperboy.store import Store
-from paperboy.store.database import Database, iso
 from tests.builders import mailing_list
 from tests.mail.mails import COMPOSER, curated
 
@@ -205,50 +201,16 @@ def by_table(path: Path) -> dict[str, float]:
     return dict(rows)
 
 
-class Timed(Database):
-    """Knows its longest transaction, in seconds: so long others who want to write have to wait."""
-
-    longest = 0.0
-
-    @contextmanager
-    def transaction(self, *, durable: bool = True) -> Iterator[None]:
-        with super().transaction(durable=durable):
-            begun = time.perf_counter()
-            yield
-        self.longest = max(self.longest, time.perf_counter() - begun)
-
-
 def thinning(path: Path, keep: timedelta, now: datetime) -> None:
-    """Thins once, as the daemon's child does, and tells what that takes."""
-    database = Timed.open(path)
-    growth = Growth(database)
-    with database.transaction():
-        database.execute("update fetches set fetched_at = ?", [iso(now)])
-    database.longest = 0.0
-    begun = time.perf_counter()
-    thinned = growth.thin(keep, now, lambda: None)
-    took = time.perf_counter() - begun
-    size = growth.size()
-    print(f"  {thinned}")
-    print(f"  {took:.2f} s, its longest transaction {1e3 * database.longest:.0f} ms; {megabytes(size)}")
-    database.close()
+    """Thins once and tells what that takes."""
+    with Store.open(path) as store:
+        begun = time.perf_counter()
+        store.retention.thin(keep, [each.name for each in LISTS], now)
+        print(f"  {time.perf_counter() - begun:.2f} s; {megabytes(path)}")
 
 
-def anew(path: Path) -> None:
-    """Writes the file anew and tells what that takes."""
-    database = Database.open(path)
-    growth = Growth(database)
-    begun = time.perf_counter()
-    growth.compact()
-    compacted = time.perf_counter()
-    growth.checkpoint()
-    done = time.perf_counter()
-    print(f"  {compacted - begun:.2f} s, and {done - compacted:.2f} s for the checkpoint; {megabytes(growth.size())}")
-    database.close()
-
-
-def megabytes(size: Size) -> str:
-    return f"{size.whole / 1e6:.1f} MB, {size.free / 1e6:.1f} MB of them free"
+def megabytes(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.1f} MB"
 
 
 def a_year(path: Path, mornings: int, *, tidy: bool) -> date:
@@ -259,11 +221,10 @@ def a_year(path: Path, mornings: int, *, tidy: bool) -> date:
             year.morning(store, day)
             if tidy:
                 begun = time.perf_counter()
-                store.growth.thin(KEEP, at(day), lambda: None)
-                store.growth.checkpoint()
+                store.retention.thin(KEEP, [each.name for each in LISTS], at(day))
                 took.append(time.perf_counter() - begun)
             if not number % 20:
-                print(f"  {number} mornings: {megabytes(store.growth.size())}", flush=True)
+                print(f"  {number} mornings: {megabytes(path)}", flush=True)
     if took:
         print(f"  tidied after each in {1e3 * median(took):.0f} ms (median)")
     return day
@@ -292,8 +253,6 @@ def main() -> None:
         thinning(path, timedelta(days=(last - FIRST).days), at(last) + timedelta(hours=1))
         print("Thinning when the operator sets KEEP_DAYS to 31:")
         thinning(path, timedelta(days=31), at(last) + timedelta(hours=2))
-        print("Writing it anew:")
-        anew(path)
 
 
 if __name__ == "__main__":

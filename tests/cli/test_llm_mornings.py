@@ -211,7 +211,7 @@ def flat(text: str) -> str:
 def report(world: World) -> tuple[str | None, Counts | None]:
     """The newest day's outcome and counts, of which a set that does not add up cannot even be made."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        days = store.days.newest(["foundations"], world.clock())
+        days = store.history.days(["foundations"]).get("foundations")
     return (days[0].outcome.value, days[0].counts) if days else (None, None)
 
 

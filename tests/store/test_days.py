@@ -16,7 +16,6 @@ from paperboy.models import (
     Composed,
     Counts,
     Day,
-    DeliveryState,
     Outcome,
     Subscriber,
 )
@@ -82,22 +81,8 @@ def test_a_list_has_one_digest_a_day(store: Store) -> None:
 def test_a_day_without_a_mail_has_no_digest(store: Store) -> None:
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET, reason="weekend"), NOW)
     assert store.days.composed("foundations", TODAY) is None
-    (summary,) = store.days.newest(["foundations"], LATER)
+    (summary,) = store.history.days(["foundations"])["foundations"]
     assert (summary.outcome, summary.reason, summary.deliveries) == (Outcome.QUIET, "weekend", {})
-
-
-def test_the_newest_days_come_with_counts_and_deliveries(store: Store) -> None:
-    store.days.freeze(replace(DAY, date=date(2026, 11, 19), became={}), NOW)
-    store.days.freeze(DAY, NOW)
-    delivery = store.deliveries.waiting(NOW)[0]
-    store.deliveries.reserve(delivery, NOW)
-    store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
-    newest, older = store.days.newest(["foundations", "unheard-of"], LATER, most=5)
-    assert newest.date == date(2026, 11, 20)
-    assert newest.counts == DAY.counts
-    assert newest.model == "luna"
-    assert newest.deliveries == {DeliveryState.PENDING: 3}
-    assert older.deliveries == {DeliveryState.SENT: 1, DeliveryState.PENDING: 1}
 
 
 def test_a_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
@@ -117,13 +102,6 @@ def test_a_list_that_others_outlived_begins_anew(store: Store) -> None:
     assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
     store.days.freeze(Day("galaxies", date(2026, 12, 21), Outcome.QUIET), NOW + timedelta(days=31))
     assert store.days.started("foundations", timedelta(days=30)) == frozenset()
-
-
-def test_mail_of_earlier_digests_that_waits_is_in_the_newest_days_deliveries(store: Store) -> None:
-    store.days.freeze(replace(DAY, date=date(2026, 11, 19), became={}), NOW)
-    store.days.freeze(Day("foundations", TODAY, Outcome.QUIET), NOW)
-    newest, older = store.days.newest(["foundations"], LATER, most=2)
-    assert newest.deliveries == older.deliveries == {DeliveryState.PENDING: 2}
 
 
 def test_an_unknown_digest_is_a_bug(store: Store) -> None:
@@ -150,8 +128,7 @@ def test_what_was_written_while_the_clock_was_ahead_is_settled(store: Store) -> 
     assert store.papers.last_fetch(["cs.LG"]) is None
     assert store.days.outcome("foundations", date(2026, 11, 21)) is None
     assert store.days.last("foundations") == TODAY
-    assert store.days.latest(["foundations"], later)["foundations"].date == TODAY
-    assert [day.date for day in store.days.newest(["foundations"], later)] == [TODAY]
+    assert [day.date for day in store.history.days(["foundations"])["foundations"]] == [TODAY]
     assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
     store.days.freeze(Day("foundations", date(2026, 11, 21), Outcome.QUIET), later)
     assert store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET

@@ -46,7 +46,7 @@ def test_spending_adds_up_over_calls_and_counts_towards_the_day_that_is_frozen(s
     assert store.scores.spending("foundations") == SPENT + SPENT
     store.days.freeze(Day("foundations", date(2026, 11, 20), Outcome.QUIET), NOW)
     assert store.scores.spending("foundations") == Spending()
-    assert store.scores.spending_on("foundations", "2026-11-20") == SPENT + SPENT
+    assert store.history.days(["foundations"])["foundations"][0].spending == SPENT + SPENT
     assert store.scores.spending("galaxies") == SPENT
 
 

@@ -60,9 +60,9 @@ def test_its_mail_is_not_sent_any_more_and_what_failed_stays_so(store: Store) ->
 
 def test_the_day_says_so_and_keeps_its_counts(store: Store) -> None:
     morning(store, {"ada": WAITS}, became=SAW)
-    (before,) = store.days.newest(["foundations"], LATER)
+    (before,) = store.history.days(["foundations"])["foundations"]
     supersede(store)
-    (after,) = store.days.newest(["foundations"], LATER)
+    (after,) = store.history.days(["foundations"])["foundations"]
     assert after.reason == "reached nobody; superseded"
     assert (after.outcome, after.counts, after.spending) == (before.outcome, before.counts, before.spending)
     assert after.deliveries == {DeliveryState.FAILED: 1}
@@ -71,7 +71,10 @@ def test_the_day_says_so_and_keeps_its_counts(store: Store) -> None:
 def test_the_day_keeps_what_it_said_before(store: Store) -> None:
     morning(store, {"ada": WAITS}, reason="the LLM does not answer.")
     supersede(store)
-    assert store.days.newest(["foundations"], LATER)[0].reason == "the LLM does not answer; reached nobody; superseded"
+    assert (
+        store.history.days(["foundations"])["foundations"][0].reason
+        == "the LLM does not answer; reached nobody; superseded"
+    )
 
 
 @pytest.mark.parametrize("how", ["sent", "in the outbox", "ambiguous", "lost after the dot", "a crash"])
@@ -108,7 +111,7 @@ def test_a_digest_is_not_superseded_on_its_own_day_nor_twice(store: Store) -> No
     assert supersede(store, TODAY) is None
     assert supersede(store) == TODAY
     assert supersede(store) is None
-    assert store.days.newest(["foundations"], LATER)[0].reason == "reached nobody; superseded"
+    assert store.history.days(["foundations"])["foundations"][0].reason == "reached nobody; superseded"
 
 
 def test_a_week_without_a_server_is_superseded_back_to_the_last_digest_that_reached_somebody(store: Store) -> None:
@@ -120,7 +123,7 @@ def test_a_week_without_a_server_is_superseded_back_to_the_last_digest_that_reac
     assert {state for digest in week for state in states(store, digest, "ada", "grace")} == {"failed"}
     assert store.deliveries.unfinished() == 0
     assert "superseded" not in delivery(store, "ada", long_ago).reply
-    reasons = [day.reason for day in store.days.newest(["foundations"], LATER, most=7)]
+    reasons = [day.reason for day in store.history.days(["foundations"], 7)["foundations"]]
     assert reasons == ["reached nobody; superseded"] * 5 + ["", ""]
 
 

@@ -12,9 +12,7 @@ from paperboy.models import (
     Attempt,
     Became,
     Composed,
-    Counts,
     Day,
-    DaySummary,
     DeliveryState,
     MailingList,
     Outcome,
@@ -22,13 +20,11 @@ from paperboy.models import (
     Superseded,
 )
 from paperboy.store.database import Database, instant, iso
-from paperboy.store.scores import Scores
 
 _COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected", "over_cap", "below")
 
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
 
-_NEWEST = "select * from days where list = ? and at <= ? order by date desc"
 _SUPERSEDED = "superseded: its papers come with the list's next digest"
 _NOBODY = "reached nobody; superseded"
 
@@ -38,7 +34,6 @@ class Days:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._scores = Scores(database)
 
     def outcome(self, list_name: str, day: date) -> Outcome | None:
         """None: the list is still due on that day."""
@@ -273,49 +268,6 @@ class Days:
     def _composed(self, condition: str, *values: str | int) -> Composed | None:
         rows = self._database.rows(f"select subject, sender, message from digests where {condition}", values)
         return Composed(rows[0]["subject"], rows[0]["sender"], unpacked(rows[0]["message"])) if rows else None
-
-    def latest(self, list_names: Iterable[str], now: datetime) -> dict[str, Day]:
-        """Each list's newest day, by the list's name: what it came to, and why."""
-        found = (self._database.rows(f"{_NEWEST} limit 1", [name, iso(now)]) for name in list_names)
-        return {
-            row["list"]: Day(
-                row["list"],
-                date.fromisoformat(row["date"]),
-                Outcome(row["outcome"]),
-                row["reason"],
-                row["model"],
-                Counts(**{name: row[name] for name in _COUNTS}),
-            )
-            for rows in found
-            for row in rows
-        }
-
-    def newest(self, list_names: Iterable[str], now: datetime, most: int = 1) -> tuple[DaySummary, ...]:
-        """Each list's last days, newest first within a list. The newest one has the deliveries of earlier digests that
-        still wait beside its own.
-        """
-        return tuple(
-            self._summary(row, and_waiting=not number)
-            for name in list_names
-            for number, row in enumerate(self._database.rows(f"{_NEWEST} limit ?", [name, iso(now), most]))
-        )
-
-    def _summary(self, row: dict[str, Any], *, and_waiting: bool) -> DaySummary:
-        deliveries = self._database.rows(
-            "select state, count(*) as n from deliveries join digests on digests.id = digest_id where digest_id = ? "
-            "or (? and list = ? and state in ('pending', 'sending', 'deferred')) group by state",
-            [row["digest_id"], and_waiting, row["list"]],
-        )
-        return DaySummary(
-            list_name=row["list"],
-            date=date.fromisoformat(row["date"]),
-            outcome=Outcome(row["outcome"]),
-            reason=row["reason"],
-            model=row["model"],
-            counts=Counts(**{name: row[name] for name in _COUNTS}),
-            spending=self._scores.spending_on(row["list"], row["date"]),
-            deliveries={DeliveryState(state["state"]): state["n"] for state in deliveries},
-        )
 
 
 def packed(composed: Composed) -> Packed:

@@ -69,10 +69,6 @@ class Scores:
         """What the list has spent since its last frozen day, over restarts and previews."""
         return self._sum("list = ? and date is null", list_name)
 
-    def spending_on(self, list_name: str, date: str) -> Spending:
-        """What counts towards one frozen day of the list."""
-        return self._sum("list = ? and date = ?", list_name, date)
-
     def months(self, now: datetime, most: int = 12) -> tuple[Month, ...]:
         """What all lists spent in the month of `now`, and in up to `most` earlier ones in which they spent anything,
         newest first. Days begin at midnight in the zone that `now` is told in.
