@@ -23,6 +23,7 @@ from paperboy.models import (
     Subscriber,
 )
 from paperboy.store import Store
+from paperboy.store.alerts import Cause
 from tests.fakes import Clock, FakeTransport, NoProgress
 
 FRIDAY = date(2026, 11, 20)
@@ -429,16 +430,14 @@ def test_delivery_expires_after_three_days(world: World) -> None:
     assert day.deliveries == {SENT: 2, FAILED: 1}
 
 
-def test_expired_delivery_is_reported_until_it_was_told(world: World) -> None:
+def test_expired_delivery_is_noted_for_the_operator(world: World) -> None:
     world.transport.replies["ada@example.org"] = [DEFERRED]
     world.deliver()
     world.clock.now += timedelta(days=3)
-    report = world.deliver()
-    assert report.states == {FAILED: 1}
-    for again in (report, world.deliver()):  # a kill may have come before the operator was told
-        assert [each.addressed.subscriber.address for each in again.expired] == ["ada@example.org"]
-    world.store.deliveries.told()
-    assert world.deliver().expired == ()
+    assert world.deliver().states == {FAILED: 1}
+    (note,) = world.store.alerts.all()
+    assert (note.cause, note.facts) == (Cause.EXPIRED, {"list": "foundations"})
+    assert note.detail.startswith("foundations: ada@example.org: given up after three days")
 
 
 def test_digest_that_a_crash_left_on_its_way_is_sent_to_everybody_after_five_days(world: World) -> None:
@@ -475,15 +474,16 @@ def test_suppressed_address_gets_nothing(world: World) -> None:
     assert world.recipients() == ["grace", "hedy"]
 
 
-def test_address_that_bounced_in_three_digests_running_is_suppressed_and_told_once(world: World) -> None:
-    told = []
+def test_address_that_bounced_in_three_digests_running_is_suppressed_and_noted_once(world: World) -> None:
+    noted = []
     for day in range(5):
         world.transport.replies["ada@example.org"] = [Receipt(FAILED, "RCPT: 550 5.1.1 no such user", bounce=True)]
-        told.append([address for address, _ in world.deliver().suppressed])
-        world.store.suppressions.told()
+        world.deliver()
+        noted.append([note.subject for note in world.store.alerts.all()])
+        world.store.alerts.forget(Cause.SUPPRESSED)
         world.clock.now += timedelta(days=1)
         world.freeze("foundations", FRIDAY + timedelta(days=day + 1), [*NAMES])
-    assert told == [[], [], ["ada@example.org"], [], []]
+    assert noted == [[], [], ["ada@example.org"], [], []]
     assert world.recipients().count("ada") == 3
     (suppression,) = world.store.suppressions.all()
     assert "5.1.1" in suppression.reason

@@ -385,9 +385,13 @@ class App:
         only: Delivery | None = None,
     ) -> delivery.Report:
         """Send what waits, or `only` one delivery; see `delivery.deliver`."""
-        from paperboy import delivery
+        from paperboy import alerts, delivery
+        from paperboy.store.alerts import Cause
 
         settings = self.settings
+        with alerts.never_raising():
+            if Cause.PROCESS in alerts.lasting(self.store.alerts.all()):  # for this one may end as badly
+                self.report()
         return delivery.deliver(
             self.store,
             self.transports,
@@ -440,6 +444,38 @@ class App:
         from paperboy import resending
 
         return resending.missed(self.store, self.home.lists, address, list_name, self.clock())
+
+    # What the operator is told; never raises, for what a morning came to does not depend on it
+
+    def note(self, report: MorningReport) -> None:
+        """Note what a morning came to."""
+        from paperboy import alerts
+
+        with alerts.never_raising():
+            alerts.morning(self.store, self.home.lists, report, self.clock(), self._patience)
+
+    def tell(self, sent: delivery.Report) -> None:
+        """Note what a round of sending came to, and report what waits, but through no server that has just refused."""
+        from paperboy import alerts
+
+        with alerts.never_raising():
+            alerts.sending(self.store, self.home.lists, sent, self.clock(), self._patience)
+            self.report(by_mail=not sent.problem or sent.passing)
+
+    def report(self, *, by_mail: bool = True) -> None:
+        """Report what waits."""
+        from paperboy import alerts
+        from paperboy.models import Subscriber
+
+        settings, to = self.settings, self.settings.alert_to
+        with closing(self.transports[0]) as transport:
+            reader = Subscriber(to.address, to.name) if to else None
+            through = transport if by_mail else None
+            alerts.report(self.store, through, self.composer, reader, settings.timezone, self.clock())
+
+    @property
+    def _patience(self) -> timedelta:
+        return timedelta(hours=self.settings.give_up_after_hours)
 
 
 class _Silent:

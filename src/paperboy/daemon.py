@@ -34,7 +34,6 @@ from zoneinfo import ZoneInfo
 import schedule
 
 from paperboy import alerts, due, lock, status
-from paperboy.alerts import words
 from paperboy.app import App
 from paperboy.config.home import FILES, RESTED, Files, Fingerprint, Home, as_known
 from paperboy.due import RETRY
@@ -42,6 +41,7 @@ from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreEr
 from paperboy.mail.text import one_line
 from paperboy.models import DeliveryState, Problem, Subscriber
 from paperboy.privacy import without_addresses
+from paperboy.store.alerts import Cause
 from paperboy.systemd import ENVIRONMENT, Notifier
 
 logger = logging.getLogger(__name__)
@@ -93,8 +93,6 @@ class Daemon:
         self._files, self._database = Files(app.path), app.settings.paperboy_database
         self._children: dict[Kind, _Child] = {}
         self._rests: dict[Kind, float] = {}  # until when, on the timer, after an abnormal exit
-        self._untold: frozenset[str] = frozenset()  # alerts that the last sending left, and rest
-        self._untold_until = float("-inf")
         self._trying: Home | None = None  # read from its copy
         self._seen, self._tried = Fingerprint(), Fingerprint()
         self._seen_at = self._tried_at = self._looked_at = float("-inf")
@@ -206,12 +204,9 @@ class Daemon:
             lists = [option for each in self.home.lists if each.name in names for option in ("--list", each.name)]
             self._start("morning", ["once", "--scheduled", "morning", *lists], now, names)
         next_try = self._store.deliveries.next_try(now)
-        untold = self._alerts() if self._timer() >= self._untold_until else self._alerts() - self._untold
-        if ((next_try is not None and next_try <= now) or untold) and self._may_start("sending"):
+        report_at = alerts.next_try(self._store, self.home.settings.timezone)
+        if any(at is not None and at <= now for at in (next_try, report_at)) and self._may_start("sending"):
             self._start("sending", ["once", "--scheduled", "sending"], now)
-
-    def _alerts(self) -> frozenset[str]:
-        return frozenset(each.cause for each in self._store.alerts.standing() if each.waiting)
 
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may take up now."""
@@ -253,9 +248,7 @@ class Daemon:
         left = self._ready(now) & child.lists
         if how:
             self._rests[child.kind] = self._timer() + RETRY.total_seconds()
-        if child.kind == "sending":
-            self._untold, self._untold_until = self._alerts(), self._timer() + RETRY.total_seconds()
-        elif left and not how:
+        if left and not how:
             how = f"nothing became of {min(left)}, and it did not say why"
         attempts = self._store.days.attempts()
         for each in self.home.lists:
@@ -263,7 +256,7 @@ class Daemon:
                 why = f"the morning came to a bad end: {how}"
                 self._store.days.note_attempt(due.failed(each, why, attempts.get(each.name), child.began, now))
         if how:
-            alerts.note(self._store.alerts, alerts.broken_morning(how, left), self.home.settings.timezone, now)
+            self._store.alerts.note(alerts.bad_end(how, left), now)
 
     def _end_children(self) -> None:
         """Tell all children to stop, and wait for the messages in their hands."""
@@ -324,10 +317,9 @@ class Daemon:
         self._files.put_in_force(copy)
         first, self.home, self._begun, self._sound, self.problems = not self._begun, home, True, True, ()
         self.adopted(home)
-        alerts.end(self._store.alerts, alerts.Kind.FILES, home.settings.timezone, now)
+        alerts.end(self._store, Cause.FILES, now)
         if not first:  # whatever failed may be fixed
             self._rests.clear()
-            self._untold_until = float("-inf")
             self._store.days.retry_now(now)
             self._store.deliveries.retry_now()
             logger.info("an edit of %s is in force: %d lists", home.path, len(home.lists))
@@ -346,7 +338,7 @@ class Daemon:
         if problems != self.problems:
             self.problems = problems
             logger.error("%s\nthe version before stays in force until that is fixed", "\n".join(map(str, problems)))
-            alerts.note(self._store.alerts, alerts.broken_files(problems), self.home.settings.timezone, now)
+            self._store.alerts.note([alerts.broken_files(problems)], now)
 
 
 def _abnormal(child: _Child, code: int) -> str:
@@ -380,7 +372,7 @@ def emergency(app: App, home: Home, problem: str) -> None:
         os.utime(mark, (now.timestamp(),) * 2)  # first: a full disk has room for a time, and is no reason for two mails
         with App.of(home, app.environ, app.clock, app.wait, app.timer) as apart, closing(apart.smtp()) as transport:
             composer = apart.composer_with(secrets.token_bytes(32))
-            receipt = transport.send(composer.alert(words.no_start(problem), Subscriber(to.address, to.name), now))
+            receipt = transport.send(composer.alert(alerts.no_start(problem), Subscriber(to.address, to.name), now))
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")
     except (PaperboyError, OSError) as error:

@@ -71,14 +71,12 @@ class Composer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a round of sending ended, and what the operator was not told yet, of earlier rounds too."""
+    """How a round of sending ended."""
 
     states: Mapping[DeliveryState, int]
     problem: str = ""  # why the server takes nothing; what waits goes on waiting
     passing: bool = False  # the problem may be gone soon without anybody's help
     since: datetime | None = None  # nothing of what waits has left since then
-    expired: tuple[Delivery, ...] = ()
-    suppressed: tuple[tuple[str, str], ...] = ()  # addresses that do not exist, with the server's last reply
     refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
     reached: frozenset[str] = frozenset()  # lists of which somebody got mail
 
@@ -108,7 +106,7 @@ def deliver(
     now, began = clock(), timer()
     number, since = store.deliveries.queue(now, by_hand=by_hand, only=only)
     if not number:
-        return Report({}, expired=store.deliveries.untold(), suppressed=store.suppressions.untold())
+        return Report({})
     read = partial(store.deliveries.waiting, now, by_hand=by_hand, only=only, most=_BATCH)
     gap = 60.0 / most_per_minute if most_per_minute else 0.0
     sending = _Round(store, composer, on_list, clock, timer, wait, jitter, stopped, read, gap, len(transports))
@@ -123,8 +121,6 @@ def deliver(
         sending.problem,
         sending.passing,
         since,
-        store.deliveries.untold(),
-        store.suppressions.untold(),
         store.deliveries.refused_by_all(sending.failed),
         frozenset(sending.reached),
     )
@@ -144,7 +140,7 @@ def _counts(by_list: Counter[tuple[str, DeliveryState]], seconds: float) -> Coun
 def _suppress_bounced(store: Store, now: datetime) -> None:
     for address, reply in store.deliveries.bounced_thrice():
         reason = "it did not exist in three digests running"
-        store.suppressions.add(address, "", f"{reason}: {reply}", now, tell=reply)
+        store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
         logger.warning("%s is suppressed: %s", masked(address), reason)
 
 

@@ -412,15 +412,6 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Superseded:
-    """A digest that reached nobody; its papers come with a later one."""
-
-    list_name: str
-    date: date
-    reply: str  # the last word of a mail server, or why there was none
-
-
-@dataclass(frozen=True, slots=True)
 class DaySummary:
     """A frozen day, as `status` shows it."""
 

@@ -16,9 +16,8 @@ from rich.console import Console
 
 from paperboy import delivery
 from paperboy.app import App
-from paperboy.cli import operator, output
+from paperboy.cli import output
 from paperboy.cli.main import Surroundings
-from paperboy.config.home import Home
 from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, ListReport, Outcome, Shortfall, Subscriber
 from paperboy.models import MorningReport as Report
 from tests.builders import paper
@@ -49,20 +48,19 @@ def told(world: World) -> World:
 
 
 @contextmanager
-def at_work(world: World) -> Iterator[tuple[App, Home]]:
-    around = Surroundings(world.path, world.environ, world.clock)
-    with around.app() as work:
-        work.prepare()
-        assert work.store  # opened, and so made
-        yield work, work.home
+def at_work(world: World) -> Iterator[App]:
+    with Surroundings(world.path, world.environ, world.clock).app() as app:
+        assert app.store  # opened, and so made
+        yield app
 
 
 def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:
     """One process's telling; gives what it logged."""
     world.capture.readouterr()
     output.set_up("INFO", {}, Console(stderr=True))
-    with at_work(world) as (work, home):
-        operator.tell(work, home, Report(entries), sent, world.clock())
+    with at_work(world) as app:
+        app.note(Report(entries))
+        app.tell(sent)
     return world.capture.readouterr().err
 
 
@@ -81,7 +79,7 @@ ZERO = "Paperboy: Scored 0 of 40 papers: no digest for foundations"
 WELL = "Paperboy: Well again: the LLM scores"
 
 
-def test_a_dead_llm_is_told_to_the_operator_alone(told: World) -> None:
+def test_a_dead_llm_is_reported_to_the_operator_alone(told: World) -> None:
     log = run(told, UNSCORED)
     assert told.mails() == ["ops@example.org"]
     (mail,) = mails(told)
@@ -116,7 +114,7 @@ def test_one_mail_a_day_while_it_lasts_and_one_when_it_is_over(told: World) -> N
     assert len({mail["Message-ID"] for mail in mails(told)}) == 3
 
 
-def test_what_comes_back_after_it_was_over_is_told_again(told: World) -> None:
+def test_a_cause_that_comes_back_is_reported_again(told: World) -> None:
     """The operator believes that all is well."""
     run(told, UNSCORED)
     run(told, DIGEST)
@@ -134,7 +132,7 @@ def test_the_day_is_the_operators(told: World) -> None:
     assert subjects(told) == [ZERO, ZERO]
 
 
-def test_different_causes_are_told_apart(told: World) -> None:
+def test_different_causes_are_different_mails(told: World) -> None:
     run(told, UNSCORED, ListReport("galaxies", Outcome.GAVE_UP, problem="arXiv is late"))
     assert sorted(subjects(told)) == [ZERO, "Paperboy: arXiv gave no papers in time: no digest for galaxies"]
 
@@ -181,7 +179,7 @@ def test_a_cause_whose_lists_are_all_gone_ends_in_silence(told: World) -> None:
     assert not standing(told)
 
 
-def test_papers_that_are_let_go_are_told_once_and_never_well_again(told: World) -> None:
+def test_papers_let_go_are_reported_once_and_never_well_again(told: World) -> None:
     run(told, LET_GO)
     run(told, replace(LET_GO, earlier=True))
     told.clock.now += timedelta(days=1)
@@ -191,14 +189,14 @@ def test_papers_that_are_let_go_are_told_once_and_never_well_again(told: World) 
 
 
 def standing(world: World) -> list[str]:
-    with at_work(world) as (work, _):
-        return [each.cause for each in work.store.alerts.standing()]
+    with at_work(world) as app:
+        return [each.cause for each in app.store.alerts.all()]
 
 
 # --- who cannot be told
 
 
-def test_a_mail_server_that_is_down_gets_it_with_the_next_run_that_can(told: World) -> None:
+def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
     """Also if that run met nothing: a list whose morning is over is not tried again."""
     port, told.smtp.port = told.smtp.port, 9
     told.env(llm=False, ALERT_TO=OPERATOR)
@@ -237,13 +235,13 @@ def test_an_address_that_is_refused_is_tried_again_and_said(told: World) -> None
     assert subjects(told) == [ZERO]
 
 
-def test_what_nobody_could_be_told_while_it_lasted_is_told_when_it_is_over(told: World) -> None:
+def test_a_cause_that_could_not_be_mailed_is_reported_when_it_is_over(told: World) -> None:
     told.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send", times=1))
     run(told, UNSCORED)
     run(told, DIGEST)
     assert subjects(told) == ["Paperboy: Well again: the LLM scores"]
     text = mails(told)[0].get_body(("plain",)).get_content()
-    assert "Not all of it was told while it lasted" in " ".join(text.split())
+    assert "Not all of it was reported while it lasted" in " ".join(text.split())
     assert "Scored 0 of 40 papers" in text
     assert not standing(told)
 
@@ -256,7 +254,7 @@ def test_good_news_waits_for_the_mail_server_too(told: World) -> None:
     assert subjects(told) == [ZERO, WELL]
 
 
-def test_a_mail_server_that_took_the_alert_is_told_to_be_well(told: World) -> None:
+def test_a_mail_server_that_took_the_alert_is_reported_well_once_digests_leave(told: World) -> None:
     """It refused the digests for a while only."""
     run(told, sent=REFUSES)
     run(told)  # nothing waited
@@ -264,7 +262,7 @@ def test_a_mail_server_that_took_the_alert_is_told_to_be_well(told: World) -> No
     assert subjects(told) == ["Paperboy: Mail does not leave", "Paperboy: Well again: mail leaves"]
 
 
-def test_without_an_address_the_log_tells_it_once_a_day(world: World) -> None:
+def test_without_an_address_the_log_has_it_once_a_day(world: World) -> None:
     world.env(llm=False)
     headline = "WARNING Scored 0 of 40 papers: no digest for foundations"
     assert headline in run(world, UNSCORED)
@@ -284,15 +282,16 @@ def test_without_a_mail_server_it_goes_to_the_outbox(told: World) -> None:
     assert len(list((told.path / "outbox" / "Maildir" / "new").iterdir())) == 1
 
 
-def test_it_is_told_after_the_digests_have_gone(told: World) -> None:
+def test_alerts_leave_after_the_digests(told: World) -> None:
     """Delivering takes leave of the mail server."""
-    with at_work(told) as (work, home):
+    with at_work(told) as app:
         copy = Addressed(Subscriber("ada@example.org"), "<1@example.org>", "token")
         frozen = Composed("s", "papers@example.org", b"From: papers@example.org\r\nSubject: s\r\n\r\nhello\r\n")
         day = Day("foundations", date(2026, 11, 20), Outcome.DIGEST, composed=frozen, addressed=(copy,))
-        work.store.days.freeze(day, told.clock())
-        sent = work.deliver(lambda: False, on_list=lambda *_: True)
-        operator.tell(work, home, Report((LET_GO,)), sent, told.clock())
+        app.store.days.freeze(day, told.clock())
+        sent = app.deliver(lambda: False, on_list=lambda *_: True)
+        app.note(Report((LET_GO,)))
+        app.tell(sent)
     assert told.mails() == ["ada@example.org", "ops@example.org"]
     assert told.smtp.connections == 2
 
@@ -300,26 +299,19 @@ def test_it_is_told_after_the_digests_have_gone(told: World) -> None:
 # --- what goes wrong here breaks no morning
 
 
-def test_a_template_that_breaks_is_said(told: World) -> None:
-    output.set_up("INFO", {}, Console(stderr=True))
-    with at_work(told) as (work, home):
-        told.write("emails/alert.txt.j2", "{{ nonsense.at_all }}")
-        work.home = Home.load(told.path, told.environ)
-        vars(work).pop("templates")
-        operator.tell(work, home, Report((replace(UNSCORED, list_name="galaxies"), LET_GO)), NOTHING_SENT, told.clock())
-    err = told.capture.readouterr().err
-    assert err.count("the operator could not be told: emails/alert.txt.j2:1") == 2
+def test_a_template_that_breaks_is_logged(told: World) -> None:
+    told.write("emails/alert.txt.j2", "{{ nonsense.at_all }}")
+    log = run(told, replace(UNSCORED, list_name="galaxies"), LET_GO)
+    assert log.count("the operator could not be told: emails/alert.txt.j2:1") == 2
     assert subjects(told) == []
 
 
-def test_a_database_that_fails_is_said(told: World) -> None:
-    output.set_up("INFO", {}, Console(stderr=True))
-    with at_work(told) as (work, home):
-        other = sqlite3.connect(home.settings.paperboy_database)
+def test_a_database_that_fails_is_logged(told: World) -> None:
+    with at_work(told) as app:
+        other = sqlite3.connect(app.settings.paperboy_database)
         other.execute("create trigger full before insert on alerts begin select raise(abort, 'a bug'); end")
         other.close()
-        operator.tell(work, home, Report((UNSCORED,)), NOTHING_SENT, told.clock())
-    err = told.capture.readouterr().err
-    assert "the operator could not be told: this is a bug in Paperboy" in err
-    assert "Traceback" in err
+    log = run(told, UNSCORED)
+    assert "the operator could not be told: this is a bug in Paperboy" in log
+    assert "Traceback" in log
     assert subjects(told) == []

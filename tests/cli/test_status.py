@@ -9,8 +9,9 @@ import pytest
 
 from paperboy import lock
 from paperboy.due import RETRY
-from paperboy.models import Alert, Attempt, Cost, Counts, Day, Outcome, Spending, Usage
+from paperboy.models import Attempt, Cost, Counts, Day, Outcome, Spending, Usage
 from paperboy.store import Store
+from paperboy.store.alerts import Cause, Note
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
@@ -359,36 +360,31 @@ def test_a_list_that_lost_its_subscribers_has_no_trouble(world: World) -> None:
     assert json.loads(world.run("status", "--json").out)["lists"][0]["trouble"] is None
 
 
-def test_an_alert_that_stands_is_shown_with_its_headline_and_since_when(world: World) -> None:
-    """Also after its mail has gone out, with which the headline is forgotten."""
+def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: World) -> None:
+    """Also after its mail has gone out."""
     world.env(ALERT_TO="ops@example.org")
     at = world.clock()
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        store.alerts.note("mail", ["the mail server"], Alert("Mail does not leave", ()), FRIDAY, at)
-        store.alerts.note(
-            "scoring", ["galaxies"], Alert("Scored 0 of 40 papers: no digest for galaxies", ()), FRIDAY, at
-        )
-        store.alerts.note("well again 2026", [], Alert("Well again: mail leaves", ()), FRIDAY, at)
-        store.alerts.told("scoring", FRIDAY)
+        facts = {"considered": 40, "scored": 0}
+        notes = [Note(Cause.MAIL, "the mail server"), Note(Cause.SCORING, "galaxies", facts=facts)]
+        store.alerts.note([*notes, Note(Cause.BUG, "galaxies")], at)
+        store.alerts.reported(Cause.SCORING, FRIDAY)
+        store.alerts.end(Cause.BUG, "galaxies", at)
     printed = world.run("status").out
+    headline = "Scored 0 of 40 papers: no digest for galaxies"
     assert "\nMail does not leave (since Fri 20 Nov 07:00 UTC; not mailed to you yet)\n" in printed
-    assert "\nThe LLM scores nothing for galaxies (since Fri 20 Nov 07:00 UTC)\n" in printed
-    assert "Well again" not in printed
+    assert f"\n{headline} (since Fri 20 Nov 07:00 UTC)\n" in printed
+    assert "bug" not in printed
+    since = "2026-11-20T07:00:00+00:00"
     assert json.loads(world.run("status", "--json").out)["alerts"] == [
         {
             "cause": "mail",
             "headline": "Mail does not leave",
-            "since": "2026-11-20T07:00:00+00:00",
+            "since": since,
             "about": ["the mail server"],
             "told": None,
         },
-        {
-            "cause": "scoring",
-            "headline": "The LLM scores nothing for galaxies",
-            "since": "2026-11-20T07:00:00+00:00",
-            "about": ["galaxies"],
-            "told": "2026-11-20",
-        },
+        {"cause": "scoring", "headline": headline, "since": since, "about": ["galaxies"], "told": "2026-11-20"},
     ]
 
 
@@ -397,7 +393,7 @@ def test_text_from_elsewhere_gives_the_terminal_no_orders(world: World) -> None:
     evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
     with Store.open(world.path / "data" / "paperboy.db") as store:
         store.days.note_attempt(Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY))
-        store.alerts.note(evil, ["galaxies"], Alert(evil, ()), FRIDAY, world.clock())
+        store.alerts.note([Note(Cause.FILES, "the home's files", facts={"place": evil})], world.clock())
         store.suppressions.add("ada@example.org", "", evil, world.clock())
     spend(world, "2026-11-20T07:00Z", Spending(Usage(1, 900)), "galaxies")
     had(world, Outcome.GAVE_UP, list_name="galaxies", reason=evil, model="[b]m[/b]\x1b[2J")

@@ -4,8 +4,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.models import Became, DeliveryState, Superseded
+from paperboy.models import Became, DeliveryState
 from paperboy.store import Store
+from paperboy.store.alerts import Cause
 from tests.builders import mailing_list, paper
 from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move, states
 
@@ -157,17 +158,14 @@ def test_addresses_of_which_none_exists_are_more_than_their_owners_doing(store: 
     assert states(store, digest, "ada", "grace") == ["failed", "failed"]
 
 
-def test_the_operator_is_to_be_told_why_until_it_is_done(store: Store) -> None:
+def test_a_superseded_digest_is_noted_for_the_operator_with_the_reason(store: Store) -> None:
     """The last word of a server; of a try that was not made, that it was not."""
     yesterday = morning(store, {"ada": "refused", "vera": WAITS, "emmy": "suppressed"}, TODAY - timedelta(days=1))
     move(store, delivery(store, "vera", yesterday), "deferred", NOW)
     morning(store, {"ada": WAITS})
     supersede(store)
-    assert store.days.untold() == (
-        Superseded("foundations", TODAY - timedelta(days=1), "450 later"),
-        Superseded("foundations", TODAY, "it was not tried"),
-    )
-    store.days.told()
-    assert store.days.untold() == ()
+    (note,) = store.alerts.all()
+    assert (note.cause, note.subject, note.reason) == (Cause.NOBODY, "foundations", "450 later")
+    store.alerts.forget(Cause.NOBODY)
     assert supersede(store) is None
-    assert store.days.untold() == ()
+    assert store.alerts.all() == ()

@@ -12,7 +12,7 @@ from paperboy.cli import output
 from paperboy.cli.main import with_app
 from paperboy.config import values
 from paperboy.errors import PaperboyError
-from paperboy.models import Delivery, DeliveryState, MailingList, MorningReport, Subscriber
+from paperboy.models import Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
@@ -134,13 +134,12 @@ def _to_one(app: App, resending: Resending, reader: Subscriber) -> int:
 
 
 def _deliver(app: App, only: Delivery | None = None) -> Report:
-    from paperboy.cli import operator
     from paperboy.cli.mornings import Stop
 
     with Stop() as stop:
         stop.gently = True
         sent = app.deliver(lambda: stop.asked, by_hand=True, only=only)
-    operator.tell(app, app.home, MorningReport(()), sent, app.clock())
+    app.tell(sent)
     return sent
 
 

@@ -20,7 +20,7 @@ import click
 
 from paperboy import daemon, lock, sample
 from paperboy.app import App
-from paperboy.cli import operator, output
+from paperboy.cli import output
 from paperboy.cli.main import Surroundings, with_app
 from paperboy.config import lists as mailing_lists
 from paperboy.config.home import Home
@@ -28,7 +28,6 @@ from paperboy.config.settings import Settings
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
 from paperboy.mail.text import one_line
-from paperboy.models import MorningReport
 from paperboy.privacy import without_addresses
 from paperboy.systemd import Notifier
 
@@ -102,11 +101,11 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: Literal[
     with Stop() as stop:
         with app.alone("morning"):
             report = app.morning(chosen)
-            operator.note(app, app.home, report, app.clock())
+            app.note(report)
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
-            operator.tell(app, app.home, report, sent, app.clock())
+            app.tell(sent)
     click.echo(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     if unfinished := app.store.deliveries.unfinished():
         click.echo(output.unfinished(unfinished, sent), err=True)
@@ -134,12 +133,11 @@ def _scheduled(app: App, chosen: frozenset[str], half: Literal["morning", "sendi
             if half == "morning":
                 patience = timedelta(hours=app.settings.give_up_after_hours)
                 report = app.morning(app.due() & chosen, patience)
-                operator.note(app, app.home, report, app.clock())
+                app.note(report)
             else:
                 stop.gently = True
-                operator.post(app, app.home, app.clock())
                 sent = app.deliver(lambda: stop.asked)
-                operator.tell(app, app.home, MorningReport(()), sent, app.clock())
+                app.tell(sent)
     except PaperboyError as error:
         click.echo(f"\n{error}")
         raise

@@ -25,7 +25,7 @@ from paperboy.mail.text import one_line
 from paperboy.models import Cost, DaySummary, DeliveryState, Outcome, Spending, Suppression
 from paperboy.status import NONE_SCORED, RESENT_FOR, ListStatus, Status, moment, together
 from paperboy.store import Store
-from paperboy.store.alerts import Standing
+from paperboy.store.alerts import Kept
 from paperboy.store.history import Undelivered
 from paperboy.store.scores import Month
 
@@ -86,7 +86,7 @@ class _Picture:
     at_work: bool  # a morning is
     status: Status
     months: Sequence[Month]  # this one first
-    alerts: Sequence[Standing]
+    alerts: Sequence[Sequence[Kept]]  # by cause
 
     @property
     def zone(self) -> tzinfo:
@@ -111,7 +111,7 @@ def _look(home: Home, now: datetime, mornings: int) -> _Picture:
         patience, holidays = timedelta(hours=settings.give_up_after_hours), settings.arxiv_holidays
         read = picture.read(store, home.lists, now, patience, holidays, mornings)
         months = store.scores.months(local) if store else [Month(local.date().replace(day=1))]
-        standing = [each for each in store.alerts.standing() if not alerts.is_over(each)] if store else []
+        standing = list(alerts.lasting(store.alerts.all()).values()) if store else []
     return _Picture(now, settings, holder, at_work, read, months, standing)
 
 
@@ -132,9 +132,10 @@ def _why(seen: _Picture) -> Iterator[str]:
     """What stands in the way: alerts, why lists are still due, what was odd about their newest days. What is the same
     for several lists is said once.
     """
-    for alert in seen.alerts:
-        unmailed = "; not mailed to you yet" if seen.settings.alert_to and alert.told is None else ""
-        yield f"{one_line(alerts.headline(alert))} (since {seen.when(alert.since)}{unmailed})"
+    for rows in seen.alerts:
+        unmailed = "; not mailed to you yet" if seen.settings.alert_to and not any(row.reported for row in rows) else ""
+        since = min(row.since for row in rows)
+        yield f"{one_line(alerts.headline(rows))} (since {seen.when(since)}{unmailed})"
     tries, odd = {}, {}
     for each in seen.status.lists:
         if each.attempt:
@@ -316,19 +317,22 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
     return {
         "answer": seen.answer,
         "running": {"process": seen.holder.process, "command": seen.holder.command} if seen.holder else None,
-        "alerts": [
-            {
-                "cause": each.cause,
-                "headline": one_line(alerts.headline(each)),
-                "since": each.since.isoformat(),
-                "about": sorted(each.about),
-                "told": each.told.isoformat() if each.told else None,
-            }
-            for each in seen.alerts
-        ],
+        "alerts": [_alert(rows) for rows in seen.alerts],
         "lists": [_list(each, seen.now) for each in seen.status.lists],
         "month": {key: value for key, value in months[0].items() if key != "month"},
         "months": months,
+    }
+
+
+def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
+    """`told`: the operator's day on which a mail, or the log where ALERT_TO is empty, last said so."""
+    told = max((row.reported for row in rows if row.reported), default=None)
+    return {
+        "cause": rows[0].cause,
+        "headline": one_line(alerts.headline(rows)),
+        "since": min(row.since for row in rows).isoformat(),
+        "about": sorted(row.subject for row in rows),
+        "told": told.isoformat() if told else None,
     }
 
 

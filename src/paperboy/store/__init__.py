@@ -32,11 +32,12 @@ _NEVER_HAPPENED = (
     "delete from fetches where fetched_at > :limit",
     "delete from attempts where at > :limit",
     "update deliveries set try_at = null where at > :limit",
+    "update alerts set next_try = null, reported = null where noted > :limit",
 )
 _STAMPS = (
     *((table, "at") for table in ("days", "digests", "deliveries", "started", "scores", "spending", "suppressions")),
     *(("attempts", "at"), ("fetches", "fetched_at"), ("papers", "fetched_at"), ("deliveries", "again")),
-    *(("alerts", "since"), ("alerts", "noted")),
+    *(("alerts", "since"), ("alerts", "noted"), ("alerts", "over")),
 )
 
 

@@ -1,96 +1,122 @@
-"""What the operator was told of, and what waits to be told. Each move is its own commit."""
+"""The outbox of alerts: what the operator is to hear of, or heard of while it lasts.
+
+A row per cause and subject (a list, an address, the mail server …) is written in the transaction of what it reports.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Any
 
-from paperboy.models import Alert
 from paperboy.store.database import Database, instant, iso
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A cause that is not over, or a message that is told once."""
+class Cause(StrEnum):
+    """What an alert is about."""
 
-    cause: str
-    since: datetime
-    about: frozenset[str]  # whom it still troubles; none: it goes when it is told
-    told: date | None  # the operator's day on which that was last done
-    waiting: Alert | None  # what is to be told
-    noted: datetime  # when that was found
+    SCORING = "scoring"  # 0 of N scored
+    PART_SCORED = "part scored"
+    BUDGET = "budget"
+    LATE = "late"  # arXiv, beyond patience
+    STUCK = "stuck"  # still due long after its hour, for another reason
+    BUG = "bug"
+    LET_GO = "let go"  # a paper
+    MAIL = "mail"  # does not leave
+    NOBODY = "reached nobody"  # a digest
+    EXPIRED = "expired"  # a delivery
+    SUPPRESSED = "suppressed"  # an address
+    FILES = "files"  # of the home are broken
+    PROCESS = "process"  # of a morning or a sending came to a bad end
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing to report."""
+
+    cause: Cause
+    subject: str
+    reason: str = ""  # for people
+    detail: str = ""  # lines to show as they are
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what its headline counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept(Note):
+    """A note in the outbox."""
+
+    since: datetime  # when it was first met
+    noted: datetime  # when it was last met
+    over: datetime | None = None  # when it ended; None: it lasts
+    reported: date | None = None  # the operator's day of the last mail
+    next_try: datetime | None = None  # retry backoff of a mail that could not leave
 
 
 class Alerts:
-    """By cause."""
+    """By cause and subject."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def standing(self) -> tuple[Standing, ...]:
-        """All that is not over or not told, oldest news first."""
-        return tuple(_standing(row) for row in self._database.rows("select * from alerts order by noted, cause"))
+    def all(self) -> tuple[Kept, ...]:
+        """The whole outbox, oldest first."""
+        rows = self._database.rows("select * from alerts order by noted, cause, subject")
+        return tuple(_kept(row) for row in rows)
 
-    def note(self, cause: str, about: Collection[str], alert: Alert, day: date, at: datetime) -> None:
-        """The cause is there, `about` among those that it troubles. The alert waits, unless the day has had one."""
+    def note(self, notes: Iterable[Note], at: datetime) -> None:
+        """Met at that instant, perhaps again. What says nothing new keeps its date until it is reported: so each try of
+        its mail is the same message. Joins the transaction of the caller.
+        """
         with self._database.transaction():
-            self._database.execute(
-                """insert into alerts values (:cause, :at, :about, null, :at, :alert)
-                on conflict (cause) do update set
-                about = (select json_group_array(value) from
-                    (select value from json_each(alerts.about) union select value from json_each(excluded.about))),
-                noted = case when told = :day or alert = excluded.alert then noted else excluded.noted end,
-                alert = case when told = :day then alert else excluded.alert end""",
-                {
-                    "cause": cause,
-                    "at": iso(at),
-                    "about": json.dumps(sorted(about)),
-                    "alert": json.dumps(asdict(alert)),
-                    "day": day.isoformat(),
-                },
-            )
-
-    def touch(self, cause: str) -> None:
-        """Changes nothing, but raises StoreWriteError where nothing can be changed."""
-        with self._database.transaction():
-            self._database.execute("update alerts set noted = noted where cause = ?", [cause])
-
-    def told(self, cause: str, day: date) -> None:
-        """What waited has been told."""
-        with self._database.transaction():
-            self._database.execute("update alerts set told = ?, alert = null where cause = ?", [day.isoformat(), cause])
-            self._database.execute("delete from alerts where cause = ? and about = '[]'", [cause])
-
-    def narrow(self, cause: str, about: Collection[str]) -> None:
-        """The cause troubles only these any more."""
-        with self._database.transaction():
-            self._database.execute("update alerts set about = ? where cause = ?", [json.dumps(sorted(about)), cause])
-
-    def end(self, causes: Collection[str], key: str, alert: Alert | None, at: datetime) -> None:
-        """The causes are over, whatever of them still waited; the alert, if there is one, waits in their place."""
-        with self._database.transaction():
-            for cause in causes:
-                self._database.execute("delete from alerts where cause = ?", [cause])
-            if alert:
+            for each in notes:
                 self._database.execute(
-                    "insert into alerts values (?, ?, '[]', null, ?, ?) on conflict do nothing",
-                    [key, iso(at), iso(at), json.dumps(asdict(alert))],
+                    "insert into alerts (cause, subject, reason, detail, facts, since, noted) "
+                    "values (:cause, :subject, :reason, :detail, :facts, :at, :at) on conflict do update set "
+                    "noted = case when reported is null and over is null and (reason, detail, facts) = "
+                    "(:reason, :detail, :facts) then noted else :at end, "
+                    "reason = :reason, detail = :detail, facts = :facts, over = null",
+                    {
+                        "cause": each.cause,
+                        "subject": each.subject,
+                        "reason": each.reason,
+                        "detail": each.detail,
+                        "facts": json.dumps(dict(each.facts)),
+                        "at": iso(at),
+                    },
                 )
 
+    def end(self, cause: Cause, subject: str, at: datetime) -> None:
+        """It is well again, which waits to be reported."""
+        self._set("over = ?", iso(at), cause, subject)
 
-def _standing(row: dict[str, Any]) -> Standing:
-    return Standing(
-        cause=row["cause"],
-        since=instant(row["since"]),
-        about=frozenset(json.loads(row["about"])),
-        told=date.fromisoformat(row["told"]) if row["told"] else None,
-        waiting=_alert(json.loads(row["alert"])) if row["alert"] else None,
-        noted=instant(row["noted"]),
-    )
+    def forget(self, cause: Cause, subject: str | None = None) -> None:
+        """There is nothing more to report of it, or of the whole cause."""
+        with self._database.transaction():
+            self._database.execute(
+                "delete from alerts where cause = :cause and subject = coalesce(:subject, subject)",
+                {"cause": cause, "subject": subject},
+            )
+
+    def reported(self, cause: Cause, day: date) -> None:
+        """The operator's mail of that day has it."""
+        self._set("next_try = null, reported = ?", day.isoformat(), cause)
+
+    def postpone(self, cause: Cause, until: datetime) -> None:
+        """Its mail is not tried again before that."""
+        self._set("next_try = ?", iso(until), cause)
+
+    def _set(self, what: str, value: str, cause: Cause, subject: str | None = None) -> None:
+        with self._database.transaction():
+            self._database.execute(
+                f"update alerts set {what} where cause = ? and subject = coalesce(?, subject)", [value, cause, subject]
+            )
 
 
-def _alert(kept: dict[str, Any]) -> Alert:
-    return Alert(kept["headline"], tuple(kept["paragraphs"]), tuple(kept["details"]))
+def _kept(row: dict[str, Any]) -> Kept:
+    when = {name: instant(row[name]) if row[name] else None for name in ("since", "noted", "over", "next_try")}
+    reported = date.fromisoformat(row["reported"]) if row["reported"] else None
+    typed = {"cause": Cause(row["cause"]), "facts": json.loads(row["facts"]), "reported": reported}
+    return Kept(**row | when | typed)

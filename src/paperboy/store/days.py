@@ -17,8 +17,8 @@ from paperboy.models import (
     MailingList,
     Outcome,
     Packed,
-    Superseded,
 )
+from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, instant, iso
 
 _COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected", "over_cap", "below")
@@ -224,12 +224,15 @@ class Days:
         return bool(row["reached"]), bool(row["open"])
 
     def _supersede(self, list_name: str, digest: dict[str, Any], stamp: str) -> None:
-        self._database.execute(
-            """update digests set superseded = :at, tell = coalesce(
-                (select reply from deliveries where digest_id = :id and state != 'suppressed' and reply != ''
-                order by at desc, id limit 1), 'it was not tried') where id = :id""",
-            {"at": stamp, "id": digest["id"]},
+        replies = self._database.rows(
+            "select reply from deliveries where digest_id = ? and state != 'suppressed' and reply != '' "
+            "order by at desc, id limit 1",
+            [digest["id"]],
         )
+        reply = replies[0]["reply"] if replies else "it was not tried"
+        note = Note(Cause.NOBODY, list_name, reply, f"{list_name}: {reply}", {"back": True})
+        Alerts(self._database).note([note], instant(stamp))
+        self._database.execute("update digests set superseded = ? where id = ?", [stamp, digest["id"]])
         self._database.execute(
             "update deliveries set state = 'failed', reply = ?, at = ? "
             "where digest_id = ? and state in ('pending', 'deferred')",
@@ -244,16 +247,6 @@ class Days:
             "where list = ? and date = ?",
             [_NOBODY, _NOBODY, list_name, digest["date"]],
         )
-
-    def untold(self) -> tuple[Superseded, ...]:
-        """The digests that were superseded and of which the operator was not told, oldest first."""
-        rows = self._database.rows("select list, date, tell from digests where tell is not null order by date, list")
-        return tuple(Superseded(row["list"], date.fromisoformat(row["date"]), row["tell"]) for row in rows)
-
-    def told(self) -> None:
-        """The operator knows of all that were superseded."""
-        with self._database.transaction():
-            self._database.execute("update digests set tell = null where tell is not null")
 
     def composed(self, list_name: str, day: date) -> Composed | None:
         """The digest of a list's day, as it was frozen."""

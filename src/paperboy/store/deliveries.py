@@ -13,9 +13,9 @@ from enum import Enum, auto
 from typing import Any
 
 from paperboy.models import Addressed, Delivery, DeliveryState, Subscriber
+from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, instant, iso
 
-_UNTOLD, _TOLD = 1, 2  # of a delivery that expired: whether the operator knows
 _WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite leaves it unused
 _READY = f"""{_WAITING} and (try_at is null or try_at <= :now or :by_hand and state != 'deferred')
 and (:only is null or deliveries.id = :only)"""
@@ -162,12 +162,18 @@ class Deliveries:
         )
 
     def expire(self, delivery: Delivery, reason: str, at: datetime) -> bool:
-        """Give up a waiting delivery; the operator is to be told."""
-        return self._move(
-            f"update deliveries set state = 'failed', reply = ?, at = ?, given_up = {_UNTOLD} "
-            f"where id = ? and state = ? and {_WAITING}",
-            [reason, iso(at), delivery.id, delivery.state.value],
-        )
+        """Give up a waiting delivery, and note that for the operator."""
+        name, address = delivery.list_name, delivery.addressed.subscriber.address
+        note = Note(Cause.EXPIRED, str(delivery.id), "", f"{name}: {address}: {reason}", {"list": name})
+        with self._database.transaction(durable=False):
+            moved = self._move(
+                f"update deliveries set state = 'failed', reply = ?, at = ?, given_up = 1 "
+                f"where id = ? and state = ? and {_WAITING}",
+                [reason, iso(at), delivery.id, delivery.state.value],
+            )
+            if moved:
+                Alerts(self._database).note([note], at)
+        return moved
 
     def postpone(self, until: datetime, now: datetime) -> None:
         """Retry backoff of the server: nothing that waits is tried before `until`. What was due is pending again."""
@@ -189,16 +195,6 @@ class Deliveries:
             return self._database.execute(sql, values) == 1
 
     # --- what the operator is told
-
-    def untold(self) -> tuple[Delivery, ...]:
-        """What expired and was not told."""
-        rows = self._database.rows(f"{_SELECT} where given_up = {_UNTOLD} order by deliveries.id")
-        return tuple(map(_delivery, rows))
-
-    def told(self) -> None:
-        """The operator knows of all that expired."""
-        with self._database.transaction():
-            self._database.execute(f"update deliveries set given_up = {_TOLD} where given_up = {_UNTOLD}")
 
     def refused_by_all(self, digest_ids: Collection[int]) -> tuple[tuple[str, str], ...]:
         """Those of the digests that were refused for good for all recipients: each one's list, and the last reply."""

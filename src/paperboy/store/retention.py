@@ -82,7 +82,7 @@ class Retention:
 
 _OLD = """
 select id from digests where at < :old and id not in (select max(id) from digests group by list)
-and tell is null and not exists (
+and not exists (
     select 1 from deliveries where digest_id = digests.id and state in ('pending', 'sending', 'deferred')
 )
 """

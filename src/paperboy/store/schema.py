@@ -102,7 +102,6 @@ create table digests (
     message blob not null,      -- the mail's shared bytes, compressed; see days.py
     at text not null,
     superseded text,            -- when: it reached nobody, and its papers came back
-    tell text,                  -- why it was superseded, as long as the operator does not know
     unique (list, date)
 ) strict;
 
@@ -163,7 +162,7 @@ create table deliveries (
     at text not null,
     bounce integer not null default 0,
     again text,                 -- when `resend` last put it back: from then on it has its three days
-    given_up integer not null default 0,    -- after three days: 1, and 2 when the operator knows
+    given_up integer not null default 0,    -- after three days
     unique (digest_id, address)
 ) strict;
 
@@ -173,8 +172,6 @@ create index deliveries_address on deliveries (address collate nocase, digest_id
 
 create index deliveries_bounced on deliveries (address collate nocase) where bounce = 1;
 
-create index deliveries_given_up on deliveries (given_up) where given_up = 1;
-
 create table suppressions (
     address text not null,      -- casefolded
     list text not null,         -- empty: from any list
@@ -182,17 +179,21 @@ create table suppressions (
     at text not null,           -- since when it holds, or last held
     holds integer not null,
     lifted text,                -- when it last was; bounces before that do not count again
-    tell text not null default '',
     primary key (address, list)
 ) strict, without rowid;
 
 create table alerts (
-    cause text primary key,
+    cause text not null,
+    subject text not null,      -- a list, an address, the mail server …
+    reason text not null,       -- for people
+    detail text not null,       -- lines to show as they are
+    facts text not null,        -- JSON: what the headline counts
     since text not null,        -- when it was first met
-    about text not null,        -- JSON: the lists that it still troubles; none: it goes when it is told
-    told text,                  -- the operator's day on which it was last told
-    noted text not null,        -- when what is to be told was found
-    alert text                  -- JSON; null: nothing is to be told
+    noted text not null,        -- when it was last met
+    over text,                  -- when it ended; null: it lasts
+    reported text,              -- the operator's day of the last mail
+    next_try text,              -- retry backoff of that mail
+    primary key (cause, subject)
 ) strict, without rowid;
 
 create table secrets (
@@ -205,8 +206,12 @@ _MOVES = {
     "attempts": (
         "insert into attempts select list, reason, at, case since when '' then at else since end, at from troubles"
     ),
+    "alerts": (
+        "insert into alerts select cause, value, coalesce(json_extract(alert, '$.headline'), ''), '', '{}', since, "
+        "noted, null, told, null from before_alerts, json_each(about)"
+    ),
 }
-"""How tables are filled that the version before had under another name."""
+"""How tables are filled whose rows the version before kept in another way; what was there is `before_` that name."""
 
 _GONE = {"troubles", "holds"}
 
@@ -234,7 +239,7 @@ def _make(db: Database, name: str, statement: str, old: set[str]) -> None:
         shared = ", ".join(sorted(_columns(db, name).keys() & _columns(_new(), name).keys()))
         db.execute(f"alter table {name} rename to before_{name}")
         db.execute(statement)
-        db.execute(f"insert into {name} ({shared}) select {shared} from before_{name}")
+        db.execute(_MOVES.get(name, f"insert into {name} ({shared}) select {shared} from before_{name}"))
         db.execute(f"drop table before_{name}")
     else:
         db.execute(statement)

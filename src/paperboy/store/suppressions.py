@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from paperboy.models import Suppression
+from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, instant, iso
 
 
@@ -42,17 +43,17 @@ class Suppressions:
         )
         return (rows[0]["list"], rows[0]["address"]) if rows else None
 
-    def add(self, address: str, list_name: str, reason: str, at: datetime, *, tell: str = "") -> bool:
+    def add(self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "") -> bool:
         """Suppress the address, and take out its deliveries that wait. False: it was suppressed already, and its
-        reason and date stay. `tell`: what the operator is told of it; empty: they did it themselves.
+        reason and date stay. `bounced`: the server's reply, for the operator; empty: they did it themselves.
 
         What is in `sending` is left alone: it may be on its way just now, and if it is not, it is looked up first.
         """
-        values = {"address": address.casefold(), "list": list_name, "reason": reason, "at": iso(at), "tell": tell}
+        values = {"address": address.casefold(), "list": list_name, "reason": reason, "at": iso(at)}
         with self._database.transaction():
             new = self._database.execute(
-                "insert into suppressions values (:address, :list, :reason, :at, 1, null, :tell) on conflict do update "
-                "set reason = excluded.reason, at = excluded.at, holds = 1, tell = excluded.tell where not holds",
+                "insert into suppressions values (:address, :list, :reason, :at, 1, null) on conflict do update "
+                "set reason = excluded.reason, at = excluded.at, holds = 1 where not holds",
                 values,
             )
             self._database.execute(
@@ -61,17 +62,10 @@ class Suppressions:
                 (:list = '' or digest_id in (select id from digests where list = :list))""",
                 values,
             )
+            if new and bounced:
+                note = Note(Cause.SUPPRESSED, address.casefold(), "", f"{address}: {bounced}")
+                Alerts(self._database).note([note], at)
         return new == 1
-
-    def untold(self) -> tuple[tuple[str, str], ...]:
-        """The addresses whose suppression the operator is to be told, each with what to tell."""
-        rows = self._database.rows("select address, tell from suppressions where tell != '' and holds order by address")
-        return tuple((row["address"], row["tell"]) for row in rows)
-
-    def told(self) -> None:
-        """The operator knows of all of them."""
-        with self._database.transaction():
-            self._database.execute("update suppressions set tell = '' where tell != ''")
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
         """Let the address have mail again. A suppression for a list outlives the one for all lists. False: there was
