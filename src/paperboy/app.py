@@ -221,28 +221,25 @@ class App:
     def llm(self) -> LlmScorer:
         """The LLM. Raises ConfigError for a broken prompt, and for a budget that cannot be kept."""
         from paperboy.scoring.llm import LlmScorer
+        from paperboy.scoring.server import Server
 
-        settings, prices = self.settings, self.prices
-        model, url = settings.openai_model, settings.openai_base_url
+        settings, prices, model = self.settings, self.prices, self.settings.openai_model
         if settings.llm_budget_usd and prices is None:
             message = (
                 f"LLM_BUDGET_USD: the price of {model} is unknown, so a budget cannot be kept; "
                 "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
             )
             raise ConfigError([Problem("settings", message)])
-        return LlmScorer(
-            base_url=url,
-            api_key=settings.openai_api_key.get_secret_value(),
-            model=model,
-            prompt=self.prompt,
-            prices=prices,
+        server = Server(
+            settings.openai_base_url,
+            settings.openai_api_key.get_secret_value(),
+            model,
             reasoning_effort=settings.openai_reasoning_effort,
             service_tier=settings.openai_service_tier,
-            batch_size=settings.llm_batch_size,
-            concurrency=settings.llm_concurrency,
             timeout_seconds=settings.llm_timeout_seconds,
             wait=self.wait,
         )
+        return LlmScorer(server, self.prompt, prices, settings.llm_batch_size, settings.llm_concurrency)
 
     def prepare(self) -> None:
         """Builds what may be unusable: prompts, prices, templates. Raises ConfigError before anything is touched."""

@@ -28,6 +28,7 @@ from paperboy.models import MailingList, Paper, Score, Scored, Spending, ToScore
 from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt
+from paperboy.scoring.server import Server
 from tests.builders import mailing_list
 from tests.servers.llm import UNKNOWN, read_scores
 from tests.servers.llm_cache import tokens
@@ -157,16 +158,8 @@ def measure(setting: Setting, prices: Prices) -> Measured:
 
 def _timed(setting: Setting, prices: Prices, base_url: str, jobs: Sequence[ToScore]) -> tuple[list[Scored], float]:
     """All that a scorer gives, and the seconds that it took."""
-    scorer = LlmScorer(
-        base_url=base_url,
-        api_key="",
-        model=MODEL,
-        prompt=_prompt(),
-        prices=prices,
-        batch_size=setting.batch,
-        concurrency=setting.concurrency,
-        breakpoints=True,
-    )
+    server = Server(base_url, "", MODEL, reasoning_effort="low", breakpoints=True)
+    scorer = LlmScorer(server, _prompt(), prices, setting.batch, setting.concurrency)
     try:
         begun = time.perf_counter()
         parts = list(scorer.score(jobs))

@@ -15,6 +15,7 @@ from paperboy.models import Paper, Score, Scored, Spending, ToScore
 from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt
+from paperboy.scoring.server import Server
 from tests.builders import mailing_list, paper
 from tests.servers.llm import LlmServer
 
@@ -49,19 +50,12 @@ class Outcome:
 @contextmanager
 def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **changes: Any) -> Iterator[LlmScorer]:
     """A scorer of four papers a batch, one call at a time, that notes its waits instead of waiting."""
-    settings: dict[str, Any] = {
-        "base_url": server if isinstance(server, str) else server.base_url,
-        "api_key": KEY,
-        "model": "gpt-6-luna",
-        "prompt": PROMPT,
-        "prices": PRICES,
-        "batch_size": 4,
-        "concurrency": 1,
-        "timeout_seconds": 60,
-        "wait": (waits if waits is not None else []).append,
-        **changes,
-    }
-    scorer = LlmScorer(**settings)
+    scoring = {"prompt": PROMPT, "prices": PRICES, "batch_size": 4, "concurrency": 1}
+    scoring |= {name: changes.pop(name) for name in scoring.keys() & changes.keys()}
+    asking: dict[str, Any] = {"api_key": KEY, "model": "gpt-6-luna", "reasoning_effort": "low", "timeout_seconds": 60}
+    asking["wait"] = (waits if waits is not None else []).append
+    url = server if isinstance(server, str) else server.base_url
+    scorer = LlmScorer(Server(url, **asking | changes), **scoring)
     try:
         yield scorer
     finally:

@@ -9,8 +9,9 @@ import pytest
 from paperboy.errors import ScoringError
 from paperboy.models import Score, Scored, ToScore
 from paperboy.scoring.llm import LlmScorer
+from paperboy.scoring.server import Server
 from tests.builders import mailing_list, paper
-from tests.scoring.asking import DEAD, PROMPT, Outcome, collect, jobs, papers, run, scorer_for
+from tests.scoring.asking import DEAD, Outcome, collect, jobs, papers, run, scorer_for
 from tests.servers.llm import LlmServer, ids_in, invented_score
 from tests.servers.llm_faults import Fault
 
@@ -76,9 +77,9 @@ def test_what_a_useless_reply_cost_is_counted(fault: str) -> None:
 # whether the server is there at all
 
 HOPELESS = [
-    ("out of credit", "answers 429: the account has no credit left", 1),
-    ("forbidden", "answers 403: the key may not use this model", 2),
-    ("no such model", "it knows no model 'gpt-6-luna' at this address; check OPENAI_MODEL", 2),
+    ("out of credit", "answers 429: the account has no credit left", 4),
+    ("forbidden", "answers 403: the key may not use this model", 4),
+    ("no such model", "it knows no model 'gpt-6-luna' at this address; check OPENAI_MODEL", 4),
     ("rate limited", "answers 429: Rate limit reached", 13),
     ("rate limited for an hour", "answers 429: Rate limit reached", 4),
     ("error 500", "answers 500: The server had an error", 13),
@@ -140,7 +141,7 @@ def test_what_could_be_secret_in_an_address_is_not_told() -> None:
 
 def test_a_key_that_cannot_be_one_is_told_without_showing_it() -> None:
     with pytest.raises(ScoringError, match=r"^OPENAI_API_KEY holds characters that no key has") as caught:
-        LlmScorer(base_url="", api_key="sk-é\n", model="m", prompt=PROMPT, prices=None)
+        Server("", "sk-é\n", "m")
     assert "sk-" not in str(caught.value)
 
 
@@ -190,12 +191,11 @@ def test_manners_that_are_refused_without_a_name_are_left_out_too() -> None:
     "refusal",
     [
         Fault(status=501, error={"message": "response_format is not implemented"}),
-        Fault(status=404, error={"message": "no grammar engine for json_schema"}),
         Fault(status=415, body=b"unsupported response_format"),
         Fault(status=400, body=b"response_format: unknown variant json_schema"),
         Fault(retell=lambda _text: ""),
     ],
-    ids=["501", "404", "415 in plain text", "400 in plain text", "200 without a word"],
+    ids=["501", "415 in plain text", "400 in plain text", "200 without a word"],
 )
 def test_a_format_may_be_refused_in_many_ways(refusal: Fault) -> None:
     with LlmServer() as server, scorer_for(server) as scorer:

@@ -1,16 +1,14 @@
-"""Which papers are asked for together, in what order, and what a prompt cache is told."""
+"""Batches: which papers are asked for together, and in what order."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.models import ToScore
-from paperboy.scoring.llm import Batch, even_parts, plan, request, takes_breakpoints
-from paperboy.scoring.prompt import Question
+from paperboy.scoring.llm import Batch, even_parts, plan
 from tests.builders import mailing_list, paper
 
 PAPERS = [paper(f"2611.{n:05}") for n in range(60)]
@@ -73,7 +71,7 @@ def test_few_papers_in_common_are_not_worth_sharing() -> None:
 
 
 @given(
-    st.lists(st.lists(st.integers(0, 59), max_size=60), min_size=1, max_size=6),
+    st.lists(st.lists(st.integers(0, 59), max_size=60, unique=True), min_size=1, max_size=6),
     st.integers(1, 20),
 )
 def test_every_list_is_asked_for_each_of_its_papers_once(wanted: list[list[int]], size: int) -> None:
@@ -90,48 +88,3 @@ def test_every_list_is_asked_for_each_of_its_papers_once(wanted: list[list[int]]
 def test_parts_are_as_few_as_the_size_allows_and_nearly_even() -> None:
     assert [len(part) for part in even_parts(PAPERS[:17], 8)] == [5, 6, 6]
     assert list(even_parts([], 8)) == []
-
-
-# ---- the cache
-
-QUESTION = Question("Judge.", "Shared words.", "Own words.")
-
-
-@pytest.mark.parametrize(
-    ("model", "base_url", "expected"),
-    [
-        ("gpt-6-luna", "", True),
-        ("gpt-6-luna", "https://api.openai.com/v1", True),
-        ("gpt-6-luna", "https://eu.api.openai.com/v1/", True),
-        ("gpt-5.6", "", True),
-        ("gpt-5.10-mini", "", True),
-        ("ft:gpt-6-luna:us:9", "", True),
-        ("gpt-5.5", "", False),
-        ("gpt-5", "", False),
-        ("o4-mini", "", False),
-        ("gpt-6-luna", "https://gateway.example.org/v1", False),
-        ("gpt-6-luna", "https://api.openai.com.example.org/v1", False),
-        ("qwen3", "http://localhost:11434/v1", False),
-    ],
-)
-def test_breakpoints_are_for_openais_own_servers_and_newer_models(model: str, base_url: str, expected: bool) -> None:
-    assert takes_breakpoints(model, base_url) is expected
-
-
-def test_breakpoint_stands_after_what_is_shared_and_changes_no_word() -> None:
-    (_, plain), _ = request(QUESTION, breakpoints=True, shares=False)
-    (_, marked), _ = request(QUESTION, breakpoints=True, shares=True)
-    assert plain["content"] == "Shared words.\n\nOwn words." == "".join(part["text"] for part in marked["content"])
-    assert [part.get("prompt_cache_breakpoint") for part in marked["content"]] == [{"mode": "explicit"}, None]
-
-
-def test_prompt_that_nobody_reads_again_is_kept_out_of_a_cache_that_charges() -> None:
-    assert request(QUESTION, breakpoints=True, shares=False)[1] == {"prompt_cache_options": {"mode": "explicit"}}
-    assert request(QUESTION, breakpoints=False, shares=True)[1] == {}
-
-
-def test_questions_that_begin_alike_have_one_cache_key() -> None:
-    other, apart = Question("Judge.", "Shared words.", "Others."), Question("Judge.", "Other words.", "Own words.")
-    told = [request(each, breakpoints=True, shares=True)[1] for each in (QUESTION, other, apart)]
-    keys = [options["prompt_cache_key"] for options in told]
-    assert keys[0] == keys[1] != keys[2]

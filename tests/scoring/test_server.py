@@ -1,21 +1,22 @@
-"""One question to a server: what a reply means, how fallbacks are walked, and limits of time and size."""
+"""One question to a server: the request, its fallbacks, what a reply means, and limits of time and size."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from paperboy.models import Usage
-from paperboy.scoring.server import Answer, Dialect, Exchange, Server, Verdict, fallbacks, judge
+from paperboy.scoring.prompt import Question
+from paperboy.scoring.server import Answer, Server, fallback, judge
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import Fault
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2}
-QUESTION = [{"role": "user", "content": "Papers: 2611.00001"}]
+QUESTION = Question("Judge.", "Papers: 2611.00001", "Own words.")
 
 
 def said(content: object = "Text", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
@@ -23,105 +24,139 @@ def said(content: object = "Text", finish: str | None = "stop", **message: Any) 
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "verdict"),
+    ("status", "body", "meaning"),
     [
-        (200, said(), Verdict.ANSWERED),
-        (200, said(finish="length"), Verdict.ANSWERED),
-        (200, said(finish="content_filter"), Verdict.ANSWERED),
-        (200, said(finish=None), Verdict.ANSWERED),
-        (200, said([{"text": "Te"}, {"text": "xt"}]), Verdict.ANSWERED),
-        (200, {"choices": [{"message": {"content": "Text"}}]}, Verdict.ANSWERED),
-        (200, said(None, refusal="No."), Verdict.REFUSED),
-        (200, said("", "content_filter"), Verdict.REFUSED),
-        (200, said("", "length"), Verdict.REFUSED),
-        (200, said("", None), Verdict.FAILED),
-        (200, said(["Text"]), Verdict.FAILED),
-        (200, {"choices": []}, Verdict.FAILED),
-        (200, {"choices": None, "usage": 3}, Verdict.FAILED),
-        (200, {"choices": [None]}, Verdict.FAILED),
-        (200, {"choices": [{"message": "Text"}]}, Verdict.FAILED),
-        (200, {"error": {"code": 429, "message": "Slow down"}}, Verdict.FAILED),
-        (200, {"error": {"code": "401", "message": "Who are you?"}}, Verdict.HOPELESS),
-        (200, {"error": "Model not loaded"}, Verdict.FAILED),
-        (200, {}, Verdict.FAILED),
-        (200, None, Verdict.FAILED),
-        (200, [1], Verdict.FAILED),
-        (400, {"error": {"code": "content_filter"}}, Verdict.REFUSED),
-        (400, {"message": "Model does not exist. Please check it."}, Verdict.DOUBTFUL),
-        (400, {"error": {"message": "openai/gpt-9 is not a valid model ID"}}, Verdict.DOUBTFUL),
-        (402, {"error": {"message": "Insufficient Balance"}}, Verdict.HOPELESS),
-        (403, {"error": {"message": "Your input was flagged by moderation"}}, Verdict.REFUSED),
-        (403, None, Verdict.DOUBTFUL),
-        (404, None, Verdict.DOUBTFUL),
-        (404, {"error": {"message": "model 'x' not found"}}, Verdict.DOUBTFUL),
-        (408, None, Verdict.FAILED),
-        (413, None, Verdict.REFUSED),
-        (422, {"detail": [{"msg": "Input should be shorter"}]}, Verdict.REFUSED),
-        (429, {"error": {"message": "Rate limit"}}, Verdict.FAILED),
-        (429, {"error": {"code": "insufficient_quota"}}, Verdict.HOPELESS),
-        (429, {"error": {"code": "rate_limit_exceeded", "message": "See /account/billing"}}, Verdict.FAILED),
-        (529, {"type": "error", "error": {"type": "overloaded_error"}}, Verdict.FAILED),
+        (200, said(), "text"),
+        (200, said(finish="length"), "text"),
+        (200, said(finish="content_filter"), "text"),
+        (200, said(finish=None), "text"),
+        (200, said([{"text": "Te"}, {"text": "xt"}]), "text"),
+        (200, {"choices": [{"message": {"content": "Text"}}]}, "text"),
+        (200, said(None, refusal="No."), "refused"),
+        (200, said("", "content_filter"), "refused"),
+        (200, said("", "length"), "refused"),
+        (200, said("", None), "transient"),
+        (200, said(["Text"]), "transient"),
+        (200, {"choices": []}, "transient"),
+        (200, {"choices": None, "usage": 3}, "transient"),
+        (200, {"choices": [None]}, "transient"),
+        (200, {"choices": [{"message": "Text"}]}, "transient"),
+        (200, {"error": {"code": 429, "message": "Slow down"}}, "transient"),
+        (200, {"error": {"code": "401", "message": "Who are you?"}}, "refused"),
+        (200, {"error": "Model not loaded"}, "transient"),
+        (200, {}, "transient"),
+        (200, None, "transient"),
+        (200, [1], "transient"),
+        (400, {"error": {"code": "content_filter"}}, "refused"),
+        (400, {"message": "Model does not exist. Please check it."}, "no model"),
+        (400, {"error": {"message": "openai/gpt-9 is not a valid model ID"}}, "no model"),
+        (402, {"error": {"message": "Insufficient Balance"}}, "no credit"),
+        (403, {"error": {"message": "Your input was flagged by moderation"}}, "refused"),
+        (403, None, "may not use"),
+        (404, None, "no model"),
+        (404, {"error": {"message": "model 'x' not found"}}, "no model"),
+        (408, None, "transient"),
+        (413, None, "refused"),
+        (422, {"detail": [{"msg": "Input should be shorter"}]}, "refused"),
+        (429, {"error": {"message": "Rate limit"}}, "transient"),
+        (429, {"error": {"code": "insufficient_quota"}}, "no credit"),
+        (429, {"error": {"code": "rate_limit_exceeded", "message": "See /account/billing"}}, "transient"),
+        (529, {"type": "error", "error": {"type": "overloaded_error"}}, "transient"),
     ],
 )
-def test_each_reply_has_its_meaning(status: int, body: object, verdict: Verdict) -> None:
-    answer = judge(Exchange(status, body), model="m")
-    assert answer.verdict is verdict
-    assert bool(answer.reason) == (verdict is not Verdict.ANSWERED)
+def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(status: int, body: object, meaning: str) -> None:
+    answer = judge(status, body, model="m")
+    assert (answer.text if meaning == "text" else answer.failure) != ""
+    assert (not answer.failure, answer.transient) == (meaning == "text", meaning == "transient")
+    if " " in meaning:
+        assert meaning in answer.failure
 
 
 def test_completion_is_paid_for_whatever_it_holds() -> None:
     for body in (said(), said(""), said(None, refusal="No.")):
-        answer = judge(Exchange(200, body), model="m")
+        answer = judge(200, body, model="m")
         assert (answer.paid, answer.usage) == (True, Usage(calls=1, prompt_tokens=10, completion_tokens=2))
-    assert not judge(Exchange(503), model="m").paid
+    assert not judge(503, None, model="m").paid
 
 
-def test_server_words_become_one_short_line_without_the_key() -> None:
+def test_server_error_is_quoted_in_one_short_line_without_the_key() -> None:
     body = {"error": {"message": "Bad\n\x1b[31m key sk-\x00secret! " + "long " * 100}}
-    reason = judge(Exchange(500, body), model="m", secret="sk-secret").reason
-    assert reason.startswith("answers 500: Bad [31m key …! long")
-    assert len(reason) < 230
+    failure = judge(500, body, model="m", secret="sk-secret").failure
+    assert failure.startswith("answers 500: Bad [31m key …! long")
+    assert len(failure) < 230
 
 
-# ---- fallbacks: what is refused, and the dialects that are tried one after another
+# ---- the request
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "expected"),
+    [
+        ("gpt-6-luna", "", True),
+        ("gpt-6-luna", "https://eu.api.openai.com/v1/", True),
+        ("gpt-5.10-mini", "", True),
+        ("ft:gpt-6-luna:us:9", "", True),
+        ("gpt-5.5", "", False),
+        ("gpt-5", "", False),
+        ("o4-mini", "", False),
+        ("gpt-6-luna", "https://gateway.example.org/v1", False),
+        ("gpt-6-luna", "https://api.openai.com.example.org/v1", False),
+        ("qwen3", "http://localhost:11434/v1", False),
+    ],
+)
+def test_breakpoints_are_for_openais_own_servers_and_newer_models(model: str, base_url: str, expected: bool) -> None:
+    request = Server(base_url, "", model).request(QUESTION, shared=True)
+    assert ("prompt_cache_options" in request) is expected
+    assert ("temperature" in request) is ("example" in base_url or "localhost" in base_url)
+
+
+def request(shared: str, own: str = "Own words.", *, is_shared: bool = True) -> dict[str, Any]:
+    return Server("", "", "gpt-6-luna").request(Question("Judge.", shared, own), shared=is_shared)
+
+
+def test_breakpoint_follows_the_shared_text_and_changes_no_word() -> None:
+    shared = "Shared words. " * 300
+    parts = request(shared)["messages"][1]["content"]
+    assert request(shared, is_shared=False)["messages"][1]["content"] == "".join(part["text"] for part in parts)
+    assert [part.get("prompt_cache_breakpoint") for part in parts] == [{"mode": "explicit"}, None]
+
+
+@pytest.mark.parametrize(("words", "is_shared"), [(300, False), (3, True)], ids=["not shared", "too short"])
+def test_prompt_that_nobody_reads_again_stays_out_of_a_cache_that_charges(words: int, is_shared: bool) -> None:
+    sent = request("Shared words. " * words, is_shared=is_shared)
+    assert isinstance(sent["messages"][1]["content"], str)
+    assert (sent["prompt_cache_options"], "prompt_cache_key" in sent) == ({"mode": "explicit"}, False)
+
+
+def test_questions_of_one_prefix_have_one_cache_key() -> None:
+    one, other = "One text. " * 500, "Another text. " * 500
+    keys = [request(*words)["prompt_cache_key"] for words in ((one, "A"), (one, "B"), (other, "A"))]
+    assert keys[0] == keys[1] != keys[2]
+
+
+# ---- fallbacks: the words of a refusal, and what the next request leaves out
 
 OPTIONS = ["reasoning_effort", "service_tier"]
-BAD = {"message": "Bad request"}
-FORMAT = {"message": "Structured outputs are not supported"}
-REFUSALS: dict[str, tuple[bool, Mapping[str, Any], list[Dialect]]] = {
-    "an option by name": (True, {"param": "reasoning_effort"}, [Dialect(0, frozenset({"reasoning_effort"}))]),
-    "an option by alias": (True, {"message": "no thinking"}, [Dialect(0, frozenset({"reasoning_effort"}))]),
-    "two options": (True, {"message": "No service_tier, reasoning_effort"}, [Dialect(0, frozenset(OPTIONS))]),
-    "a format": (True, FORMAT, [Dialect(1), Dialect(2)]),
-    "a grammar": (True, {"message": "This grammar cannot be compiled"}, [Dialect(1), Dialect(2)]),
-    "the length": (False, {"message": "The prompt is too long"}, []),
-    "the content": (False, {"code": "content_filter", "message": "Rejected"}, []),
-    "the model": (False, {"message": "unknown model, no json_schema"}, []),
-    "nothing by name": (False, BAD, [Dialect(1), Dialect(2), Dialect(2, frozenset(OPTIONS))]),
-    "nothing by name, after answers": (True, BAD, []),
-}
 
 
-@pytest.mark.parametrize("name", REFUSALS)
-def test_fallbacks_leave_out_what_is_refused_until_nothing_else_would_help(name: str) -> None:
-    proven, error, expected = REFUSALS[name]
-    walk = fallbacks(Dialect(), OPTIONS, lambda: proven)
-    dialect, refusal = next(walk), Exchange(400, {"error": error})
-    for better in expected:
-        dialect = walk.send(refusal)
-        assert dialect == better
-    with pytest.raises(StopIteration) as end:
-        walk.send(refusal)
-    assert end.value.value == (dialect, refusal)
-
-
-def test_fallbacks_end_with_an_answer() -> None:
-    walk = fallbacks(Dialect(), OPTIONS, lambda: False)
-    next(walk)
-    assert walk.send(Exchange(400, {"error": FORMAT})) == Dialect(1)
-    with pytest.raises(StopIteration) as end:
-        walk.send(Exchange(200, said()))
-    assert end.value.value == (Dialect(1), Exchange(200, said()))
+@pytest.mark.parametrize(
+    ("said", "proven", "form", "expected"),
+    [
+        ("unsupported: reasoning_effort", True, "json_schema", ["reasoning_effort"]),
+        ("no thinking", True, "json_schema", ["reasoning_effort"]),
+        ("No service_tier, reasoning_effort", True, "json_schema", OPTIONS),
+        ("Structured outputs are not supported", True, "json_schema", ["json_schema"]),
+        ("This grammar cannot be compiled", True, "json_object", ["json_object"]),
+        ("This grammar cannot be compiled", False, "words", []),
+        ("The prompt is too long", False, "json_schema", []),
+        ("content_filter Rejected", False, "json_schema", []),
+        ("Bad request", False, "json_schema", ["json_schema"]),
+        ("Bad request", False, "words", OPTIONS),
+        ("Bad request", True, "json_schema", []),
+    ],
+)
+def test_refusal_decides_what_is_left_out(said: str, proven: bool, form: str, expected: list[str]) -> None:
+    assert list(fallback(said, OPTIONS, form, proven=proven)) == expected
 
 
 # ---- over HTTP
@@ -173,15 +208,15 @@ def test_compressed_reply_is_read() -> None:
     assert answers_to(Fault(headers={"Content-Encoding": "gzip"}, body=gzip.compress(body))).text == "Text"
 
 
-def test_reply_that_would_fill_the_memory_is_not_read_to_its_end() -> None:
+def test_reply_beyond_the_size_limit_is_not_read_to_its_end() -> None:
     bomb = gzip.compress(b" " * 300_000_000, compresslevel=1)
-    assert "too large" in answers_to(Fault(headers={"Content-Encoding": "gzip"}, body=bomb)).reason
+    assert "too large" in answers_to(Fault(headers={"Content-Encoding": "gzip"}, body=bomb)).failure
 
 
 @pytest.mark.parametrize("stall", ["hang", "trickle"])
-def test_stalling_server_meets_the_limit_of_the_whole_exchange(stall: str) -> None:
+def test_stalling_server_meets_the_time_limit_of_the_whole_exchange(stall: str) -> None:
     answer = answers_to(Fault(stall=stall), seconds=0.2)
-    assert (answer.timed_out, answer.reason) == (True, "does not answer in time")
+    assert (answer.timed_out, answer.failure) == (True, "does not answer in time")
 
 
 def test_timeout_counts_as_two_tries() -> None:
@@ -190,9 +225,8 @@ def test_timeout_counts_as_two_tries() -> None:
         assert len(asked.ask(QUESTION)) == 2
 
 
-def test_the_clients_own_environment_variables_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings come from Paperboy's reader alone; the client would look for these itself."""
+def test_environment_variables_of_the_openai_client_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "of somebody else")
     with LlmServer(api_key="none") as server, asking(server) as asked:
-        assert asked.ask(QUESTION, tries=1)[-1].verdict is Verdict.ANSWERED
+        assert not asked.ask(QUESTION, tries=1)[-1].failure

@@ -1,99 +1,80 @@
 """Papers → scores by an LLM: batches over threads, and no paper that spoils another.
 
-batches ← lists that want the same papers share them, in front, where the server's prompt cache finds them again
-a batch is scored   → keep its scores; ask again for what it left out
-nothing came of it  → ask for both halves, until a paper that spoils them stands alone and is blamed
-three fail in a row → ask what any server can answer, to tell a dead one from texts that it cannot take
+batches ← papers wanted by several lists come first in their prompts, so that the server's prompt cache finds them again
+a batch has scores  → yield them; ask again for the papers that the reply left out
+a batch has none    → ask for both halves, until a paper that spoils its batch is alone and is blamed
+circuit breaker     → after three failures in a row, ask a trivial question: a server that fails it is dead
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add, itemgetter
-from typing import Any
-from urllib.parse import urlsplit
+from typing import ClassVar
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
 from paperboy.models import MailingList, Model, Paper, Scored, Spending, ToScore, Usage
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt, Question
 from paperboy.scoring.reply import read_reply
-from paperboy.scoring.server import Answer, Message, Server, Verdict, one_line
+from paperboy.scoring.server import Answer, Server, format_of
 
-BREAKER = 3  # this many failures in a row make a server doubtful; twice as many each time that it proves to be there
-AHEAD = 8  # batches by which the list that asks first is in front of those that find its papers in the cache
-MOST_FAILURES = 16  # of a list without a single score: its topics are to blame
-MIN_CACHED_BYTES = 4_000  # caches take 1,024 tokens or more, and fewer bytes of English are fewer tokens
-_PROBE: Message = {"role": "user", "content": 'Reply with this JSON and nothing else: {"scores": []}'}
-
-
-def takes_breakpoints(model: str, base_url: str) -> bool:
-    """Check whether the prompt cache works up to marks in the prompt, and charges for writing, as OpenAI's does from
-    5.6 on (developers.openai.com, "Prompt caching"). Others cache by themselves, or not at all.
-    """
-    version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
-    return bool(version and is_openai(base_url) and (int(version[1]), int(version[2] or 0)) >= (5, 6))
-
-
-def is_openai(base_url: str) -> bool:
-    """Check whether a server (empty: the default one) is OpenAI's own."""
-    host = urlsplit(base_url).hostname or ""
-    return not base_url or host == "api.openai.com" or host.endswith(".api.openai.com")
+BREAKER = 3  # failures in a row after which the server is probed
+AHEAD = 8  # batches by which the list that fills the cache is ahead of those that read it
+MOST_FAILURES = 16  # in a row for one list: its topics are to blame
+UNCOUNTED = Usage(calls=1, prompt_tokens=8_000, completion_tokens=4_000)  # a budget's guess for a call without usage
+_PROBE = Question("Reply with JSON.", "Reply with this JSON and nothing else:", '{"scores": []}')
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Papers that are asked for together, for one list."""
+    """Papers to ask for together, for one list."""
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]
-    prefix: str = ""  # the same prefix, the same first words: the first is asked for alone; empty: shares nothing
-    papers_first: bool = False  # shares its papers; otherwise its topics
+    prefix: str = ""  # batches of the same prefix begin with the same words; empty: shares them with no other
+    papers_first: bool = False  # it shares its papers; otherwise the list's topics
 
 
 def plan(jobs: Sequence[ToScore], size: int) -> list[Batch]:
-    """All batches in the order to ask for them.
+    """Return all batches, of at most `size` papers, in the order to ask for them.
 
-    Papers that lists have in common are not shared if they fill less than half a batch of `size`: the topics, said
-    again after them, would cost more.
+    Papers that lists have in common are not shared if they fill less than half a batch: repeating the topics after
+    them would cost more.
     """
-    papers = {paper.arxiv_id: paper for job in jobs for paper in job.papers}
-    askers: dict[str, dict[int, None]] = {arxiv_id: {} for arxiv_id in papers}
+    askers: dict[Paper, list[int]] = defaultdict(list)
     for number, job in enumerate(jobs):
         for paper in job.papers:
-            askers[paper.arxiv_id][number] = None
-    groups: dict[tuple[int, ...], list[Paper]] = {}
-    for arxiv_id, numbers in askers.items():
-        groups.setdefault(tuple(numbers), []).append(papers[arxiv_id])
-    alone: list[list[Paper]] = [[] for _ in jobs]
-    parts: list[tuple[tuple[int, ...], tuple[Paper, ...]]] = []
+            askers[paper].append(number)
+    groups: dict[tuple[int, ...], list[Paper]] = defaultdict(list)
+    for paper, numbers in askers.items():
+        groups[tuple(numbers)].append(paper)
+    unshared: list[list[Paper]] = [[] for _ in jobs]
+    shared: list[tuple[tuple[int, ...], tuple[Paper, ...]]] = []
     for sharers, group in groups.items():
-        if len(sharers) == 1 or 2 * len(group) < size:
-            for number in sharers:
-                alone[number] += group
+        if len(sharers) > 1 and 2 * len(group) >= size:
+            shared += [(sharers, part) for part in even_parts(group, size)]
         else:
-            parts += [(sharers, part) for part in even_parts(group, size)]
+            for number in sharers:
+                unshared[number] += group
     turns = [
         (turn + AHEAD * bool(place), Batch(jobs[number].mailing_list, part, part[0].arxiv_id, True))
-        for turn, (sharers, part) in enumerate(parts)
+        for turn, (sharers, part) in enumerate(shared)
         for place, number in enumerate(sharers)
     ]
     batches = [batch for _, batch in sorted(turns, key=itemgetter(0))]
-    for job, own in zip(jobs, alone, strict=True):
-        prefix = job.mailing_list.name if len(own) > size else ""
-        batches += [Batch(job.mailing_list, part, prefix) for part in even_parts(own, size)]
+    for job, papers in zip(jobs, unshared, strict=True):
+        prefix = job.mailing_list.name if len(papers) > size else ""
+        batches += [Batch(job.mailing_list, part, prefix) for part in even_parts(papers, size)]
     return batches
 
 
 def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]]:
-    """The papers in order, in as few parts as `size` allows, and those of nearly the same length."""
+    """Split papers into as few parts as `size` allows, in order and of nearly the same length."""
     number = -(-len(papers) // size)
     for part in range(number):
         yield tuple(papers[part * len(papers) // number : (part + 1) * len(papers) // number])
@@ -101,29 +82,27 @@ def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]
 
 @dataclass(slots=True)
 class _Run:
-    """One use of the scorer: what is left to ask, and what the answers so far say of server, lists and papers."""
+    """The state of one `score`: what to ask for, and what the answers so far say of server, lists and papers."""
 
     waiting: deque[Batch]
     may_spend: Callable[[], bool]
-    under_way: dict[Future[list[Answer]], tuple[Batch, int]] = field(default_factory=dict)  # with the prompt's bytes
+    under_way: dict[Future[list[Answer]], Batch] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)  # prefixes whose first batch was asked for
     warm: set[str] = field(default_factory=lambda: {""})  # prefixes whose first batch was answered
-    scored: set[str] = field(default_factory=set)  # lists with at least one score
-    failures: Counter[str] = field(default_factory=Counter)  # by list, of requests
+    failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     problems: dict[str, str] = field(default_factory=dict)  # by list: why nothing more is asked for it
-    blamed: dict[str, dict[str, str]] = field(default_factory=dict)  # by list: papers that failed alone
+    blamed: dict[str, dict[str, str]] = field(default_factory=dict)  # by list: papers that failed alone, and why
     in_a_row: int = 0  # failures of any list
-    breaker: int = BREAKER
-    reason: str = ""  # for the last failure
-    fatal: bool = False
+    reason: str = ""  # of the last failure
+    dead: bool = False
 
     @property
     def doubtful(self) -> bool:
         ended = not self.waiting and not self.under_way
-        return not self.fatal and self.in_a_row >= (1 if ended else self.breaker)
+        return self.in_a_row >= (1 if ended else BREAKER)
 
     def next(self) -> Batch | None:
-        """Take the first batch that may be asked for now."""
+        """Take the first batch whose prefix is warm, or was not asked for yet."""
         for batch in self.waiting:
             if batch.prefix in self.warm or batch.prefix not in self.begun:
                 self.waiting.remove(batch)
@@ -132,26 +111,26 @@ class _Run:
         return None
 
     def succeeded(self, batch: Batch, missing: Sequence[Paper]) -> None:
-        """Some papers were scored; ask again for the others."""
-        self.in_a_row, self.breaker = 0, BREAKER
-        self.scored.add(batch.mailing_list.name)
+        """Note that papers of a batch were scored; ask again for the missing ones."""
+        self.in_a_row = self.failures[batch.mailing_list.name] = 0
         if missing and batch.mailing_list.name not in self.problems:
             self.waiting.append(Batch(batch.mailing_list, tuple(missing)))
 
     def failed(self, batch: Batch, answer: Answer) -> None:
-        """Nothing came of a batch: ask for its halves, or blame the paper that stands alone."""
+        """Ask for the halves of a batch without scores, or blame its only paper."""
         name = batch.mailing_list.name
-        self.reason = answer.reason or "answers without a usable score"
-        self.fatal |= answer.verdict is Verdict.HOPELESS
-        self.in_a_row = max(self.in_a_row + 1, self.breaker if answer.verdict is Verdict.DOUBTFUL else 0)
+        self.reason = answer.failure or "answers without a usable score"
+        self.in_a_row += 1
         self.failures[name] += 1
-        if self.failures[name] >= MOST_FAILURES and name not in self.scored:
+        if name in self.problems:
+            return
+        if self.failures[name] >= MOST_FAILURES:
             self.drop(name, f"the LLM {self.reason}")
-        elif len(batch.papers) > 1 and name not in self.problems:
+        elif len(batch.papers) > 1:
             halves = even_parts(batch.papers, -(-len(batch.papers) // 2))
             self.waiting.extend(Batch(batch.mailing_list, half) for half in halves)
-        elif name not in self.problems:
-            reason = answer.reason or "leaves this paper out of its replies"
+        else:
+            reason = answer.failure or "leaves this paper out of its replies"
             self.blamed.setdefault(name, {})[batch.papers[0].arxiv_id] = f"the LLM {reason}"
 
     def drop(self, name: str, problem: str) -> None:
@@ -161,85 +140,61 @@ class _Run:
         self.waiting = deque(batch for batch in self.waiting if batch.mailing_list.name != name)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LlmScorer:
-    """Scores by a model behind a Chat Completions server.
+    """Scores by a model behind a Chat Completions server. Without `prices`, spending has tokens and no cost."""
 
-    An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys. `timeout_seconds` holds for a whole
-    call. Without `prices`, spending has tokens and no cost. `breakpoints` are for a server that `takes_breakpoints`,
-    unless given. `wait` sleeps between tries.
-    """
+    server: Server
+    prompt: Prompt
+    prices: Prices | None
+    batch_size: int = 16
+    concurrency: int = 8
+    recent_days: ClassVar[int] = 0  # days of past papers that `score` wants to compare with
 
-    recent_days = 0  # how many days of past papers `score` wants to see beside the new ones
-
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        api_key: str,
-        model: str,
-        prompt: Prompt,
-        prices: Prices | None,
-        reasoning_effort: str = "low",
-        service_tier: str = "",
-        batch_size: int = 16,
-        concurrency: int = 8,
-        timeout_seconds: float = 120,
-        breakpoints: bool | None = None,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
-        if not (api_key.isascii() and api_key.isprintable()):
-            raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
-        self.model = Model(model, is_llm=True)
-        self.prices = prices
-        self._key, self._prompt, self._tier = api_key, prompt, service_tier
-        self._batch_size, self._concurrency = batch_size, concurrency
-        self._breakpoints = takes_breakpoints(model, base_url) if breakpoints is None else breakpoints
-        options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
-        if not is_openai(base_url):
-            options["temperature"] = 0  # others would judge a paper differently each time; OpenAI's models refuse it
-        self._server = Server(base_url, api_key, model, options=options, timeout_seconds=timeout_seconds, wait=wait)
+    @property
+    def model(self) -> Model:
+        return Model(self.server.model, is_llm=True)
 
     def criteria(self, mailing_list: MailingList) -> str:
-        """Return the fingerprint of what papers are judged by for this list."""
-        return self._prompt.criteria(mailing_list.topics)
+        """Fingerprint what papers are judged by for this list."""
+        return self.prompt.criteria(mailing_list.topics)
 
     def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]:
-        """Yield what each call brought as it arrives; every paper is at last in some `scores` or `unscored`.
+        """Yield the result of each call as it arrives; every paper ends in some `scores` or `unscored`.
 
         No new call begins once `may_spend` is false; then BudgetUsedUpError is raised. Raises ScoringError, after all
-        that arrived, if the server is dead or refuses us; papers not named by then were not asked for or not answered.
-        Closing the iterator begins no more calls, and waits for those under way.
+        that arrived, if the server is dead; papers not named by then were not asked for or not answered. Closing the
+        iterator begins no more calls, and waits for those under way.
         """
         if may_spend and self.prices is None:
             fix = "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT in .env"
             raise ScoringError(f"LLM_BUDGET_USD is set, but the price of {self.model.name} is unknown; {fix}")
-        run = _Run(deque(plan(jobs, self._batch_size)), may_spend or (lambda: True))
-        executor = ThreadPoolExecutor(self._concurrency, thread_name_prefix="llm")
+        run = _Run(deque(plan(jobs, self.batch_size)), may_spend or (lambda: True))
+        executor = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llm")
         try:
-            yield from self._dispatch(run, executor, estimated=may_spend is not None)
+            yield from self._dispatch(run, executor, uncounted=UNCOUNTED if may_spend else None)
         finally:
-            run.fatal = True
+            run.dead = True
             executor.shutdown(cancel_futures=True)
 
-    def _dispatch(self, run: _Run, executor: ThreadPoolExecutor, *, estimated: bool) -> Generator[Scored]:
+    def _dispatch(self, run: _Run, executor: ThreadPoolExecutor, *, uncounted: Usage | None) -> Generator[Scored]:
         while True:
             self._fill(run, executor)
             if not run.under_way:
                 break
             for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
-                batch, size = run.under_way.pop(future)
-                answers = future.result()
-                spending = reduce(add, (self._spending(answer, size * estimated) for answer in answers))
+                batch, answers = run.under_way.pop(future), future.result()
                 run.warm.add(batch.prefix)
                 reply = read_reply(answers[-1].text, [paper.arxiv_id for paper in batch.papers])
                 if reply.scores:
                     run.succeeded(batch, [paper for paper in batch.papers if paper.arxiv_id in reply.missing])
                 else:
                     run.failed(batch, answers[-1])
+                spending = reduce(add, (self._spending(answer, uncounted) for answer in answers))
                 yield Scored(batch.mailing_list.name, reply.scores, spending=spending)
             if run.doubtful:
-                yield self._probe(run, batch.mailing_list.name)
-        if run.fatal:
+                yield self._trip(run, batch.mailing_list.name)
+        if run.dead:
             raise self._error(run.reason)
         for name in run.problems.keys() | run.blamed.keys():
             yield Scored(name, unscored=run.blamed.get(name, {}), problem=run.problems.get(name, ""))
@@ -248,74 +203,53 @@ class LlmScorer:
 
     def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> None:
         """Begin as many calls as may be under way."""
-        while len(run.under_way) < self._concurrency and not run.fatal and run.waiting and run.may_spend():
+        while len(run.under_way) < self.concurrency and not run.dead and run.waiting and run.may_spend():
             if (batch := run.next()) is None:
                 return
+            topics, name = batch.mailing_list.topics, batch.mailing_list.name
             try:
-                question = self._prompt.question(
-                    batch.mailing_list.topics, batch.papers, papers_first=batch.papers_first
-                )
+                question = self.prompt.question(topics, batch.papers, papers_first=batch.papers_first)
             except ConfigError as error:
                 run.warm.add(batch.prefix)
-                run.drop(batch.mailing_list.name, str(error))
+                run.drop(name, str(error))
                 continue
-            shares = bool(batch.prefix) and len(question.prefix.encode()) >= MIN_CACHED_BYTES
-            messages, extras = request(question, breakpoints=self._breakpoints, shares=shares)
-            call = executor.submit(self._server.ask, messages, extras, stopped=lambda: run.fatal)
-            run.under_way[call] = batch, question.size
+            call = executor.submit(self.server.ask, question, shared=bool(batch.prefix), stopped=lambda: run.dead)
+            run.under_way[call] = batch
 
-    def _probe(self, run: _Run, name: str) -> Scored:
-        """Ask a doubtful server what any can answer; one that cannot is dead."""
+    def _trip(self, run: _Run, name: str) -> Scored:
+        """Probe a doubtful server by a question that any can answer; one that fails it is dead."""
         if not run.may_spend():
-            run.fatal = True
+            run.dead = True
             return Scored(name)
-        answer = self._server.ask([_PROBE], tries=1)[-1]
-        run.fatal = answer.verdict is not Verdict.ANSWERED or "scores" not in answer.text
-        run.in_a_row, run.breaker = 0, 2 * run.breaker
+        (answer,) = self.server.ask(_PROBE, tries=1)
+        run.dead, run.in_a_row = "scores" not in answer.text, 0
         return Scored(name, spending=self._spending(answer))
 
-    def _spending(self, answer: Answer, prompt_bytes: int = 0) -> Spending:
-        """What an answer cost. `prompt_bytes` are for an estimate where nobody counts: a budget has to end, too."""
-        usage = answer.usage
-        if usage is None and answer.paid and prompt_bytes and self.prices:
-            guess = Usage(1, prompt_tokens=prompt_bytes // 3, completion_tokens=1000 + len(answer.text) // 3)
-            return Spending(Usage(calls=1), self.prices.cost(guess))
-        if usage is None:
-            return Spending(Usage(calls=1), None) if answer.paid else Spending()
-        tier = answer.tier or ("default" if "service_tier" in self._server.dialect.left_out else self._tier)
-        return Spending(usage, self.prices.cost(usage, tier) if self.prices else None)
+    def _spending(self, answer: Answer, uncounted: Usage | None = None) -> Spending:
+        """Return the tokens and cost of an answer; `uncounted` prices one whose tokens nobody counted."""
+        if not answer.paid:
+            return Spending()
+        if answer.usage is None:
+            return Spending(Usage(calls=1), self.prices.cost(uncounted) if uncounted and self.prices else None)
+        tier = answer.tier or ("default" if "service_tier" in self.server.refused else self.server.service_tier)
+        return Spending(answer.usage, self.prices.cost(answer.usage, tier) if self.prices else None)
 
     def probe(self) -> str:
-        """Ask once for the score of one invented paper, and say what answered. Raises ScoringError."""
-        question, arxiv_id = self._prompt.example()
-        answer = self._server.ask(request(question, breakpoints=False, shares=False)[0], tries=1)[-1]
-        if answer.verdict is not Verdict.ANSWERED:
-            raise self._error(answer.reason)
+        """Ask once for the score of one invented paper, and describe who answered. Raises ScoringError."""
+        question, arxiv_id = self.prompt.example()
+        (answer,) = self.server.ask(question, tries=1)
+        if answer.failure:
+            raise self._error(answer.failure)
         if not read_reply(answer.text, [arxiv_id]).scores:
             raise self._error(
                 "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
-                f"It said: {one_line(answer.text, self._key, 100)}"
+                f"It said: {self.server.quote(answer.text, 100)}"
             )
-        return f"{self.model.name} at {self._server.place} answers ({self._server.dialect.format}) and scores"
+        return f"{self.model.name} at {self.server.place} answers ({format_of(self.server.refused)}) and scores"
 
     def close(self) -> None:
         """Close the connections."""
-        self._server.close()
+        self.server.close()
 
     def _error(self, reason: str) -> ScoringError:
-        return ScoringError(f"the LLM at {self._server.place} {reason}")
-
-
-def request(question: Question, *, breakpoints: bool, shares: bool) -> tuple[list[Message], dict[str, Any]]:
-    """The messages, and what a cache with breakpoints is told. `shares`: other questions begin with the same words.
-
-    The key brings them to the same machine. Without a breakpoint, "explicit" keeps a prompt that nobody will read again
-    out of a cache that charges for writing.
-    """
-    content: object = f"{question.shared}\n\n{question.own}"
-    options: dict[str, Any] = {"prompt_cache_options": {"mode": "explicit"}} if breakpoints else {}
-    if breakpoints and shares:
-        mark = {"type": "text", "text": f"{question.shared}\n\n", "prompt_cache_breakpoint": {"mode": "explicit"}}
-        content = [mark, {"type": "text", "text": question.own}]
-        options["prompt_cache_key"] = hashlib.sha256(question.prefix.encode()).hexdigest()[:16]
-    return [{"role": "system", "content": question.system}, {"role": "user", "content": content}], options
+        return ScoringError(f"the LLM at {self.server.place} {reason}")

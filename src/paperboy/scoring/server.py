@@ -1,44 +1,46 @@
 """One question to a Chat Completions server: the request, its fallbacks, and what a reply means.
 
-Servers differ in what they accept. The first question carries all that we would like; `fallbacks` leaves out what the
-server refuses, and what it accepts is remembered. The only module that imports `openai`, which takes 0.4 s.
+Servers differ in what they accept. The first request carries every option; `fallback` chooses what to leave out after a
+refusal, and the server remembers it. This is the only module that imports `openai`, which takes 0.4 s.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
+from paperboy.errors import ScoringError
 from paperboy.models import Usage
 from paperboy.scoring.prices import OPENAI_URL, read_usage
+from paperboy.scoring.prompt import Question
 from paperboy.scoring.reply import SCHEMA
 
 TRIES = 4  # a timeout counts as two
-FIRST_BACKOFF = 1.0  # seconds; doubles with every try
-LONGEST_WAIT = 120.0  # seconds; a server that asks for more is not asked again
+FIRST_BACKOFF = 1.0  # seconds; doubles after each try
+LONGEST_WAIT = 120.0  # seconds; no retry if a server asks for more
 MAX_BYTES = 8_000_000  # of one reply
-FORMATS: Mapping[str, Mapping[str, Any]] = {  # from the first to the plainest: the name, and what goes into the request
-    "json_schema": {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "scores", "strict": True, "schema": SCHEMA},
-        }
-    },
+_SCHEMA = {"name": "scores", "strict": True, "schema": SCHEMA}
+FORMATS: Mapping[str, Mapping[str, Any]] = {  # each falls back to the next
+    "json_schema": {"response_format": {"type": "json_schema", "json_schema": _SCHEMA}},
     "json_object": {"response_format": {"type": "json_object"}},
     "words": {},
 }
-CACHE_OPTIONS = ("prompt_cache_options", "prompt_cache_key", "prompt_cache_breakpoint")  # one refused, all left out
-_ALIASES = {"reasoning_effort": "thinking"}  # what some servers call an option that they refuse
+CACHE_OPTIONS = {"prompt_cache_options", "prompt_cache_key", "prompt_cache_breakpoint"}  # one refused, all left out
+MIN_CACHED_BYTES = 4_000  # prompt caches take 1,024 tokens or more, which no shorter text of English has
+_ALIASES = {"reasoning_effort": "thinking"}  # other names of options in refusals
+_OBJECTIONS = {400, 415, 422, 501}  # the status of a reply that may object to the request's options
+_TRANSIENT = {408, 409, 425, 429}  # and all from 500 up
+_NO_TEXT = {"content_filter": "filters the content", "length": "runs out of tokens before it answers"}
 _FORMAT = re.compile(r"response_?format|json_?schema|json_?object|structured.?output|grammar|guided", re.IGNORECASE)
 _CONTENT = re.compile(
     r"content.?(?:filter|policy|management|inspection)|moderation|flagged|safety|inappropriate"
@@ -51,97 +53,49 @@ _NO_MODEL = re.compile(
 )
 _NO_CREDIT = re.compile(r"insufficient|billing|(?:exceeded your current|_)quota", re.IGNORECASE)
 
-Message = Mapping[str, Any]  # {"role": "system" | "user", "content": text, or parts of which some carry a breakpoint}
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """What one HTTP request came to."""
-
-    status: int  # 0: no reply at all
-    body: Any = None  # decoded JSON; None where the reply was none
-    retry_after: float | None = None  # seconds
-    problem: str = ""  # why there was no reply
-    timed_out: bool = False
-
-
-class Verdict(Enum):
-    """What an answer is good for."""
-
-    ANSWERED = auto()  # there is text to read
-    REFUSED = auto()  # the server will not answer this content; parts of it may pass
-    FAILED = auto()  # not now, perhaps later
-    DOUBTFUL = auto()  # refused in words that may hold for every question
-    HOPELESS = auto()  # nothing will be answered until somebody fixes the key or the credit
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a question. `reason` completes the sentence "the LLM at … "."""
+    """What a reply means, or that there was none."""
 
-    verdict: Verdict
-    reason: str = ""
     text: str = ""
-    usage: Usage | None = None  # None: nothing was counted
-    tier: str = ""  # the service tier it was served at, if the server says so
-    paid: bool = False  # a model worked on it, so an absent usage is unknown, not zero
-    retry_after: float | None = None
+    failure: str = ""  # completes the sentence "the LLM at … "; empty if there is a text
+    transient: bool = False  # a retry may help
     timed_out: bool = False
+    retry_after: float | None = None  # seconds
+    objection: str | None = None  # the words of a refusal that may concern the request's format and options
+    paid: bool = False  # a model worked on it, so a missing usage is unknown, not zero
+    usage: Usage | None = None  # None: the server counted nothing
+    tier: str = ""  # the service tier that the reply names
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What a server accepts: one of FORMATS by its place, and not the options that it refused."""
-
-    rung: int = 0
-    left_out: frozenset[str] = frozenset()
-
-    @property
-    def format(self) -> str:
-        return list(FORMATS)[self.rung]
-
-    def plainer(self) -> Dialect:
-        return replace(self, rung=min(self.rung + 1, len(FORMATS) - 1))
-
-    def without(self, options: Collection[str]) -> Dialect:
-        together = CACHE_OPTIONS if {*options} & {*CACHE_OPTIONS} else ()
-        return replace(self, left_out=self.left_out | {*options, *together})
-
-    def __or__(self, other: Dialect) -> Dialect:
-        return Dialect(max(self.rung, other.rung), self.left_out | other.left_out)
+def format_of(refused: Collection[str]) -> str:
+    """Return the first format that a server did not refuse."""
+    return next(name for name in FORMATS if name not in refused)
 
 
-def fallbacks(
-    dialect: Dialect, options: Collection[str], proven: Callable[[], bool]
-) -> Generator[Dialect, Exchange, tuple[Dialect, Exchange]]:
-    """Yield how to ask, and be sent what came of it, until no other way to ask would help.
+def fallback(said: str, options: Collection[str], form: str, *, proven: bool) -> Collection[str]:
+    """Choose what to leave out after a refusal in these words: some of the `options` that were sent, or the format.
 
-    `options` are those that may be left out. A refusal that names nothing is about the content once the server is
-    `proven`, having answered before; until then it may be about the way we ask.
+    Nothing, if that would not help. A refusal that names none of them concerns the content once the server is `proven`,
+    having answered before; until then it may concern any.
     """
-    while True:
-        exchange = yield dialect
-        said = _objection(exchange)
-        if said is None:
-            return dialect, exchange
-        sent = [option for option in options if option not in dialect.left_out]
-        named = [option for option in sent if option in said or _ALIASES.get(option, option) in said]
-        vague = not (proven() or _CONTENT.search(said) or _FORMAT.search(said))
-        if named:
-            dialect = dialect.without(named)
-        elif (vague or _FORMAT.search(said)) and dialect.rung + 1 < len(FORMATS):
-            dialect = dialect.plainer()
-        elif vague and sent:
-            dialect = dialect.without(sent)
-        else:
-            return dialect, exchange
+    if named := [option for option in options if option in said or _ALIASES.get(option, option) in said]:
+        return named
+    names_format = _FORMAT.search(said) is not None
+    vague = not (names_format or proven or _CONTENT.search(said))
+    if (names_format or vague) and form != "words":
+        return [form]
+    return options if vague else ()
 
 
 class Server:
     """A model on a server; safe to use from several threads.
 
-    An empty `base_url` is OpenAI's. `options` go with every question until the server refuses them. `timeout_seconds`
-    holds for a whole exchange, so that a server that trickles its reply cannot keep us. `wait` sleeps between tries.
+    An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys. `timeout_seconds` limits a whole
+    exchange, however slowly the reply trickles in. `breakpoints` say whether the prompt cache works by breakpoints and
+    charges for writes, as OpenAI's does from 5.6 on (developers.openai.com, "Prompt caching"), if the model's name does
+    not tell. `wait` sleeps between tries. Raises ScoringError for a key that cannot be one.
     """
 
     def __init__(
@@ -150,19 +104,28 @@ class Server:
         api_key: str,
         model: str,
         *,
-        options: Mapping[str, Any] | None = None,
+        reasoning_effort: str = "",
+        service_tier: str = "",
         timeout_seconds: float = 120,
+        breakpoints: bool | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.dialect = Dialect()
-        self.options = {name: value for name, value in (options or {}).items() if value != ""}
-        self._url, self._key, self._model, self._wait = base_url or OPENAI_URL, api_key, model, wait
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
+        self.model, self.service_tier = model, service_tier
+        self.refused: frozenset[str] = frozenset()  # formats and options that this server does not accept
+        self._breakpoints = _takes_breakpoints(model, base_url) if breakpoints is None else breakpoints
+        self._options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
+        self._options = {name: value for name, value in self._options.items() if value}
+        if not _is_openai(base_url):
+            self._options["temperature"] = 0  # the same paper gets the same score; OpenAI's models refuse it
+        self._url, self._key, self._wait = base_url or OPENAI_URL, api_key, wait
         self._proven = False  # it has answered once
         self._lock = threading.Lock()
         limits = httpx2.Timeout(timeout_seconds, connect=min(10, timeout_seconds))
         self._client = openai.OpenAI(
             base_url=self._url,
-            api_key=api_key or "none",  # servers without keys ignore it, the client insists on one
+            api_key=api_key or "none",  # the client insists on one
             max_retries=0,
             timeout=limits,
             http_client=_BoundedClient(timeout_seconds, timeout=limits, follow_redirects=True),
@@ -174,83 +137,107 @@ class Server:
         parts = urlsplit(self._url)
         return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
+    def quote(self, words: object, most: int = 200) -> str:
+        """Quote the server in one short printable line, without our key."""
+        return one_line(words, self._key, most)
+
     def close(self) -> None:
         self._client.close()
 
     def ask(
-        self,
-        messages: Sequence[Message],
-        extras: Mapping[str, Any] | None = None,
-        *,
-        tries: int = TRIES,
-        stopped: Callable[[], bool] = lambda: False,
+        self, question: Question, *, shared: bool = False, tries: int = TRIES, stopped: Callable[[], bool] | None = None
     ) -> list[Answer]:
-        """Return every answer up to the last one, which counts; earlier ones may have cost tokens too.
+        """Return all answers. The last one counts; earlier ones may have cost tokens, too.
 
-        `extras` are options of this question alone. There are no further tries once `stopped` is true.
+        `shared`: other questions of the same prefix are asked. There are no further tries once `stopped` is true.
         """
         answers: list[Answer] = []
         backoff = FIRST_BACKOFF
         while True:
-            answer = self._converse(messages, {**self.options, **(extras or {})})
+            answer = self._converse(question, shared=shared)
             answers.append(answer)
             tries -= 2 if answer.timed_out else 1
             seconds = backoff if answer.retry_after is None else answer.retry_after
-            if answer.verdict is not Verdict.FAILED or tries <= 0 or seconds > LONGEST_WAIT or stopped():
+            if not answer.transient or tries <= 0 or seconds > LONGEST_WAIT or (stopped and stopped()):
                 return answers
             self._wait(seconds)
-            if stopped():
+            if stopped and stopped():
                 return answers
             backoff *= 2
 
-    def _converse(self, messages: Sequence[Message], options: Mapping[str, Any]) -> Answer:
-        marked = any(not isinstance(message["content"], str) for message in messages)
-        walk = fallbacks(self.dialect, [*options, *CACHE_OPTIONS[-1:]] if marked else [*options], lambda: self._proven)
-        dialect = next(walk)
+    def request(self, question: Question, *, shared: bool, refused: Collection[str] = ()) -> dict[str, Any]:
+        """Return the body of a request that leaves out what was `refused`.
+
+        The cache's key routes questions of one prefix to the same machine. "explicit" without a breakpoint keeps a
+        prompt that nobody reads again out of a cache that charges for writes.
+        """
+        content: object = f"{question.shared}\n\n{question.own}"
+        options = {name: value for name, value in self._options.items() if name not in refused}
+        if self._breakpoints and CACHE_OPTIONS.isdisjoint(refused):
+            options["prompt_cache_options"] = explicit = {"mode": "explicit"}
+            if shared and len(question.prefix.encode()) >= MIN_CACHED_BYTES:
+                mark = {"type": "text", "text": f"{question.shared}\n\n", "prompt_cache_breakpoint": explicit}
+                content = [mark, {"type": "text", "text": question.own}]
+                options["prompt_cache_key"] = hashlib.sha256(question.prefix.encode()).hexdigest()[:16]
+        messages = [{"role": "system", "content": question.system}, {"role": "user", "content": content}]
+        return {"model": self.model, "messages": messages, **options, **FORMATS[format_of(refused)]}
+
+    def _converse(self, question: Question, *, shared: bool) -> Answer:
+        """Ask once, with the fallbacks that this server needs."""
+        options = {*self._options, *(CACHE_OPTIONS if self._breakpoints else ())}
+        refused = self.refused
         while True:
-            try:
-                dialect = walk.send(self._post(self._request(messages, options, dialect)))
-            except StopIteration as end:
-                dialect, exchange = end.value
+            answer = self._post(self.request(question, shared=shared, refused=refused))
+            if answer.objection is None:
                 break
-        answer = judge(exchange, model=self._model, secret=self._key)
+            more = fallback(answer.objection, options - refused, format_of(refused), proven=self._proven)
+            if not more:
+                break
+            refused = refused.union(more)
         with self._lock:
-            if answer.verdict is Verdict.ANSWERED:
-                self.dialect, self._proven = self.dialect | dialect, True
-            elif answer.paid and answer.verdict is Verdict.FAILED and not self._proven:
-                self.dialect = self.dialect.plainer()  # not a word: perhaps for want of the format we asked for
+            if not answer.failure:
+                self.refused, self._proven = self.refused | refused, True
+            elif answer.paid and answer.transient and not self._proven:
+                self.refused |= {format_of(self.refused)} - {"words"}  # the format may be why it said nothing
         return answer
 
-    def _request(self, messages: Sequence[Message], options: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
-        if "prompt_cache_breakpoint" in dialect.left_out:
-            messages = [_unmarked(message) for message in messages]
-        chosen = {name: value for name, value in options.items() if name not in dialect.left_out}
-        return {"model": self._model, "messages": list(messages), **chosen, **FORMATS[dialect.format]}
-
-    def _post(self, request: Mapping[str, Any]) -> Exchange:
+    def _post(self, request: Mapping[str, Any]) -> Answer:
         try:
             response = self._client.chat.completions.with_raw_response.create(**request).http_response
         except openai.APIStatusError as error:
             response = error.response
         except openai.APITimeoutError:
-            return Exchange(0, problem="does not answer in time", timed_out=True)
+            return Answer(failure="does not answer in time", transient=True, timed_out=True)
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             cause: BaseException = error
             while (deeper := cause.__cause__ or cause.__context__) is not None:
                 cause = deeper
-            return Exchange(0, problem=f"cannot be reached ({str(cause) or type(cause).__name__})")
+            return Answer(
+                failure=self.quote(f"cannot be reached ({str(cause) or type(cause).__name__})"), transient=True
+            )
         try:
             body = json.loads(response.content)
-        except (ValueError, RecursionError):  # a plain sentence with an error status will do for an error object
+        except (ValueError, RecursionError):  # some servers send their errors as plain text
             text = response.text.strip()[:500]
             plain = response.status_code >= 400 and text and not text.startswith("<")
             body = {"error": {"message": text}} if plain else None
         seconds = re.fullmatch(r"-?\d+(?:\.\d+)?", response.headers.get("retry-after", "").strip())
-        return Exchange(response.status_code, body, max(0.0, float(seconds[0])) if seconds else None)
+        answer = judge(response.status_code, body, model=self.model, secret=self._key)
+        return replace(answer, retry_after=max(0.0, float(seconds[0])) if seconds else None)
+
+
+def _takes_breakpoints(model: str, base_url: str) -> bool:
+    version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
+    return bool(version and _is_openai(base_url) and (int(version[1]), int(version[2] or 0)) >= (5, 6))
+
+
+def _is_openai(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    return not base_url or host == "api.openai.com" or host.endswith(".api.openai.com")
 
 
 class _BoundedClient(httpx2.Client):
-    """Reads a reply piece by piece, so that its time and size can be limited; openai's timeout is for each read."""
+    """Limits the time and size of a whole reply by reading it piece by piece; openai's timeout is for each read."""
 
     def __init__(self, seconds: float, **options: Any) -> None:
         super().__init__(**options)
@@ -274,92 +261,63 @@ class _BoundedClient(httpx2.Client):
         return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=request)
 
 
-def judge(exchange: Exchange, *, model: str, secret: str = "") -> Answer:
-    """Say what an exchange means, if the way we asked is not at fault."""
-    status, error = _status_and_error(exchange)
-    if status == 0:
-        return Answer(Verdict.FAILED, one_line(exchange.problem, secret), timed_out=exchange.timed_out)
-    if status == 200 and isinstance(exchange.body, dict):
-        return _judge_completion(exchange.body)
-    message, said = one_line(error.get("message"), secret), _all_said(error)
-    coded = f"{error.get('code') or ''} {error.get('type') or ''}"
-    # An ordinary rate limit may speak of billing, too: then its code tells.
-    broke = _NO_CREDIT.search(coded) or ("rate_limit" not in coded and _NO_CREDIT.search(message))
-    verdict, reason = Verdict.REFUSED, message
+def judge(status: int, body: object, *, model: str, secret: str = "") -> Answer:
+    """Say what a reply means; `body` is its decoded JSON, None if it held none."""
+    error = _error(body)
+    if status == 200 and error:  # a gateway wraps the error of the server behind it
+        within = (str(error.get(key)) for key in ("code", "status"))
+        status = next((int(value) for value in within if re.fullmatch(r"[45]\d\d", value)), 500)
     if status == 200:
-        return Answer(Verdict.FAILED, "answers with something that is not JSON; check OPENAI_BASE_URL")
+        return _judge_completion(body)
+    said = " ".join(str(error.get(key) or "") for key in ("param", "code", "type", "message"))
+    coded = f"{error.get('code')} {error.get('type')}"  # an ordinary rate limit may mention billing in its message
+    broke = _NO_CREDIT.search(coded if "rate_limit" in coded else said)
+    no_model = status in {404, 405} or (status in _OBJECTIONS and _NO_MODEL.search(said))
+    transient, reason = False, one_line(error.get("message"), secret)
     if status == 402 or (status in {403, 429} and broke):
-        verdict, reason = Verdict.HOPELESS, "the account has no credit left; add some there"
+        reason = "the account has no credit left; add some there"
     elif status == 401:
-        verdict, reason = Verdict.HOPELESS, "the key is refused; check OPENAI_API_KEY in .env"
+        reason = "the key is refused; check OPENAI_API_KEY in .env"
     elif status == 403 and not _CONTENT.search(said):
-        verdict, reason = Verdict.DOUBTFUL, "the key may not use this model; check both in .env"
-    elif status in {404, 405} or (status in {400, 422} and _NO_MODEL.search(said)):
-        hint = "check OPENAI_MODEL and OPENAI_BASE_URL in .env"
-        verdict, reason = Verdict.DOUBTFUL, f"it knows no model {model!r} at this address; {hint}"
-    elif status in {408, 409, 425, 429} or status >= 500:
-        verdict = Verdict.FAILED
-    return Answer(verdict, f"answers {status}" + (f": {reason}" if reason else ""), retry_after=exchange.retry_after)
+        reason = "the key may not use this model; check both in .env"
+    elif no_model:
+        reason = f"it knows no model {model!r} at this address; check OPENAI_MODEL and OPENAI_BASE_URL in .env"
+    elif status in _TRANSIENT or status >= 500:
+        transient = True
+    objection = said if status in _OBJECTIONS and not no_model else None
+    failure = f"answers {status}" + (f": {reason}" if reason else "")
+    return Answer(failure=failure, transient=transient, objection=objection)
 
 
-def _judge_completion(body: Mapping[str, Any]) -> Answer:
+def _error(body: object) -> Mapping[str, Any]:
+    """Return the error object of {"error": {…}}, {"error": "…"}, {"message": …} or {"detail": …}; empty for others."""
+    if not isinstance(body, dict):
+        return {}
+    error = body.get("error")
+    if not error and body and "choices" not in body:
+        error = {**body, "message": body.get("message") or body.get("detail")}
+    return error if isinstance(error, dict) else {"message": error} if error else {}
+
+
+def _judge_completion(body: object) -> Answer:
+    if not isinstance(body, dict):
+        return Answer(failure="answers with something that is not JSON; check OPENAI_BASE_URL", transient=True)
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = choice["message"] if isinstance(choice.get("message"), dict) else {}
     text, tier = message.get("content"), body.get("service_tier")
-    if isinstance(text, list):  # in parts, as for pictures
+    if isinstance(text, list):  # in parts, as messages with pictures are
         text = "".join(str(part.get("text") or "") for part in text if isinstance(part, dict))
     text, tier = (value if isinstance(value, str) else "" for value in (text, tier))
-    verdict, reason = Verdict.ANSWERED, ""  # also where it was cut off: its whole entries count
-    if not text.strip():
-        verdict = Verdict.REFUSED
-        if message.get("refusal"):
-            reason = "refuses to answer"
-        elif choice.get("finish_reason") == "content_filter":
-            reason = "filters the content"
-        elif choice.get("finish_reason") == "length":
-            reason = "runs out of tokens before it answers"
-        else:
-            verdict, reason = Verdict.FAILED, "answers with no text"
-    return Answer(verdict, reason, text, read_usage(body.get("usage")), tier, paid=True)
-
-
-def _objection(exchange: Exchange) -> str | None:
-    """What a server says that may object to the way we ask; None if it does not."""
-    status, error = _status_and_error(exchange)
-    said = _all_said(error)
-    # Some servers have another status for a format that they do not know; then only their words tell.
-    odd = status >= 400 and status not in {401, 402, 403, 408, 409, 425, 429, 502, 503, 504} and _FORMAT.search(said)
-    return said if (status in {400, 422} or odd) and not _NO_MODEL.search(said) else None
-
-
-def _status_and_error(exchange: Exchange) -> tuple[int, Mapping[str, Any]]:
-    """The status and the error object, in the forms {"error": {…}}, {"error": "…"}, {"message": …} and {"detail": …}.
-    Gateways wrap the error of the server that they ask into a 200: then the status within counts, else 500.
-    """
-    body = exchange.body if isinstance(exchange.body, dict) else {}
-    error = body.get("error") or (
-        "choices" not in body and body and {**body, "message": body.get("message") or body.get("detail")}
-    )
-    if not error:
-        return exchange.status, {}
-    error = error if isinstance(error, dict) else {"message": error}
-    within = (str(error.get(key)) for key in ("code", "status"))
-    status = next((int(value) for value in within if re.fullmatch(r"[45]\d\d", value)), 500)
-    return (status if exchange.status == 200 else exchange.status), error
-
-
-def _all_said(error: Mapping[str, Any]) -> str:
-    return " ".join(str(error.get(key) or "") for key in ("param", "code", "type", "message"))
-
-
-def _unmarked(message: Message) -> Message:
-    content = message["content"]
-    return message if isinstance(content, str) else {**message, "content": "".join(part["text"] for part in content)}
+    answer = Answer(text, paid=True, usage=read_usage(body.get("usage")), tier=tier)
+    if text.strip():  # also if it was cut off: whole entries count
+        return answer
+    reason = "refuses to answer" if message.get("refusal") else _NO_TEXT.get(str(choice.get("finish_reason")), "")
+    return replace(answer, failure=reason or "answers with no text", transient=not reason)
 
 
 def one_line(value: object, secret: str, most: int = 200) -> str:
-    """A server's words for a message: short, printable, without our key."""
+    """Quote a server in a message: one short printable line, without our key."""
     text = "".join(char for char in " ".join(str(value or "").split()) if char.isprintable())
     text = text.replace(secret, "…") if secret else text
     return text if len(text) <= most else text[: most - 1] + "…"
