@@ -11,7 +11,7 @@ FLOORS = {
     0: {"models", "errors", "privacy"},
     1: {"lock", "curate", "announcements", "due", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"drafting", "fetching", "morning", "delivery", "preview", "resending", "alerts", "status", "check"},
+    3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status", "check"},
     4: {"app"},
     5: {"systemd", "daemon"},
     6: {"cli"},
@@ -22,7 +22,7 @@ ADJOINING = {
     ("daemon", "systemd"),
     ("fetching", "drafting"),
     *(("preview", "drafting"), ("preview", "fetching"), ("preview", "morning"), ("preview", "delivery")),
-    *(("resending", "delivery"), ("resending", "status")),
+    *(("resend", "delivery"), ("resend", "status")),
     ("morning", "fetching"),
     *(("morning", "drafting"), ("delivery", "drafting")),  # they share its parts and its Progress
     ("alerts", "delivery"),  # it reads its report

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.mail.templates import Templates
     from paperboy.preview import Preview
-    from paperboy.resending import Resending
+    from paperboy.resend import Resend
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
     from paperboy.scoring.prices import Prices
@@ -405,14 +405,14 @@ class App:
             only=only,
         )
 
-    def resending(self, mailing_list: MailingList) -> Resending:
+    def resend(self, mailing_list: MailingList) -> Resend:
         """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
-        from paperboy.resending import Resending
+        from paperboy.resend import Resend
 
         if self.existing_store is None:
             raise PaperboyError(f"{mailing_list.name} has had no digest yet; paperboy once makes what is due")
         by_mail = not self.settings.uses_outbox
-        return Resending(self.store, self.composer, mailing_list, self.clock(), by_mail)
+        return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail)
 
     # Subscribers
 
@@ -438,9 +438,9 @@ class App:
 
     def missed(self, address: str, list_name: str) -> dict[str, date]:
         """The lists (all, or that one) whose newest digest the address would have had, with the digest's date."""
-        from paperboy import resending
+        from paperboy import resend
 
-        return resending.missed(self.store, self.home.lists, address, list_name, self.clock())
+        return resend.missed(self.store, self.home.lists, address, list_name)
 
     # What the operator is told; never raises, for what a morning came to does not depend on it
 

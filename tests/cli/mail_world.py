@@ -38,7 +38,7 @@ def crowd(number: int) -> list[str]:
 def copies(world: World, *addresses: str) -> list[Delivery]:
     """What the ledger has of the newest digest for each of them."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        digest = store.deliveries.newest("foundations", world.clock())
+        digest = store.deliveries.newest("foundations")
         assert digest is not None
         found = [store.deliveries.find(digest.id, address) for address in addresses]
     return [copy for copy in found if copy is not None]

@@ -10,7 +10,6 @@ from paperboy.store import Store
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
-FOREVER = datetime.max.replace(tzinfo=UTC)
 
 WAITS = "waits"
 # What the server says of one try: the state, the reply, and what else `settle` is told.
@@ -61,7 +60,7 @@ def morning(
         ),
         at(day),
     )
-    digest = store.deliveries.newest(list_name, FOREVER)
+    digest = store.deliveries.newest(list_name)
     assert digest is not None
     for name, how in came.items():
         move(store, delivery(store, name, digest.id), how, at(day) + timedelta(minutes=1))

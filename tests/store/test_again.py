@@ -8,7 +8,7 @@ import pytest
 from paperboy.models import Addressed, DeliveryState
 from paperboy.store import Store
 from paperboy.store.deliveries import Missed
-from tests.store.ledger import FOREVER, NOW, TODAY, WAITS, addressed, delivery, morning, states
+from tests.store.ledger import NOW, TODAY, WAITS, addressed, delivery, morning, states
 
 LATER = NOW + timedelta(days=5)
 
@@ -17,7 +17,7 @@ def again(
     store: Store, to: Iterable[str], *, failed_only: bool = False, by_mail: bool = True, day: date = TODAY
 ) -> int:
     people: list[Addressed] = [addressed(name, day=day) for name in to]
-    digest = store.deliveries.newest("foundations", FOREVER)
+    digest = store.deliveries.newest("foundations")
     assert digest is not None
     return store.deliveries.again(digest, people, Missed.FAILED if failed_only else Missed.ANY, LATER, by_mail=by_mail)
 
@@ -103,7 +103,7 @@ def test_superseded_digest_is_not_put_back(store: Store) -> None:
     morning(store, {"ada": "expired"})
     store.days.supersede("foundations", TODAY + timedelta(days=1), LATER)
     assert again(store, ["ada", "grace"]) == 0
-    digest = store.deliveries.newest("foundations", FOREVER)
+    digest = store.deliveries.newest("foundations")
     assert digest is not None
     assert digest.superseded
 
@@ -115,7 +115,7 @@ def given_up_again(store: Store, *names: str, since: date = TODAY - timedelta(da
     people = [addressed(name) for name in names]
     numbers = {
         digest.date: store.deliveries.again(digest, people, Missed.EXPIRED, LATER, by_mail=True)
-        for digest in store.deliveries.digests_since("foundations", since)
+        for digest in store.deliveries.digests("foundations", since)
     }
     return {day: number for day, number in numbers.items() if number}
 

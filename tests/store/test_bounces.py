@@ -6,7 +6,7 @@ import pytest
 
 from paperboy.store import Store
 from paperboy.store.deliveries import Missed
-from tests.store.ledger import FOREVER, NOW, TODAY, WAITS, at, delivery, morning, move
+from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move
 
 ADA = ("ada@example.org", "550 5.1.1 no such user")
 
@@ -141,7 +141,7 @@ def test_old_bounces_do_not_count_after_another_suppression(store: Store) -> Non
 def test_resend_forgets_the_bounce(store: Store, how: str) -> None:
     """Which `resend` makes: what counts is what came of that."""
     mornings(store, "bounced", "bounced", "bounced")
-    digest = store.deliveries.newest("foundations", FOREVER)
+    digest = store.deliveries.newest("foundations")
     assert digest is not None
     ada = delivery(store, "ada", digest.id).addressed
     assert store.deliveries.again(digest, [ada], Missed.FAILED, NOW, by_mail=True) == 1

@@ -17,7 +17,7 @@ from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
     from paperboy.delivery import Report
-    from paperboy.resending import PutBack, Resending
+    from paperboy.resend import Resend
 
 
 @click.command(name="preview", short_help="A list's digest of today, or what it would be now.")
@@ -70,10 +70,10 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, whatever became of it.")
     mailing_list = app.home.list(name)
     reader = None if address is None else _reader(address, mailing_list)
-    resending = app.resending(mailing_list)
+    again = app.resend(mailing_list)
     app.prepare()
     with app.alone("sending", "resend"):
-        return _to_all(app, resending, failed=failed) if reader is None else _to_one(app, resending, reader)
+        return _to_all(app, again, failed=failed) if reader is None else _to_one(app, again, reader)
 
 
 def _reader(address: str, mailing_list: MailingList | None = None) -> Subscriber:
@@ -86,51 +86,44 @@ def _reader(address: str, mailing_list: MailingList | None = None) -> Subscriber
     return on_list.get(found.address.casefold(), Subscriber(found.address, found.name))
 
 
-def _to_all(app: App, resending: Resending, *, failed: bool) -> int:
-    back = resending.put_back(failed_only=failed)
-    _say(resending.mailing_list.name, back)
+def _to_all(app: App, again: Resend, *, failed: bool) -> int:
+    back = again.put_back(failed_only=failed)
+    if back.why_not_newest:
+        click.echo(back.why_not_newest, err=True)
+    for day, number in back.numbers.items():
+        whom = (
+            f"again to {output.counted(number, 'subscriber', 'subscribers')}"
+            if number
+            else "nobody to send it to again"
+        )
+        click.echo(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
+    if back.others:
+        goes = output.counted(back.others, "delivery that waited anyway goes", "deliveries that waited anyway go")
+        click.echo(f"{goes} out now, too" if any(back.numbers.values()) else f"But {goes} out now")
     sent = _deliver(app)
     if sent.states:
         click.echo(f"Deliveries: {output.in_words(sent.states)}")
-    if back.given_up:
-        what = output.counted(back.given_up, "delivery", "deliveries")
-        again = f"paperboy resend {resending.mailing_list.name} --failed"
-        click.echo(f"Given up earlier: {what}. To send those, too: {again}", err=True)
     if unfinished := app.store.deliveries.unfinished():
         click.echo(output.unfinished(unfinished, sent), err=True)
     return 1 if unfinished else 0
 
 
-def _say(name: str, back: PutBack) -> None:
-    """To how many each digest goes again, and how many other deliveries go out with them."""
-    if back.why_not_newest:
-        click.echo(back.why_not_newest, err=True)
-    for day, number in back.numbers.items():
-        again = f"again to {output.counted(number, 'subscriber', 'subscribers')}"
-        click.echo(f"{name}, the digest of {day:%a %d %b}: {again if number else 'nobody to send it to again'}")
-    if back.others:
-        one, many = "delivery that waited anyway goes", "deliveries that waited anyway go"
-        goes = f"{output.counted(back.others, one, many)} out now"
-        click.echo(f"{goes}, too" if any(back.numbers.values()) else f"But {goes}")
-
-
-def _to_one(app: App, resending: Resending, reader: Subscriber) -> int:
-    """Through the ledger, if it did not reach this subscriber yet; else beside it."""
+def _to_one(app: App, again: Resend, reader: Subscriber) -> int:
+    """Through the ledger if the digest did not reach this subscriber; otherwise outside it."""
     from paperboy.cli.people import in_words, undo
 
-    newest = resending.newest()
-    if suppressed := app.store.suppressions.find(resending.mailing_list.name, reader.address):
+    newest = again.newest()
+    if suppressed := app.store.suppressions.find(again.mailing_list.name, reader.address):
         raise PaperboyError(f"{in_words(suppressed, app.settings.timezone)}. {undo(suppressed)}")
-    waiting = resending.put_back_for(reader)
+    waiting = again.put_back_for(reader)
     if waiting is None:
-        receipt = resending.beside(app.transports[0], reader)
+        receipt = again.beside(app.transports[0], reader)
         return _said(reader, receipt.state, receipt.reply)
     sent = _deliver(app, waiting)
     came = app.store.deliveries.find(newest.id, reader.address) or waiting
-    code = _said(reader, came.state, came.reply)
     if came.state in WAITING:
         click.echo(output.unfinished(1, sent), err=True)
-    return code
+    return _said(reader, came.state, came.reply)
 
 
 def _deliver(app: App, only: Delivery | None = None) -> Report:

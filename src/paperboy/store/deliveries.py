@@ -9,16 +9,17 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from enum import Enum, auto
+from enum import Enum
 from typing import Any
 
 from paperboy.models import Addressed, Delivery, DeliveryState, Subscriber
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, instant, iso
 
-_WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite leaves it unused
-_READY = f"""{_WAITING} and (try_at is null or try_at <= :now or :by_hand and state != 'deferred')
-and (:only is null or deliveries.id = :only)"""
+_WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite does not use it
+_BACKOFF = "(select max(until) from server_backoff where at <= :now)"
+_READY = f"""{_WAITING} and (try_at is null or try_at <= :now)
+and (:by_hand or coalesce({_BACKOFF}, '') <= :now) and (:only is null or deliveries.id = :only)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,13 @@ class Frozen:
 
 
 class Missed(Enum):
-    """Which deliveries `resend` sends again."""
+    """Which deliveries `resend` sends again, as conditions."""
 
-    ANY = auto()  # also what is deferred, suppressed or only in the outbox, and who joined since
-    FAILED = auto()  # what failed or is ambiguous
-    EXPIRED = auto()  # what was given up after three days
+    ANY = (
+        "(state in ('failed', 'ambiguous', 'deferred', 'suppressed') or via = 'outbox' and state = 'sent' and :by_mail)"
+    )
+    FAILED = "state in ('failed', 'ambiguous')"
+    EXPIRED = "state = 'failed' and given_up"  # after three days
 
 
 class Deliveries:
@@ -97,9 +100,10 @@ class Deliveries:
 
     def next_try(self, now: datetime) -> datetime | None:
         """When the first waiting delivery may be tried; None if none waits."""
-        row = self._database.rows(
-            f"select min(coalesce(try_at, :now)) as at from deliveries where {_WAITING}", {"now": iso(now)}
-        )[0]
+        (row,) = self._database.rows(
+            f"select max(min(coalesce(try_at, :now)), coalesce({_BACKOFF}, '')) as at from deliveries where {_WAITING}",
+            {"now": iso(now)},
+        )
         return instant(row["at"]) if row["at"] else None
 
     def reached(self, digest_id: int) -> datetime | None:
@@ -176,19 +180,12 @@ class Deliveries:
         return moved
 
     def postpone(self, until: datetime, now: datetime) -> None:
-        """Retry backoff of the server: nothing that waits is tried before `until`. What was due is pending again."""
-        with self._database.transaction(durable=False):
-            self._database.execute(
-                f"""update deliveries set try_at = :until, state = case
-                    when state = 'deferred' and (try_at is null or try_at <= :now) then 'pending' else state end
-                where {_WAITING} and (try_at is null or try_at < :until)""",
-                {"until": iso(until), "now": iso(now)},
-            )
+        """Retry backoff of the server: nothing is tried before `until`, except by hand."""
+        self._move("insert or replace into server_backoff values (1, ?, ?)", [iso(now), iso(until)])
 
     def retry_now(self) -> None:
-        """End the server's retry backoff: whatever it minded may be fixed."""
-        with self._database.transaction(durable=False):
-            self._database.execute(f"update deliveries set try_at = null where {_WAITING} and state != 'deferred'")
+        """End the server's retry backoff, because its cause may be fixed."""
+        self._move("delete from server_backoff", [])
 
     def _move(self, sql: str, values: list[Any]) -> bool:
         with self._database.transaction(durable=False):
@@ -217,62 +214,36 @@ class Deliveries:
 
     # --- resend
 
-    def newest(self, list_name: str, now: datetime) -> Frozen | None:
-        """The list's newest digest; None if it has had none. One of a clock that was ahead is not the newest."""
+    def digests(self, list_name: str, since: date = date.min, most: int = -1) -> tuple[Frozen, ...]:
+        """The list's digests since a day, newest first; at `most` so many (-1: all)."""
         rows = self._database.rows(
-            "select id, date, superseded from digests where list = ? order by at > ?, date desc limit 1",
-            [list_name, iso(now)],
+            "select id, date, superseded from digests where list = ? and date >= ? order by at desc, id desc limit ?",
+            [list_name, since.isoformat(), most],
         )
-        return _frozen(rows[0]) if rows else None
+        return tuple(Frozen(row["id"], date.fromisoformat(row["date"]), row["superseded"] is not None) for row in rows)
 
-    def digests_since(self, list_name: str, since: date) -> tuple[Frozen, ...]:
-        """The list's digests since a day, oldest first, and none that was superseded."""
-        rows = self._database.rows(
-            "select id, date, superseded from digests where list = ? and date >= ? and superseded is null "
-            "order by date",
-            [list_name, since.isoformat()],
-        )
-        return tuple(map(_frozen, rows))
-
-    def lacking(
-        self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, *, by_mail: bool
-    ) -> tuple[list[int], list[Addressed]]:
-        """Of those the digest is `addressed` to now, the deliveries that did not reach them, and who has none.
-
-        What is only in the outbox did not reach them if mail leaves `by_mail` now.
-        """
-        if digest.superseded:
-            return [], []
-        rows = self._database.rows(
-            "select id, address, state, via, given_up from deliveries where digest_id = ?", [digest.id]
-        )
-        had = {row["address"].casefold(): row for row in rows}
-        wanted = {of.subscriber.address.casefold(): of for of in addressed}
-        ids = [had[who]["id"] for who in wanted.keys() & had if _goes_again(had[who], missed, by_mail)]
-        return ids, [of for who, of in wanted.items() if who not in had and missed is Missed.ANY]
+    def newest(self, list_name: str) -> Frozen | None:
+        """The list's newest digest; None if it has had none."""
+        return next(iter(self.digests(list_name, most=1)), None)
 
     def again(
         self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, at: datetime, *, by_mail: bool
     ) -> int:
-        """Put back, as if never tried, what is `lacking`, and add who has none; gives how many."""
+        """Put back, as if never tried, what `missed` those whom the digest is `addressed` to now; returns how many.
+
+        `by_mail`: what is only in the outbox did not reach them. With Missed.ANY who has no delivery gets one.
+        """
+        if digest.superseded:
+            return 0
+        values = {"digest": digest.id, "at": iso(at), "by_mail": by_mail}
         with self._database.transaction():
-            back, joined = self.lacking(digest, addressed, missed, by_mail=by_mail)
-            self._database.execute(_AS_NEW, {"at": iso(at), "ids": json.dumps(back)})
-            for of in joined:
-                self._database.execute(_JOINED, [digest.id, *_columns(of), iso(at), iso(at)])
-        return len(back) + len(joined)
-
-
-def _goes_again(row: dict[str, Any], missed: Missed, by_mail: bool) -> bool:
-    state = DeliveryState(row["state"])
-    if missed is Missed.EXPIRED:
-        return state is DeliveryState.FAILED and bool(row["given_up"])
-    if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
-        return True
-    if missed is Missed.FAILED:
-        return False
-    in_outbox = state is DeliveryState.SENT and row["via"] == "outbox" and by_mail
-    return in_outbox or state in {DeliveryState.DEFERRED, DeliveryState.SUPPRESSED}
+            number = self._database.execute(
+                f"{_AS_NEW} and {missed.value}",
+                values | {"to": json.dumps([of.subscriber.address for of in addressed])},
+            )
+            for of in addressed if missed is Missed.ANY else ():
+                number += self._database.execute(_JOINED, values | _columns(of))
+        return number
 
 
 _SELECT = """
@@ -283,12 +254,13 @@ from deliveries cross join digests on digests.id = digest_id
 _AS_NEW = """
 update deliveries set state = 'pending', attempts = 0, uncertain = 0, try_at = null, via = '', bounce = 0, given_up = 0,
     again = :at, at = :at
-where id in (select value from json_each(:ids))
+where digest_id = :digest and address collate nocase in (select value from json_each(:to))
 """
 
 _JOINED = """
 insert into deliveries (digest_id, address, name, message_id, token, state, again, at)
-values (?, ?, ?, ?, ?, 'pending', ?, ?)
+select :digest, :address, :name, :message_id, :token, 'pending', :at, :at
+where not exists (select 1 from deliveries where digest_id = :digest and address = :address collate nocase)
 """
 
 _BOUNCED_THRICE = """
@@ -317,12 +289,9 @@ def _ready(now: datetime, *, by_hand: bool, only: Delivery | None) -> dict[str, 
     return {"now": iso(now), "by_hand": by_hand, "only": only.id if only else None}
 
 
-def _columns(of: Addressed) -> tuple[str, str, str, str]:
-    return of.subscriber.address, of.subscriber.name, of.message_id, of.token
-
-
-def _frozen(row: dict[str, Any]) -> Frozen:
-    return Frozen(row["id"], date.fromisoformat(row["date"]), row["superseded"] is not None)
+def _columns(of: Addressed) -> dict[str, str]:
+    who = of.subscriber
+    return {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
 
 
 def _delivery(row: dict[str, Any]) -> Delivery:

@@ -200,7 +200,8 @@ where date = (select max(date) from digests where list = name.value) and superse
 """
 
 _UNDELIVERED = """
-select digest_id, list as list_name, date, address, state, reply, deliveries.at, try_at, given_up, case
+select digest_id, list as list_name, date, address, state, reply, deliveries.at, given_up,
+    nullif(max(coalesce(try_at, ''), coalesce((select until from server_backoff), '')), '') as try_at, case
     when state = 'pending' and reply = '' then coalesce((
         select reply from deliveries where state = 'pending' and reply != '' order by at desc limit 1
     ), '') else reply end as reason

@@ -172,6 +172,12 @@ create index deliveries_address on deliveries (address collate nocase, digest_id
 
 create index deliveries_bounced on deliveries (address collate nocase) where bounce = 1;
 
+create table server_backoff (
+    id integer primary key,     -- one row
+    at text not null,
+    until text not null         -- retry backoff of the mail server: no delivery before
+) strict;
+
 create table suppressions (
     address text not null,      -- casefolded
     list text not null,         -- empty: from any list

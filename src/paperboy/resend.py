@@ -1,40 +1,39 @@
-"""A digest again: to those whom it did not reach, to those for whom it was given up, or to one reader.
+"""A digest sent again: to everyone it did not reach, or to one reader.
 
-Through the ledger where a delivery of it did not reach its reader: that one waits again, and the next sending takes it.
-Beside the ledger for whoever has had it.
+A delivery that did not reach its reader waits again, and the next sending takes it. Whoever has the digest already gets
+a copy outside the ledger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from paperboy import due
 from paperboy.delivery import Transport
 from paperboy.errors import PaperboyError
 from paperboy.mail.message import LOCAL_SENDER, Composer, addr_spec
-from paperboy.models import Addressed, Delivery, DeliveryState, MailingList, Receipt, Subscriber
+from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
 from paperboy.status import RESENT_FOR
 from paperboy.store import Store
 from paperboy.store.deliveries import Frozen, Missed
 from paperboy.store.history import WAITING
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PutBack:
     """The deliveries that wait again."""
 
-    numbers: dict[date, int] = field(default_factory=dict)  # by the digest's date
-    others: int = 0  # deliveries that waited anyway, and go out with them
-    given_up: int = 0  # deliveries of earlier digests that were given up and stay so
+    numbers: dict[date, int]  # by the digest's date
+    others: int  # deliveries that waited anyway, and go out with them
     why_not_newest: str = ""  # why the newest digest cannot be sent again
 
 
 @dataclass(frozen=True, slots=True)
-class Resending:
-    """One list's digests. `by_mail`: what went to the outbox counts as not reached."""
+class Resend:
+    """One list's digests. `by_mail`: what is only in the outbox did not reach its reader."""
 
     store: Store
     composer: Composer
@@ -43,9 +42,9 @@ class Resending:
     by_mail: bool
 
     def newest(self) -> Frozen:
-        """The newest digest. Raises PaperboyError, which says why, if it cannot be sent again."""
+        """The newest digest. Raises PaperboyError if it cannot be sent again."""
         name = self.mailing_list.name
-        digest = self.store.deliveries.newest(name, self.now)
+        digest = self.store.deliveries.newest(name)
         if digest is None:
             raise PaperboyError(f"{name} has had no digest yet; paperboy once makes what is due")
         day = f"{digest.date:%a %d %b}"
@@ -63,39 +62,37 @@ class Resending:
         return digest
 
     def put_back(self, *, failed_only: bool) -> PutBack:
-        """Make the newest digest's deliveries wait again; `failed_only`: those that failed, and those that were given
-        up of the digests of the last two weeks. Raises PaperboyError if there is no digest to send again.
+        """Make the newest digest's deliveries wait again. `failed_only`: only those that failed, and those of the last
+        two weeks that were given up. Raises PaperboyError if there is no digest to send again.
         """
-        found, expired = PutBack(), self._expired()
+        numbers, ledger, why_not_newest = dict[date, int](), self.store.deliveries, None
         try:
             newest = self.newest()
+            numbers[newest.date] = self._again(newest, Missed.FAILED if failed_only else Missed.ANY)
         except PaperboyError as error:
-            if not (failed_only and expired):
-                raise
-            found.why_not_newest = str(error)
-        else:
-            found.numbers[newest.date] = self._again(newest, Missed.FAILED if failed_only else Missed.ANY)
-            expired.pop(newest, None)
+            why_not_newest = error
         if failed_only:
-            found.numbers |= {digest.date: self._again(digest, Missed.EXPIRED) for digest in expired}
-        else:
-            found.given_up = sum(expired.values())
-        waiting, _since = self.store.deliveries.queue(self.now, by_hand=True)
-        found.others = waiting - sum(found.numbers.values())
-        return found
+            since = due.local_date(self.mailing_list, self.now) - RESENT_FOR
+            for digest in ledger.digests(self.mailing_list.name, since):
+                if number := self._again(digest, Missed.EXPIRED):
+                    numbers[digest.date] = number
+        if why_not_newest and not numbers:
+            raise why_not_newest
+        waiting, _since = ledger.queue(self.now, by_hand=True)
+        return PutBack(numbers, waiting - sum(numbers.values()), str(why_not_newest or ""))
 
     def put_back_for(self, reader: Subscriber) -> Delivery | None:
         """The reader's delivery of the newest digest, if it did not reach them: it waits again."""
         digest = self.newest()
         if reader not in self.mailing_list.subscribers:
             return None
-        replace(self, mailing_list=replace(self.mailing_list, subscribers=(reader,)))._again(digest, Missed.ANY)
+        self._again(digest, Missed.ANY, reader)
         found = self.store.deliveries.find(digest.id, reader.address)
         return found if found and found.state in WAITING else None
 
     def beside(self, transport: Transport, reader: Subscriber) -> Receipt:
-        """Send the newest digest to one reader beside the ledger, with a Message-ID of its own: a server that knew it
-        would drop the mail. Who is not on the list gets a test mail, since nothing else in it would be true of them.
+        """Send the newest digest to one reader outside the ledger. Its Message-ID is new, since a server would drop one
+        that it knows. Who is not on the list gets a test mail.
         """
         name, digest = self.mailing_list.name, self.newest()
         other = self.composer.addressed(f"{name}-again-{self.now:%Y%m%d%H%M%S}", digest.date, reader)
@@ -107,33 +104,22 @@ class Resending:
                 return transport.send(self.composer.envelope(composed, copy))
             return transport.send(replace(self.composer.test(composed, copy), list_name=f"{name}-preview"))
 
-    def _expired(self) -> dict[Frozen, int]:
-        """The digests of the last two weeks that were given up for somebody, and for how many."""
-        since, ledger = due.local_date(self.mailing_list, self.now) - RESENT_FOR, self.store.deliveries
-        numbers = {}
-        for digest in ledger.digests_since(self.mailing_list.name, since):
-            given_up, _ = ledger.lacking(digest, self._addressed(digest.date), Missed.EXPIRED, by_mail=True)
-            numbers[digest] = len(given_up)
-        return {digest: number for digest, number in numbers.items() if number}
-
-    def _again(self, digest: Frozen, missed: Missed) -> int:
-        people = self._addressed(digest.date)
-        return self.store.deliveries.again(digest, people, missed, self.now, by_mail=self.by_mail)
-
-    def _addressed(self, day: date) -> list[Addressed]:
+    def _again(self, digest: Frozen, missed: Missed, *readers: Subscriber) -> int:
+        """To these readers, or to all on the list who are not suppressed."""
         name, suppressed = self.mailing_list.name, self.store.suppressions.reason
-        people = [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
-        return [self.composer.addressed(name, day, who) for who in people]
+        people = readers or [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
+        addressed = [self.composer.addressed(name, digest.date, who) for who in people]
+        return self.store.deliveries.again(digest, addressed, missed, self.now, by_mail=self.by_mail)
 
 
-def missed(store: Store, lists: Sequence[MailingList], address: str, list_name: str, now: datetime) -> dict[str, date]:
+def missed(store: Store, lists: Sequence[MailingList], address: str, list_name: str) -> dict[str, date]:
     """The lists (all, or that one) whose newest digest the address would have had, with the digest's date."""
     found = {}
     for each in lists:
         on_list = any(who.address.casefold() == address.casefold() for who in each.subscribers)
         if not on_list or list_name not in {"", each.name} or store.suppressions.find(each.name, address):
             continue
-        digest = store.deliveries.newest(each.name, now)
+        digest = store.deliveries.newest(each.name)
         delivery = store.deliveries.find(digest.id, address) if digest and not digest.superseded else None
         if digest and delivery and delivery.state in {DeliveryState.SUPPRESSED, DeliveryState.FAILED}:
             found[each.name] = digest.date
