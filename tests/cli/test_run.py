@@ -368,8 +368,9 @@ def test_morning_and_sending_show_progress_while_they_work(service: Service) -> 
         process = daemon.spawn({"PYTHONPATH": str(SRC)}, world.path, ["once", "--scheduled", *half], {})
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), True)
-        dots[half[0]] = process.stdout.readall()
-        assert process.wait(SECONDS) == 0
+        with process:
+            dots[half[0]] = process.stdout.read()
+        assert process.returncode == 0
     assert world.mails() == CROWD
     assert {half: set(said.decode()) for half, said in dots.items()} == {"morning": {"."}, "sending": {"."}}
     assert len(dots["morning"]) >= 3
