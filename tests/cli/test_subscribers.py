@@ -58,7 +58,7 @@ def files(world: World) -> list[str]:
 # --- who gets what
 
 
-def test_who_gets_what_list_by_list(world: World) -> None:
+def test_subscribers_shows_schedule_and_people_of_each_list(world: World) -> None:
     world.write(
         "subscribers.yaml", LISTS.replace("topics: dwarf", "weekdays: [wed, mon]\n    send_at: 8:30\n    topics: dwarf")
     )
@@ -79,7 +79,7 @@ def test_who_gets_what_list_by_list(world: World) -> None:
     assert not (world.path / "data").exists()
 
 
-def test_who_is_suppressed_and_why(world: World) -> None:
+def test_subscribers_shows_who_is_suppressed_and_why(world: World) -> None:
     """A server's last word is shown as it is, and whatever a list is, the suppression for all of them counts first."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
         store.suppressions.add("GRACE@example.org", "", "550 5.1.1 [red]no[/red] such [user]", world.clock())
@@ -102,7 +102,7 @@ def test_who_is_suppressed_and_why(world: World) -> None:
     )
 
 
-def test_one_list_alone(world: World) -> None:
+def test_subscribers_can_show_one_list_alone(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", "[]"))
     assert world.run("subscribers", "--list", "galaxies").out == (
         "galaxies\nno subscribers, so it is never due\n\n0 addresses on 1 list\n"
@@ -112,7 +112,7 @@ def test_one_list_alone(world: World) -> None:
     assert "there is no list 'galaxy', did you mean 'galaxies'?" in ran.err
 
 
-def test_who_gets_what_fits_80_columns(world: World) -> None:
+def test_subscribers_output_fits_80_columns(world: World) -> None:
     world.write(
         "subscribers.yaml", LISTS.replace(ADA, f"Countess of Lovelace <{'a' * 30}@example.org>, x".split(", ")[0])
     )
@@ -120,7 +120,7 @@ def test_who_gets_what_fits_80_columns(world: World) -> None:
     assert 60 < max(map(len, lines)) <= 80
 
 
-def test_who_gets_what_for_programs(world: World) -> None:
+def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
     world.run("suppress", "vera@example.org", "--list", "galaxies")
     world.run("suppress", ADA)
     told = json.loads(world.run("subscribers", "--json").out)
@@ -158,7 +158,7 @@ def test_who_gets_what_for_programs(world: World) -> None:
 # --- somebody comes
 
 
-def test_who_is_subscribed_is_in_the_next_digest(world: World) -> None:
+def test_new_subscriber_gets_the_next_digest(world: World) -> None:
     ran = world.run("subscribe", "foundations", "Zoë <zoe@example.org>")
     assert (ran.code, ran.err) == (0, "")
     assert (
@@ -171,7 +171,7 @@ def test_who_is_subscribed_is_in_the_next_digest(world: World) -> None:
     assert sorted(world.mails()) == [ADA, "grace@example.org", "zoe@example.org"]
 
 
-def test_who_is_on_the_list_already_stays_there(world: World) -> None:
+def test_subscribing_twice_leaves_the_file_untouched(world: World) -> None:
     before = (world.path / "subscribers.yaml").stat()
     ran = world.run("subscribe", "foundations", "GRACE@Example.ORG")
     assert (ran.code, ran.err) == (0, "")
@@ -180,7 +180,7 @@ def test_who_is_on_the_list_already_stays_there(world: World) -> None:
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
 
-def test_who_is_suppressed_is_added_and_told_so(world: World) -> None:
+def test_subscribing_a_suppressed_address_says_that_it_gets_nothing(world: World) -> None:
     world.run("suppress", "zoe@example.org")
     told = (
         "But zoe@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand) and gets nothing. "
@@ -200,7 +200,7 @@ def test_who_is_suppressed_is_added_and_told_so(world: World) -> None:
 # --- somebody leaves
 
 
-def test_who_leaves_gets_nothing_more_not_even_what_waits(world: World) -> None:
+def test_unsubscribed_address_gets_nothing_more_not_even_waiting_mail(world: World) -> None:
     world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
     world.announce(1)
     assert world.run("once", "--list", "foundations").code == 1
@@ -216,7 +216,7 @@ def test_who_leaves_gets_nothing_more_not_even_what_waits(world: World) -> None:
     assert world.mails() == ["grace@example.org"]
 
 
-def test_what_waits_for_others_or_of_other_lists_is_not_counted(world: World) -> None:
+def test_unsubscribe_does_not_count_mail_of_other_lists(world: World) -> None:
     world.run("subscribe", "galaxies", ADA)
     world.smtp.faults.append(Fault("RCPT", "450 later"))
     world.announce(1)
@@ -225,7 +225,7 @@ def test_what_waits_for_others_or_of_other_lists_is_not_counted(world: World) ->
     assert ran.out.splitlines()[1:] == ["ada@example.org is still on foundations."]
 
 
-def test_a_list_that_is_left_by_all_is_never_due(world: World) -> None:
+def test_unsubscribing_the_last_address_says_that_the_list_is_never_due(world: World) -> None:
     ran = world.run("unsubscribe", "galaxies", "vera@example.org")
     assert ran.out.splitlines()[1:] == ["galaxies has no subscribers now, so it is never due."]
     assert "subscribers: []" in text(world)
@@ -239,7 +239,7 @@ def test_a_list_that_is_left_by_all_is_never_due(world: World) -> None:
         ("nobody@elsewhere.net", "nobody@elsewhere.net is not on foundations"),
     ],
 )
-def test_who_is_not_on_the_list_cannot_leave_it(world: World, address: str, told: str) -> None:
+def test_unsubscribing_a_stranger_is_wrong_usage_with_a_suggestion(world: World, address: str, told: str) -> None:
     ran = world.run("unsubscribe", "foundations", address)
     assert (ran.code, ran.out, ran.err) == (2, "", f"subscribers.yaml: {told}\n")
     assert text(world) == LISTS
@@ -260,7 +260,9 @@ def test_who_is_not_on_the_list_cannot_leave_it(world: World, address: str, told
         (["galaxies", "Ada", ADA], "'Ada' is not an address"),
     ],
 )
-def test_wrong_usage(world: World, command: str, arguments: list[str], told: str) -> None:
+def test_wrong_arguments_are_reported_and_change_nothing(
+    world: World, command: str, arguments: list[str], told: str
+) -> None:
     ran = world.run(command, *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err or "unexpected extra argument" in ran.err
@@ -268,12 +270,12 @@ def test_wrong_usage(world: World, command: str, arguments: list[str], told: str
 
 
 @pytest.mark.parametrize("command", [["subscribers"], ["subscribe", "galaxies", ADA], ["unsubscribe", "galaxies", ADA]])
-def test_a_broken_file_is_told_as_ever_and_left_alone(world: World, command: list[str]) -> None:
+def test_broken_file_is_reported_and_left_alone(world: World, command: list[str]) -> None:
     broken = LISTS.replace("categories: [cs.LG", "categories: [cs.XY")
     world.write("subscribers.yaml", broken)
     ran = world.run(*command)
     assert (ran.code, ran.out) == (78, "")
-    assert ran.err == "subscribers.yaml:4:18: unknown category 'cs.XY', did you mean 'cs.SY'?\n"
+    assert ran.err == "subscribers.yaml:4:18: categories: unknown category 'cs.XY', did you mean 'cs.SY'?\n"
     assert text(world) == broken
     (world.path / "subscribers.yaml").write_bytes(LISTS.encode() + b"# caf\xe9\n")
     ran = world.run(*command)
@@ -282,7 +284,7 @@ def test_a_broken_file_is_told_as_ever_and_left_alone(world: World, command: lis
 
 
 @pytest.mark.parametrize("command", ["subscribe", "unsubscribe"])
-def test_a_broken_database_is_told_before_anything_is_changed(world: World, command: str) -> None:
+def test_broken_database_is_reported_before_the_file_changes(world: World, command: str) -> None:
     world.write("data/paperboy.db", "no database" * 1000)
     ran = world.run(command, "galaxies", {"subscribe": ADA, "unsubscribe": "vera@example.org"}[command])
     assert (ran.code, ran.out) == (78, "")
@@ -301,7 +303,7 @@ def test_a_broken_database_is_told_before_anything_is_changed(world: World, comm
         ("unsubscribe three ada@example.org", 13),
     ],
 )
-def test_subscribers_that_lists_share_are_left_to_a_person(world: World, command: str, line: int) -> None:
+def test_shared_subscribers_are_left_to_a_person(world: World, command: str, line: int) -> None:
     world.write("subscribers.yaml", SHARED)
     ran = world.run(*command.split())
     assert (ran.code, ran.out) == (78, "")
@@ -314,7 +316,7 @@ def test_subscribers_that_lists_share_are_left_to_a_person(world: World, command
 # --- the file
 
 
-def test_everything_of_the_file_but_its_text_stays(world: World) -> None:
+def test_edit_keeps_mode_owner_link_and_encoding_of_the_file(world: World) -> None:
     """Its mode and owner, a link that leads to it, a byte order mark, Windows line ends, no line end at the end."""
     real = world.path / "elsewhere" / "lists.yaml"
     path = world.path / "subscribers.yaml"
@@ -339,7 +341,7 @@ def test_everything_of_the_file_but_its_text_stays(world: World) -> None:
     assert list(real.parent.iterdir()) == [real]
 
 
-def test_who_edits_at_the_same_time_waits_for_the_other(world: World) -> None:
+def test_concurrent_edits_wait_for_each_other(world: World) -> None:
     def subscribe(number: int) -> None:
         codes.append(invoke(["--home", str(world.path), "subscribe", "galaxies", f"p{number}@example.org"], {}))
 
@@ -375,7 +377,7 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def test_a_full_disk_leaves_the_file_whole(world: World) -> None:
+def test_full_disk_leaves_the_file_whole(world: World) -> None:
     with full_disk():
         ran = world.run("subscribe", "galaxies", ADA)
     assert (ran.code, ran.out) == (78, "")
@@ -396,7 +398,7 @@ def nobody() -> Iterator[None]:
         os.seteuid(mine)
 
 
-def test_who_may_not_write_the_file_is_told_who_may(world: World) -> None:
+def test_read_only_file_is_reported_with_who_may_edit_it(world: World) -> None:
     assert world.run("subscribe", "foundations", ADA).code == 0  # and so all that it needs is imported
     with tempfile.TemporaryDirectory() as folder:  # which others can look into, as they cannot into pytest's
         Path(folder).chmod(0o755)
@@ -413,7 +415,7 @@ def test_who_may_not_write_the_file_is_told_who_may(world: World) -> None:
         assert text(theirs) == LISTS
 
 
-def test_all_three_work_while_another_paperboy_holds_the_home(world: World) -> None:
+def test_subscriber_commands_work_while_the_daemon_runs(world: World) -> None:
     with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
         assert world.run("subscribe", "galaxies", ADA).code == 0
         assert world.run("unsubscribe", "galaxies", ADA).code == 0

@@ -27,7 +27,7 @@ def suppressed(world: World) -> list[tuple[str, str | None, str]]:
     return [(one["address"], one["list"], one["reason"]) for one in told]
 
 
-def test_who_is_suppressed_gets_no_mail_from_any_list(world: World) -> None:
+def test_suppressed_address_gets_no_mail_from_any_list(world: World) -> None:
     world.announce(1)
     ran = world.run("suppress", "Ada@Example.org")
     assert (ran.code, ran.err) == (0, "")
@@ -40,7 +40,7 @@ def test_who_is_suppressed_gets_no_mail_from_any_list(world: World) -> None:
     assert world.mails() == ["grace@example.org"]
 
 
-def test_one_list_alone(world: World) -> None:
+def test_suppression_can_be_limited_to_one_list(world: World) -> None:
     ran = world.run("suppress", "vera@example.org", "--list", "galaxies")
     assert "gets no more mail from galaxies." in ran.out
     assert ran.out.endswith("paperboy unsuppress vera@example.org --list galaxies\n")
@@ -50,7 +50,7 @@ def test_one_list_alone(world: World) -> None:
     assert suppressed(world) == [("vera@example.org", "galaxies", "by hand")]
 
 
-def test_what_waits_is_taken_out(world: World) -> None:
+def test_suppression_stops_waiting_mail(world: World) -> None:
     world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
     world.announce(1)
     assert world.run("once", "--list", "foundations").code == 1
@@ -61,7 +61,7 @@ def test_what_waits_is_taken_out(world: World) -> None:
     assert json.loads(world.run("status", "--json").out)["lists"][0]["deliveries"] == {"sent": 1, "suppressed": 1}
 
 
-def test_a_token_suppresses_for_its_list_alone(world: World) -> None:
+def test_token_suppresses_for_its_list_alone(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
     token = token_of(world, ADA)
@@ -75,7 +75,7 @@ def test_a_token_suppresses_for_its_list_alone(world: World) -> None:
     assert suppressed(world) == []
 
 
-def test_what_an_unsubscribe_mail_carries_can_be_given_whole(world: World) -> None:
+def test_subject_or_link_of_an_unsubscribe_mail_can_be_given_whole(world: World) -> None:
     """Its subject, in one piece or in words, and the link behind it, as it is copied from a mail's headers."""
     world.announce(1)
     world.run("once", "--list", "foundations")
@@ -96,17 +96,22 @@ def test_what_an_unsubscribe_mail_carries_can_be_given_whole(world: World) -> No
     assert suppressed(world) == [(ADA, "foundations", "asked to leave the list")]
 
 
-def test_a_subject_that_contradicts_its_token_is_wrong_usage(world: World) -> None:
+def test_token_of_another_list_is_wrong_usage(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
-    ran = world.run("suppress", f"unsubscribe galaxies {token_of(world, ADA)}")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("this token is of the list 'foundations' and not of 'galaxies'; give the token alone")
+    token = token_of(world, ADA)
+    for given, fix in (
+        ([f"unsubscribe galaxies {token}"], "give the token alone, if that is the list that is meant"),
+        ([token, "--list", "galaxies"], "leave --list out"),
+    ):
+        ran = world.run("suppress", *given)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == f"this token is of the list 'foundations' and not of 'galaxies'; {fix}\n"
     assert suppressed(world) == []
 
 
 @pytest.mark.parametrize("mornings", [False, True])
-def test_the_token_of_a_test_mail_is_one_too(world: World, *, mornings: bool) -> None:
+def test_token_of_a_test_mail_suppresses_a_subscriber(world: World, *, mornings: bool) -> None:
     """It is in no ledger where the test came before the first morning, or to somebody who joined since."""
     world.announce(1)
     if mornings:
@@ -124,7 +129,7 @@ def test_the_token_of_a_test_mail_is_one_too(world: World, *, mornings: bool) ->
     assert suppressed(world) == [(address, "foundations", "asked to leave the list")]
 
 
-def test_the_token_of_a_test_mail_to_nobody_on_a_list_says_so(world: World) -> None:
+def test_token_of_a_test_mail_to_a_stranger_is_explained(world: World) -> None:
     world.announce(1)
     world.run("preview", "foundations", "--to", "emmy@example.org")
     ran = world.run("suppress", token_of(world, "emmy@example.org"))
@@ -132,7 +137,7 @@ def test_the_token_of_a_test_mail_to_nobody_on_a_list_says_so(world: World) -> N
     assert "A test mail to an address on no list carries one, too, and nothing more goes there." in ran.err
 
 
-def test_twice_is_as_good_as_once(world: World) -> None:
+def test_second_suppress_or_unsuppress_changes_nothing(world: World) -> None:
     world.run("suppress", ADA)
     world.clock.now += timedelta(days=3)
     ran = world.run("suppress", ADA)
@@ -144,7 +149,7 @@ def test_twice_is_as_good_as_once(world: World) -> None:
     assert ran.out == "Nothing to do: ada@example.org is not suppressed for all lists.\n"
 
 
-def test_who_is_brought_back_gets_mail_again(world: World) -> None:
+def test_unsuppressed_address_gets_mail_again(world: World) -> None:
     world.run("suppress", ADA)
     ran = world.run("unsuppress", ADA)
     assert ran.out == "ada@example.org may get mail from its lists again, if subscribers.yaml has it there.\n"
@@ -153,7 +158,7 @@ def test_who_is_brought_back_gets_mail_again(world: World) -> None:
     assert world.mails() == [ADA, "grace@example.org"]
 
 
-def test_who_is_brought_back_is_told_what_they_missed(world: World) -> None:
+def test_unsuppress_names_the_missed_digest_and_how_to_send_it(world: World) -> None:
     """The mail that waited was taken out when they were suppressed, and does not come back by itself."""
     world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
     world.announce(1)
@@ -171,7 +176,7 @@ def test_who_is_brought_back_is_told_what_they_missed(world: World) -> None:
     assert "resend" not in world.run("unsuppress", ADA).out  # it has it
 
 
-def test_what_was_missed_is_not_told_while_another_suppression_holds(world: World) -> None:
+def test_missed_digest_is_not_offered_while_another_suppression_holds(world: World) -> None:
     world.run("suppress", ADA, "--list", "foundations")
     world.run("suppress", ADA)
     world.announce(1)
@@ -182,7 +187,7 @@ def test_what_was_missed_is_not_told_while_another_suppression_holds(world: Worl
     )
 
 
-def test_what_else_is_in_the_way_is_said(world: World) -> None:
+def test_unsuppress_names_every_suppression_that_remains(world: World) -> None:
     world.run("suppress", ADA)
     world.run("suppress", ADA, "--list", "foundations")
     ran = world.run("unsuppress", ADA, "--list", "galaxies")
@@ -199,7 +204,7 @@ def test_what_else_is_in_the_way_is_said(world: World) -> None:
     assert "But" not in world.run("unsuppress", ADA, "--list", "foundations").out
 
 
-def test_an_address_that_is_on_no_list_may_be_misspelt(world: World) -> None:
+def test_suppress_notes_an_address_that_is_on_no_list(world: World) -> None:
     assert "(In subscribers.yaml it is not on any list.)" in world.run("suppress", "adda@example.org").out
     ran = world.run("suppress", ADA, "--list", "galaxies")
     assert "(In subscribers.yaml it is not on that list.)" in ran.out
@@ -219,7 +224,7 @@ def test_an_address_that_is_on_no_list_may_be_misspelt(world: World) -> None:
         ([ADA, "--list", "galaxy"], "did you mean 'galaxies'?"),
     ],
 )
-def test_what_is_neither_an_address_nor_a_token_is_wrong_usage(
+def test_anything_but_an_address_or_a_token_is_wrong_usage(
     world: World, command: str, arguments: list[str], told: str
 ) -> None:
     ran = world.run(command, *arguments)
@@ -228,16 +233,7 @@ def test_what_is_neither_an_address_nor_a_token_is_wrong_usage(
     assert not (world.path / "data").exists()
 
 
-def test_a_token_of_another_list_is_wrong_usage(world: World) -> None:
-    world.announce(1)
-    world.run("once", "--list", "foundations")
-    ran = world.run("suppress", token_of(world, ADA), "--list", "galaxies")
-    assert ran.code == 2
-    assert ran.err == "this token is of the list 'foundations' and not of 'galaxies'; leave --list out\n"
-    assert suppressed(world) == []
-
-
-def test_a_list_that_left_the_file_can_still_be_lifted(world: World) -> None:
+def test_suppression_for_a_list_that_left_the_file_can_be_lifted(world: World) -> None:
     world.run("suppress", ADA, "--list", "galaxies")
     world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
     assert world.run("unsuppress", ADA, "--list", "galaxies").code == 0
@@ -245,18 +241,18 @@ def test_a_list_that_left_the_file_can_still_be_lifted(world: World) -> None:
     assert world.run("unsuppress", ADA, "--list", "galaxies").code == 2
 
 
-def test_it_works_while_another_paperboy_holds_the_home(world: World) -> None:
+def test_suppress_and_unsuppress_work_while_the_daemon_runs(world: World) -> None:
     with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
         assert world.run("suppress", ADA).code == 0
         assert world.run("unsuppress", ADA).code == 0
 
 
-def test_unsuppress_makes_no_database(world: World) -> None:
+def test_unsuppress_creates_no_database(world: World) -> None:
     assert world.run("unsuppress", ADA).code == 0
     assert not (world.path / "data").exists()
 
 
-def test_the_database_is_its_owners_alone(world: World) -> None:
+def test_database_is_readable_by_its_owner_alone(world: World) -> None:
     """It holds addresses, and who asked for no mail."""
     world.run("suppress", ADA)
     modes = {file.name: file.stat().st_mode & 0o777 for file in (world.path / "data").iterdir()}

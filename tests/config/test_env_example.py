@@ -16,7 +16,7 @@ def assignments() -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def test_names_and_defaults_are_those_of_the_code_and_no_others():
+def test_example_lists_every_setting_with_its_default_and_nothing_else():
     assert assignments() == dict(SETTINGS)
 
 
@@ -27,7 +27,7 @@ def test_each_setting_has_a_comment_above_it():
             assert above.startswith("# "), line
 
 
-def test_copied_unchanged_it_gives_the_defaults(tmp_path):
+def test_unchanged_copy_gives_the_defaults(tmp_path):
     without_any = load(tmp_path, {})
     shutil.copy(EXAMPLE, tmp_path / ".env")
     assert load(tmp_path, {}) == without_any

@@ -1,4 +1,4 @@
-"""`.env`, the environment and credentials become settings; what is wrong is told with its place and without secrets."""
+"""`.env`, the environment and credentials become settings; problems are reported without secrets."""
 
 import pickle
 from datetime import time
@@ -28,7 +28,7 @@ def problems(home: Path, text: str = "", environ: dict[str, str] | None = None) 
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_without_env_file_the_defaults_hold(tmp_path):
+def test_defaults_apply_without_an_env_file(tmp_path):
     settings = load(tmp_path, {})
     assert settings.openai_model == "gpt-6-luna"
     assert settings.send_at == time(7, 0)
@@ -79,7 +79,7 @@ LOG_LEVEL=debug
     assert not settings.uses_outbox
 
 
-def test_environment_wins_over_env_file_which_wins_over_credentials(tmp_path):
+def test_environment_wins_over_env_file_and_env_file_over_credentials(tmp_path):
     credentials = tmp_path / "credentials"
     credentials.mkdir()
     for name in ("OPENAI_API_KEY", "OPENAI_MODEL", "LOG_LEVEL"):
@@ -91,7 +91,7 @@ def test_environment_wins_over_env_file_which_wins_over_credentials(tmp_path):
     assert settings.openai_api_key == SecretStr("ERROR"), "an empty line in .env leaves room for a credential"
 
 
-def test_an_empty_variable_of_the_environment_is_the_default(tmp_path):
+def test_empty_environment_variable_restores_the_default(tmp_path):
     """So that one run can do without what `.env` sets."""
     write(tmp_path, "OPENAI_API_KEY=sk-1\nLOG_LEVEL=DEBUG\n")
     settings = load(tmp_path, {"OPENAI_API_KEY": "", "LOG_LEVEL": " "})
@@ -99,13 +99,13 @@ def test_an_empty_variable_of_the_environment_is_the_default(tmp_path):
     assert settings.log_level == "INFO"
 
 
-def test_passwords_are_taken_literally(tmp_path):
+def test_passwords_are_read_literally(tmp_path):
     """No `${…}` is filled in, and quotes keep # and spaces."""
     write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_PASSWORD='pa${HOME} #w=rd '\n")
     assert load(tmp_path, {"HOME": "/root"}).smtp_password.get_secret_value() == "pa${HOME} #w=rd "
 
 
-def test_no_secret_is_in_the_repr(tmp_path):
+def test_settings_never_show_secrets_and_can_be_pickled(tmp_path):
     write(tmp_path, MAIL + "OPENAI_API_KEY=sk-12345\nSMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2\n")
     settings = load(tmp_path, {})
     assert "sk-12345" not in repr(settings) + str(settings)
@@ -113,12 +113,12 @@ def test_no_secret_is_in_the_repr(tmp_path):
     assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301  # our own bytes
 
 
-def test_everything_is_told_at_once_and_in_order(tmp_path):
+def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
     write(tmp_path, "\n# comment\n\nSMTP_PORT=70000\nSMTP_PASWORD=x\nSMTP_HOST=smtp.example.org\n")
     assert problems(tmp_path, environ={"KEEP_DAYS": "30"}) == [
         ".env:4: SMTP_PORT: must be a whole number from 1 to 65535",
         ".env:5: unknown setting 'SMTP_PASWORD', did you mean 'SMTP_PASSWORD'?",
-        ".env:6: SMTP_HOST: mail needs a sender; set MAIL_FROM too, as Paperboy <papers@example.org>",
+        ".env:6: SMTP_HOST: it needs MAIL_FROM beside it; set that, too",
         "environment: KEEP_DAYS: must be a whole number of at least 31",
     ]
 
@@ -145,7 +145,7 @@ def test_everything_is_told_at_once_and_in_order(tmp_path):
         ("LLM_PRICE_INPUT=-1", "LLM_PRICE_INPUT: must be USD per million tokens, as 0.25"),
         (
             "LLM_PRICE_CACHE_WRITE=1",
-            "LLM_PRICE_CACHE_WRITE: a price needs LLM_PRICE_INPUT and LLM_PRICE_OUTPUT beside it",
+            "LLM_PRICE_CACHE_WRITE: it needs LLM_PRICE_INPUT and LLM_PRICE_OUTPUT beside it; set that, too",
         ),
         (
             "SMTP_HOST=smtp.example.org:587",
@@ -153,8 +153,8 @@ def test_everything_is_told_at_once_and_in_order(tmp_path):
         ),
         ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),
         ("SMTP_SECURITY=startls", "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?"),
-        ("SMTP_USERNAME=ada", "SMTP_USERNAME: a user needs a password; set SMTP_PASSWORD too"),
-        ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: a password needs a user; set SMTP_USERNAME too"),
+        ("SMTP_USERNAME=ada", "SMTP_USERNAME: it needs SMTP_PASSWORD beside it; set that, too"),
+        ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: it needs SMTP_USERNAME beside it; set that, too"),
         ("MAIL_FROM=Paperboy", "MAIL_FROM: 'Paperboy' is not an address: An email address must have an @-sign."),
         ("ALERT_TO=a@b@example.org", "ALERT_TO: 'a@b@example.org' is not one address: it has more than one @"),
         (
@@ -176,11 +176,11 @@ def test_everything_is_told_at_once_and_in_order(tmp_path):
         ('OPENAI_MODEL="a\\tb"', "OPENAI_MODEL: it holds a control character (U+0009); write one line of plain text"),
     ],
 )
-def test_a_bad_value_is_told_with_line_and_fix(tmp_path, line, message):
+def test_invalid_value_is_reported_with_line_and_fix(tmp_path, line, message):
     assert problems(tmp_path, f"# first\n\n{line}\n") == [f".env:3: {message}"]
 
 
-def test_a_password_never_goes_in_the_clear(tmp_path):
+def test_password_without_encryption_is_refused(tmp_path):
     text = MAIL + "SMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2\nSMTP_SECURITY=none\n"
     assert problems(tmp_path, text) == [
         (
@@ -191,13 +191,13 @@ def test_a_password_never_goes_in_the_clear(tmp_path):
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "llm.localhost"])
-def test_a_key_may_go_over_http_on_this_machine(tmp_path, host):
+def test_api_key_may_use_plain_http_on_loopback(tmp_path, host):
     write(tmp_path, f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL=http://{host}/v1\n")
     assert load(tmp_path, {}).has_llm
 
 
 @pytest.mark.parametrize("host", ["llm.example.org", "192.0.2.1", "localhost.example.org", "127.0.0.1.example.org"])
-def test_a_key_does_not_go_over_http_to_another(tmp_path, host):
+def test_api_key_over_plain_http_to_another_machine_is_refused(tmp_path, host):
     assert problems(tmp_path, f"OPENAI_API_KEY=sk-1\nOPENAI_BASE_URL=http://{host}/v1\n") == [
         (
             ".env:2: OPENAI_BASE_URL: a key is not sent over plain http to another machine; use https, "
@@ -207,115 +207,98 @@ def test_a_key_does_not_go_over_http_to_another(tmp_path, host):
 
 
 @pytest.mark.parametrize("host", ["export.arxiv.org", "ARXIV.org", "arxiv.org.", "rss.arxiv.org:443"])
-def test_arxiv_is_never_asked_faster_than_it_asks_for(tmp_path, host):
+def test_delay_below_arxivs_rate_limit_is_refused(tmp_path, host):
     assert len(problems(tmp_path, f"ARXIV_API_URL=https://{host}/api/query\nARXIV_DELAY_SECONDS=0\n")) == 1
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "notarxiv.org"])
-def test_other_servers_may_be_asked_at_once(tmp_path, host):
+def test_other_servers_need_no_delay(tmp_path, host):
     write(tmp_path, f"ARXIV_API_URL=http://{host}/api/query\nARXIV_DELAY_SECONDS=0\n")
     assert load(tmp_path, {}).arxiv_delay_seconds == 0
 
 
-def test_a_broken_value_is_not_blamed_twice(tmp_path):
+def test_invalid_sender_is_not_reported_as_missing_too(tmp_path):
     """A sender that is wrong is not also missing."""
     assert len(problems(tmp_path, "SMTP_HOST=smtp.example.org\nMAIL_FROM=nobody\n")) == 1
 
 
+NO_SETTING = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
+
+
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("text", "expected"),
     [
-        ("SMTP_PASSWORD: hunter2\n", 1),
-        ("SMTP_PASSWORD:hunter2\n", 1),
-        ("SMTP_PASSWORD:hun=ter2\n", 1),
-        ("SMTP_PASSWORD hunter2=\n", 1),
-        ("LOG_LEVEL=INFO\n\n\nhunter2\n", 4),
-        ("LOG_LEVEL=INFO\r\n\r\nSMTP_PASSWORD='hunter2\r\n", 3),
-        ("SMTP_PASSWORD='hunter2' x\n", 1),
-        ("=hunter2\n", 1),
+        ("SMTP_PASSWORD: hunter2\n", f"1: {NO_SETTING}"),
+        ("SMTP_PASSWORD:hunter2\n", f"1: {NO_SETTING}"),
+        ("SMTP_PASSWORD:hun=ter2\n", f"1: {NO_SETTING}"),
+        ("SMTP_PASSWORD hunter2=\n", f"1: {NO_SETTING}"),
+        ("LOG_LEVEL=INFO\n\n\nhunter2\n", f"4: {NO_SETTING}"),
+        ("LOG_LEVEL=INFO\r\n\r\nSMTP_PASSWORD='hunter2\r\n", f"3: {NO_SETTING}"),
+        ("SMTP_PASSWORD='hunter2' x\n", f"1: {NO_SETTING}"),
+        ("=hunter2\n", f"1: {NO_SETTING}"),
+        ("SMTP_HOST\n", f"1: {NO_SETTING}"),
+        ("\nTIMEZONE='UTC\nhunter2'\n", "2: TIMEZONE: the value runs over several lines; is a quote left open?"),
+        *(
+            (text, "1: TIMEZONE: another setting stands in its value; give each a line of its own")
+            for text in ("TIMEZONE=UTC SMTP_PASSWORD=hunter2\n", "TIMEZONE='UTC SMTP_PASSWORD=hunter2'\n")
+        ),
     ],
 )
-def test_a_line_that_is_no_setting_is_told_and_never_shown(tmp_path, text, line):
+def test_line_that_is_not_one_setting_is_reported_and_never_shown(tmp_path, text, expected):
     (tmp_path / ".env").write_bytes(text.encode())
-    assert problems(tmp_path) == [
-        f".env:{line}: this line is not NAME=value; fix it, close its quotes, or begin it with #"
-    ]
+    assert problems(tmp_path) == [f".env:{expected}"]
 
 
-def test_a_quote_left_open_does_not_swallow_other_settings(tmp_path):
+def test_unclosed_quote_never_shows_the_lines_it_swallows(tmp_path):
     found = problems(tmp_path, "SEND_AT='07:00\nSMTP_PASSWORD='hunter2'\nKEEP_DAYS='400'\n")
     assert found
     assert "hunter2" not in "".join(found)
 
 
-@pytest.mark.parametrize("quote", ["", "'"])
-def test_two_settings_in_one_value_are_told_and_never_shown(tmp_path, quote):
-    found = problems(tmp_path, f"TIMEZONE={quote}UTC SMTP_PASSWORD=hunter2{quote}\n")
-    assert found == [".env:1: TIMEZONE: another setting stands in its value; give each a line of its own"]
-
-
-def test_a_value_over_several_lines_is_told(tmp_path):
-    assert problems(tmp_path, "\nTIMEZONE='UTC\nhunter2'\n") == [
-        ".env:2: TIMEZONE: the value runs over several lines; is a quote left open?"
-    ]
-
-
-def test_a_name_without_value_is_told(tmp_path):
-    assert problems(tmp_path, "SMTP_HOST\n")[0].startswith(".env:1: this line is not NAME=value")
-
-
-def test_settings_of_other_programs_are_left_alone(tmp_path):
+def test_settings_of_other_programs_are_ignored(tmp_path):
     write(tmp_path, "TZ=UTC\nPAPERBOY_HOME=/srv\nPGPASSWORD=x\nOPENAI_ORG_ID=y\n")
     assert load(tmp_path, {"SMTP_PASSWD": "x"}) == load(tmp_path, {})
 
 
-def test_the_last_of_two_lines_holds(tmp_path):
+def test_last_of_two_equal_names_applies(tmp_path):
     write(tmp_path, "LOG_LEVEL=nonsense\nLOG_LEVEL=DEBUG\n")
     assert load(tmp_path, {}).log_level == "DEBUG"
 
 
-def test_a_byte_order_mark_does_no_harm(tmp_path):
+def test_byte_order_mark_is_accepted(tmp_path):
     (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfLOG_LEVEL=DEBUG\n")
     assert load(tmp_path, {}).log_level == "DEBUG"
 
 
-def test_env_that_is_a_folder(tmp_path):
-    (tmp_path / ".env").mkdir()
-    assert problems(tmp_path) == [".env: is a folder; put a file in its place, as .env.example"]
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (Path.mkdir, "cannot be read: Is a directory; it must be a file that Paperboy's user may read"),
+        (lambda env: env.write_bytes(b"SMTP_PASSWORD=hunter\xff2\n"), "is not UTF-8 text; save it as UTF-8"),
+        (lambda env: env.symlink_to("nowhere"), "is a link to a file that does not exist; fix or remove it"),
+        (  # a link to itself, which root cannot read either
+            lambda env: env.symlink_to(env),
+            "cannot be read: Too many levels of symbolic links; it must be a file that Paperboy's user may read",
+        ),
+        (  # the home itself is no folder
+            lambda env: env.parent.rmdir() or env.parent.touch(),
+            "cannot be read: Not a directory; it must be a file that Paperboy's user may read",
+        ),
+    ],
+)
+def test_unreadable_env_file_is_reported(tmp_path, make, expected):
+    home = tmp_path / "home"
+    home.mkdir()
+    make(home / ".env")
+    assert problems(home) == [f".env: {expected}"]
 
 
-def test_env_that_is_not_utf8(tmp_path):
-    (tmp_path / ".env").write_bytes(b"SMTP_PASSWORD=hunter\xff2\n")
-    assert problems(tmp_path) == [".env: cannot be read: it is not UTF-8 text; save it as UTF-8"]
-
-
-def test_env_that_is_a_dead_link(tmp_path):
-    (tmp_path / ".env").symlink_to(tmp_path / "nowhere")
-    assert problems(tmp_path) == [".env: is a link to a file that does not exist; fix or remove it"]
-
-
-def test_env_that_cannot_be_read(tmp_path):
-    """A link to itself, which root cannot read either."""
-    (tmp_path / ".env").symlink_to(tmp_path / ".env")
-    assert problems(tmp_path) == [
-        ".env: cannot be read: Too many levels of symbolic links; it must be a file that Paperboy's user may read"
-    ]
-
-
-def test_env_behind_a_file(tmp_path):
-    """The home itself is no folder."""
-    (tmp_path / "home").touch()
-    assert problems(tmp_path / "home") == [
-        ".env: cannot be read: Not a directory; it must be a file that Paperboy's user may read"
-    ]
-
-
-def test_broken_credentials_are_told_without_their_text(tmp_path):
+def test_invalid_credentials_are_reported_without_their_text(tmp_path):
     (tmp_path / "SMTP_PASSWORD").write_bytes(b"hunter\xff2")
     (tmp_path / "LOG_LEVEL").mkdir()
     (tmp_path / "KEEP_DAYS").write_text("1\n")
     assert problems(tmp_path, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)}) == [
-        "credentials: SMTP_PASSWORD: the file cannot be read: it is not UTF-8 text; save it as UTF-8",
+        "credentials: SMTP_PASSWORD: the file is not UTF-8 text; save it as UTF-8",
         (
             "credentials: LOG_LEVEL: the file cannot be read: "
             "Is a directory; it must be a file that Paperboy's user may read"

@@ -22,7 +22,7 @@ from paperboy.config.values import Mailbox, did_you_mean
         ("x@mail.home.local", "x@mail.home.local", "", "x@mail.home.local"),
     ],
 )
-def test_an_address_with_or_without_a_name(text, address, name, written):
+def test_address_is_read_with_or_without_a_name(text, address, name, written):
     mailbox = notation.mailbox(text)
     assert mailbox == Mailbox(address, name)
     assert str(mailbox) == written
@@ -35,7 +35,7 @@ def test_an_address_with_or_without_a_name(text, address, name, written):
      "ada@example..org", "ada@.localhost", "ada@example.invalid", "ada@[127.0.0.1]", "Ada <>", "Ada <ada@example.org",
      "a@example.org, b@example.org", "Ada\n <ada@example.org>", "A\x00 <ada@example.org>", "A\u2028B <a@example.org>"],
 )  # fmt: skip
-def test_what_is_no_address_is_refused(text):
+def test_invalid_address_is_refused(text):
     with pytest.raises(ValueError, match=r"\w"):
         notation.mailbox(text)
 
@@ -43,12 +43,12 @@ def test_what_is_no_address_is_refused(text):
 @pytest.mark.parametrize(
     ("text", "expected"), [("07:00", time(7)), ("7:00", time(7)), ("00:00", time(0)), ("23:59", time(23, 59))]
 )
-def test_times_of_day(text, expected):
+def test_time_of_day_is_read(text, expected):
     assert notation.time_of_day(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "7", "7:0", "24:00", "12:60", "07:00:00", "7:00 am", "-1:00", "٠٧:٠٠"])
-def test_what_is_no_time_of_day_is_refused(text):
+def test_invalid_time_of_day_is_refused(text):
     with pytest.raises(ValueError, match="write hours and minutes"):
         notation.time_of_day(text)
 
@@ -58,18 +58,18 @@ def test_what_is_no_time_of_day_is_refused(text):
     [("new york", "'America/New_York'"), ("utc", "'UTC'"), ("Europe/Pari", "'Europe/Paris'"), ("Europe", "unknown"),
      ("/etc/passwd", "unknown"), ("..", "unknown"), ("", "unknown"), ("x" * 5000, "unknown"), ("a\0b", "unknown")],
 )  # fmt: skip
-def test_what_is_no_timezone_is_refused_with_a_hint(text, hint):
+def test_unknown_timezone_is_refused_with_a_suggestion(text, hint):
     with pytest.raises(ValueError, match="unknown timezone") as caught:
         notation.timezone(text)
     assert hint in str(caught.value)
 
 
-def test_suggestions_keep_the_spelling_of_the_choice():
+def test_suggestion_ignores_case_and_keeps_the_spelling_of_the_choice():
     assert did_you_mean("cs.lg", CATEGORIES) == ", did you mean 'cs.LG'?"
     assert did_you_mean("zzz", CATEGORIES) == ""
 
 
-def test_the_taxonomy_knows_today_and_the_old_archives():
+def test_taxonomy_has_todays_categories_and_the_divided_archives():
     assert {
         "cs.LG",
         "stat.ML",
@@ -86,12 +86,12 @@ def test_the_taxonomy_knows_today_and_the_old_archives():
 
 
 @pytest.mark.parametrize("name", ["smtp..example.org", f"{'a' * 64}.example.org", ".example.org"])
-def test_a_name_that_no_server_can_have_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="no name that a server can have"):
+def test_host_name_that_cannot_be_looked_up_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="must be the name of a server alone"):
         notation.host(name)
     with pytest.raises(ValueError, match="must be a whole URL"):
         notation.url(f"http://{name}/v1")
 
 
-def test_a_name_beyond_ascii_is_one() -> None:
+def test_international_host_name_is_accepted() -> None:
     assert notation.host("smtp.bücher.example") == "smtp.bücher.example"

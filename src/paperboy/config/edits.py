@@ -7,7 +7,6 @@ until one gives the wanted lists and nothing else. If none does, since the file 
 
 from __future__ import annotations
 
-import codecs
 import errno
 import fcntl
 import os
@@ -27,10 +26,9 @@ from paperboy.models import MailingList, Problem, Subscriber
 
 _Edit = tuple[str, int]  # the new text, and where in it the subscriber stands, or stood
 
-_DASH = re.compile(r"[ \t]*-[ \t]+(?=[^-\s])")
-_COMMA = re.compile(r"[ \t]*,[ \t]*")
-_ENDS = re.compile(r"[\],\n]|\Z")
-_NO_SUBSCRIBERS = re.compile(r"^([ \t]*(?:- +)?)subscribers:[ \t]*(\[[ \t]*\])?", re.MULTILINE)
+_NO_SUBSCRIBERS = r"^(?P<key>(?P<indent>[ \t]*(?:- +)?)subscribers:[ \t]*)(?:\[[ \t]*\]|(?P<note>[^\r\n]*))"
+_LINE = r"^(?P<dash>[ \t]*-[ \t]+)(?=[^-\s]).*{}[^\r\n]*"
+_IN_BRACKETS = r"[\[,][ \t]*(?P<item>[^\[,\n]*{}[^\],\r\n]*?)(?=(?P<after>[ \t]*(?:[\],\r\n]|\Z)))"
 
 
 @contextmanager
@@ -67,53 +65,33 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
 
 
 def _added(text: str, written: str, people: tuple[Subscriber, ...]) -> Iterator[_Edit]:
-    for match in _NO_SUBSCRIBERS.finditer(text) if not people else ():
-        if match[2]:
-            yield f"{text[: match.start(2)]}[{written}]{text[match.end(2) :]}", match.start(2)
-        else:
-            yield _line_below(text, match.end(), f"{' ' * (len(match[1]) + 2)}- {written}")
-    for start, end in _places(text, people[-1].address) if people else ():
-        if dash := _DASH.match(text, _line_start(text, start)):
-            yield _line_below(text, end, dash[0] + written)
-        else:
-            _, stop = _between_commas(text, start, end)
-            yield f"{text[:stop]}, {written}{text[stop:]}", stop
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    for match in _matches(_NO_SUBSCRIBERS, text) if not people else ():
+        new_line = f"{line_end}{' ' * len(match['indent'])}  - {written}"
+        yield _replaced(text, match, f"{match['key']}[{written}]" if match["note"] is None else match[0] + new_line)
+    for match in _matches(_LINE, text, people[-1].address) if people else ():
+        yield _replaced(text, match, f"{match[0]}{line_end}{match['dash']}{written}")
+    for match in _matches(_IN_BRACKETS, text, people[-1].address) if people else ():
+        yield _replaced(text, match, f"{match[0]}, {written}")
 
 
 def _removed(text: str, address: str) -> Iterator[_Edit]:
-    for start, end in _places(text, address):
-        line = _line_start(text, start)
-        begin, stop = _between_commas(text, start, end)
-        if _DASH.match(text, line):
-            yield text[:line] + text[text.find("\n", end) + 1 or len(text) :], line
-        elif comma := _COMMA.match(text, stop):
-            yield text[:begin] + text[comma.end() :], line
-        else:  # the last one, with the comma before it
-            yield re.sub(r"[ \t]*,[ \t]*\Z", "", text[:begin]) + text[stop:], line
+    for match in _matches(_LINE + r"(?:\r?\n|\Z)", text, address):
+        yield text[: match.start()] + text[match.end() :], match.start()
+    for match in _matches(_IN_BRACKETS, text, address):
+        head, rest = text[: match.start("item")], text[match.end("after") :]
+        yield head + rest.lstrip(" \t"), match.start()  # with the comma after it
+        yield text[: match.start()] + match["after"] + rest, match.start()  # with the comma before it
+        yield head + match["after"] + rest, match.start()  # the only one
 
 
-def _places(text: str, address: str) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in re.finditer(re.escape(address), text, re.IGNORECASE))
+def _matches(pattern: str, text: str, address: str = "") -> Iterator[re.Match[str]]:
+    return re.finditer(pattern.replace("{}", re.escape(address)), text, re.MULTILINE | re.IGNORECASE)
 
 
-def _line_start(text: str, index: int) -> int:
-    return text.rfind("\n", 0, index) + 1
-
-
-def _between_commas(text: str, start: int, end: int) -> tuple[int, int]:
-    """What is written around that place, up to brackets or commas and without space around it."""
-    begin = max(text.rfind(sign, 0, start) for sign in "[,\n") + 1
-    stop = next(match.start() for match in _ENDS.finditer(text, end))
-    written = text[begin:stop]
-    return stop - len(written.lstrip()), begin + len(written.rstrip())
-
-
-def _line_below(text: str, index: int, line: str) -> _Edit:
-    line_end = "\r\n" if "\r\n" in text else "\n"
-    below = text.find("\n", index) + 1
-    if not below:  # the file ends here, and without a line end
-        return text + line_end + line, len(text) + len(line_end)
-    return text[:below] + line + line_end + text[below:], below
+def _replaced(text: str, match: re.Match[str], new: str) -> _Edit:
+    """The edit, which puts the subscriber last in `new`."""
+    return text[: match.start()] + new + text[match.end() :], match.start() + len(new)
 
 
 # --- the file
@@ -123,15 +101,13 @@ def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edi
     path = (home.path / LISTS_FILE).resolve()  # a link to the file stays one
     lists = tuple(wanted if each.name == wanted.name else each for each in home.lists)
     try:
-        before = path.read_bytes()
-        text = before.decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
         made, index = next((each for each in edits(text) if _lists(home, each[0]) == lists), ("", 0))
-        if not made:
-            raise _changed() if _lists(home, text) != home.lists else _by_hand(text, wanted.name)
-        mark = codecs.BOM_UTF8 if before.startswith(codecs.BOM_UTF8) else b""
-        _replace(path, before, mark + made.encode())
-    except UnicodeDecodeError:
-        raise _changed() from None
+        if not made and _lists(home, text) == home.lists:
+            raise _by_hand(text, wanted.name)
+        if not made or path.read_bytes() != text.encode():
+            raise PaperboyError(f"{LISTS_FILE} was changed by somebody else just now; nothing was done, try again")
+        _replace(path, made.encode())
     except OSError as error:
         message = f"cannot be replaced: {error.strerror}; its owner can, who may write to it and its folder"
         raise ConfigError([Problem(str(path), message)]) from error
@@ -147,37 +123,28 @@ def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
         return ()
 
 
-def _replace(path: Path, before: bytes, after: bytes) -> None:
+def _replace(path: Path, content: bytes) -> None:
     """Puts a new file, with the owner and rights of the old one, in its place at once."""
     if not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        draft = Path(file.name)
+        draft, old = Path(file.name), path.stat()
         try:
-            old, new = path.stat(), draft.stat()
-            if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            os.fchown(file.fileno(), old.st_uid, old.st_gid)
             shutil.copystat(path, draft)
-            file.write(after)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            if path.read_bytes() != before:
-                raise _changed()
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
-
-
-def _changed() -> PaperboyError:
-    return PaperboyError(f"{LISTS_FILE} was changed by somebody else just now; nothing was done, try again")
 
 
 def _by_hand(text: str, name: str) -> ConfigError:
     match = re.search(rf"name[\"']?:[ \t]*[\"']?{re.escape(name)}\b", text)
     place = f"{LISTS_FILE}:{text.count(chr(10), 0, match.start() if match else 0) + 1}"
     message = (
-        f"the subscribers of {name} are written in a way that only a person can edit: over several lines, or shared"
+        f"the subscribers of {name} are written in a way that only a person can edit: over several lines, or shared by "
+        "an anchor, an alias or <<; edit the file by hand, then run paperboy check"
     )
-    return ConfigError(
-        [Problem(place, f"{message} by an anchor, an alias or <<; edit the file by hand, then run paperboy check")]
-    )
+    return ConfigError([Problem(place, message)])

@@ -1,13 +1,13 @@
-"""`subscribers.yaml` → `MailingList`s. Every problem is reported at once, with its line and column.
+"""`subscribers.yaml` → `MailingList`s. All problems are reported at once, each with its line and column.
 
-Text becomes plain values with their places (`_Document`), which the schema checks (`_File`, `_List`); equal names and
-addresses are looked for after it. A list option is one field of `_List` and one of `MailingList`.
+`_Document` reads the text as plain values with their places, `_File` checks their types and ranges, and repeated names
+and addresses are found last. A list option is one field of `_List` and one of `MailingList`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import time
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, cast
@@ -28,10 +28,10 @@ from paperboy.models import EVERY_DAY, MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _SMALLEST = (
     "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, subscribers: [you@example.org]}]"
 )
-
 _EMPTY = f"the file is empty; one line is enough to begin: {_SMALLEST}"
 
 # --- the schema
@@ -42,7 +42,7 @@ def _name(text: str) -> str:
         return text
     usable = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].rstrip("-")
     hint = f", as {usable!r}" if usable else ""
-    raise ValueError(f"name: a list's name has a-z, 0-9 and - inside, up to 63 of them{hint}")
+    raise ValueError(f"a list's name has a-z, 0-9 and - inside, up to 63 of them{hint}")
 
 
 def _category(text: str) -> str:
@@ -54,22 +54,19 @@ def _category(text: str) -> str:
     raise ValueError(f"unknown category {text!r}{did_you_mean(text, CATEGORIES)}")
 
 
-def _weekday(value: object) -> int:
-    word = str(value).lower()
-    if word in WEEKDAYS:
-        return WEEKDAYS.index(word)
-    hint = f", did you mean {word[:3]!r}?" if word[:3] in WEEKDAYS else did_you_mean(word, WEEKDAYS)
-    raise ValueError(f"unknown weekday {value!r}{hint or '; write ' + ', '.join(WEEKDAYS)}")
+def _weekday(text: str) -> int:
+    return WEEKDAYS.index(values.one_of(*WEEKDAYS)(text))
 
 
-def _time(value: object) -> time:
-    if not isinstance(value, str):
-        raise ValueError("send_at must be a time of day, as 07:00")  # noqa: TRY004  # pydantic collects ValueErrors
-    return values.time_of_day(value)
+def _scalar(read: Callable[[str], Any]) -> PlainValidator:
+    """A reader of text that refuses a number such as 700 with its own example."""
 
+    def validate(value: object) -> Any:
+        if isinstance(value, str | int | float):
+            return read(str(value))
+        raise ValueError("must be text; put it in quotes")
 
-def _zone(value: object) -> ZoneInfo:
-    return values.timezone(str(value))
+    return PlainValidator(validate)
 
 
 def _topics(text: str, info: ValidationInfo) -> str:
@@ -78,7 +75,9 @@ def _topics(text: str, info: ValidationInfo) -> str:
     if text.endswith(".md") and "\n" not in text:
         return _topics_file(text, info.context or ())
     if not text:
-        raise ValueError("'topics' is empty; say what the list wants to read")
+        raise ValueError("there is nothing in it; say what the list wants to read")
+    if _CONTROL.search(text):
+        raise ValueError("it holds a control character; remove it")
     return text
 
 
@@ -86,19 +85,15 @@ def _topics_file(name: str, prompts: Sequence[Path]) -> str:
     relative = PurePosixPath(name)
     if relative.is_absolute() or ".." in relative.parts:
         raise ValueError(f"{name!r} is not inside the folder prompts; write it as topics/physics.md")
-    for folder in prompts:
-        file = folder / relative
+    for file in (folder / relative for folder in prompts):
         try:
-            if not (file.is_symlink() or file.exists()):
-                continue
-            if not file.resolve().is_relative_to(folder.resolve()):
-                raise ValueError(f"{file} is a link that leads out of {folder}; put the text itself there")
-            text = file.read_text("utf-8-sig").strip()
-        except UnicodeDecodeError:
-            raise ValueError(f"{file} is not UTF-8 text; save it as UTF-8") from None
-        except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
-            reason = getattr(error, "strerror", "it is a link to itself")
-            raise ValueError(f"{file} cannot be read: {reason}; it must be a file with the topics") from None
+            text = values.read_text(file).strip()
+        except FileNotFoundError:
+            continue
+        except ValueError as error:
+            raise ValueError(f"{file} {error}") from None
+        if not file.resolve().is_relative_to(file.parents[len(relative.parts) - 1].resolve()):
+            raise ValueError(f"{file} is a link that leads out of prompts; put the text itself there")
         if not text:
             raise ValueError(f"{file} is empty; write there what the list wants to read")
         return text
@@ -108,10 +103,12 @@ def _topics_file(name: str, prompts: Sequence[Path]) -> str:
 _Line = Annotated[str, AfterValidator(one_line)]
 
 
-class _List(BaseModel):
-    """One list as the file has it."""
-
+class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _List(_Strict):
+    """One list as the file has it."""
 
     name: Annotated[str, AfterValidator(_name)]
     title: _Line | None = None
@@ -121,22 +118,44 @@ class _List(BaseModel):
     min_relevance: int = Field(7, ge=1, le=10)
     min_novelty: int = Field(6, ge=1, le=10)
     max_papers: int = Field(50, ge=1, le=10_000)
-    send_at: Annotated[time, PlainValidator(_time)] | None = None
-    timezone: Annotated[ZoneInfo, PlainValidator(_zone)] | None = None
-    weekdays: list[Annotated[int, PlainValidator(_weekday)]] = Field(sorted(EVERY_DAY), min_length=1)
+    send_at: Annotated[time, _scalar(values.time_of_day)] | None = None
+    timezone: Annotated[ZoneInfo, _scalar(values.timezone)] | None = None
+    weekdays: list[Annotated[int, _scalar(_weekday)]] = Field(sorted(EVERY_DAY), min_length=1)
     cross_lists: bool = True
     send_empty: bool = True
-    subscribers: list[str] = []
+    subscribers: list[str] = []  # read by `_subscribers`, once for all lists that share them
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class _File(_Strict):
     lists: list[_List] = Field(min_length=1)
 
 
 KEYS = tuple(_List.model_fields)
 """The keys that a list may have."""
+
+_WORDS = {  # by pydantic's type of error
+    "list_type": "must be a list, as [one, two]",
+    "too_short": "must not be empty",
+    "string_type": "must be text; put it in quotes",
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "value_error": "{error}",
+}
+
+
+def _in_words(error: ErrorDetails) -> str:
+    path, key = error["loc"], error["loc"][-1] if error["loc"] else ""
+    if error["type"] == "extra_forbidden":
+        return f"unknown key {key!r}{did_you_mean(str(key), (_File if len(path) == 1 else _List).model_fields)}"
+    if error["type"] == "missing":
+        return f"this {'file' if len(path) == 1 else 'list'} needs {key!r}"
+    if error["type"] == "model_type":
+        return "a list must have keys, as 'name: physics'" if path else f"'lists' must be on top: {_SMALLEST}"
+    words = _WORDS.get(error["type"], "{msg}").format(msg=error["msg"], **error.get("ctx", {}))
+    subject = key if isinstance(key, str) else path[-2] if error["type"] == "value_error" else f"each of {path[-2]}"
+    return f"{subject}: {words}"
 
 
 # --- the file
@@ -147,61 +166,48 @@ def load(path: Path, *, prompts: Sequence[Path], send_at: time, timezone: ZoneIn
 
     Topics files are looked for in the folders `prompts`; `send_at` and `timezone` are the defaults of lists.
     """
-    return parse(path.name, _text(path), prompts=prompts, send_at=send_at, timezone=timezone)
-
-
-def _text(path: Path) -> str:
-    """The text of the file, without a byte order mark. Raises ConfigError."""
-    data = b""
     try:
-        data = path.read_bytes()
-        return data.decode("utf-8-sig")
+        text = values.read_text(path, errors="surrogateescape")
     except FileNotFoundError:
         message = f"there is no such file in {path.parent}; create it, one line is enough to begin: {_SMALLEST}"
-    except IsADirectoryError:
-        message = "is a folder; put a file in its place"
-    except OSError as error:
-        message = f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read"
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8-sig", "replace")
-        place = f"{path.name}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
-        raise ConfigError([Problem(place, "this is not UTF-8 text; save the file as UTF-8")]) from None
-    raise ConfigError([Problem(path.name, message)])
+        raise ConfigError([Problem(path.name, message)]) from None
+    except ValueError as error:
+        raise ConfigError([Problem(path.name, str(error))]) from None
+    return parse(path.name, text, prompts=prompts, send_at=send_at, timezone=timezone)
 
 
 def parse(
     file_name: str, text: str, *, prompts: Sequence[Path], send_at: time, timezone: ZoneInfo
 ) -> tuple[MailingList, ...]:
-    """As `load`, of the file's text."""
+    """As `load`, of the file's text, where a byte that is not UTF-8 is a lone surrogate."""
     document = _Document(text)
     lists = _validated(document, prompts)
-    people: dict[int, tuple[Subscriber, ...]] = {}  # by the written ones, which lists may share
+    names: dict[str, _Path] = {}
+    people: dict[int, tuple[Subscriber, ...]] = {}  # by the list in the file, which an alias shares
     for path, each in document.lists():
-        if id(each.get("subscribers")) not in people:
-            people[id(each.get("subscribers"))] = _subscribers(document, path, each)
-    _note_equal_names(document)
+        name, subscribers = each.get("name"), each.get("subscribers")
+        if isinstance(name, str):
+            document.note_repeated(names, name, (*path, "name"), f"there is a list {name!r} already")
+        if id(subscribers) not in people:
+            people[id(subscribers)] = _subscribers(document, (*path, "subscribers"), subscribers)
     if document.faults:
         faults = sorted(set(document.faults))
         raise ConfigError([Problem(f"{file_name}:{line}:{column}", message) for line, column, message in faults])
     return tuple(
-        _mailing_list(each, people[id(written.get("subscribers"))], send_at, timezone)
+        MailingList(
+            **dict(each)
+            | {
+                "title": each.title or each.name,
+                "categories": tuple(dict.fromkeys(one for named in each.categories for one in all_of(named))),
+                "authors": tuple(dict.fromkeys(each.authors)),
+                "send_at": each.send_at or send_at,
+                "timezone": each.timezone or timezone,
+                "weekdays": frozenset(each.weekdays),
+                "subscribers": people[id(written.get("subscribers"))],
+            }
+        )
         for each, (_, written) in zip(lists, document.lists(), strict=True)
     )
-
-
-def _mailing_list(
-    written: _List, subscribers: tuple[Subscriber, ...], send_at: time, timezone: ZoneInfo
-) -> MailingList:
-    fields = dict(written) | {
-        "title": written.title or written.name,
-        "categories": tuple(dict.fromkeys(each for named in written.categories for each in all_of(named))),
-        "authors": tuple(dict.fromkeys(written.authors)),
-        "send_at": written.send_at or send_at,
-        "timezone": written.timezone or timezone,
-        "weekdays": frozenset(written.weekdays),
-        "subscribers": subscribers,
-    }
-    return MailingList(**fields)
 
 
 def _validated(document: _Document, prompts: Sequence[Path]) -> list[_List]:
@@ -211,74 +217,25 @@ def _validated(document: _Document, prompts: Sequence[Path]) -> list[_List]:
     try:
         return _File.model_validate(document.data, context=prompts).lists
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_input=False)
-    unknown = {e["loc"]: _unknown(e["loc"]) for e in errors if e["type"] == "extra_forbidden"}
-    meant = {(*path[:-1], key) for path, message in unknown.items() for key in _keys(path) if f"{key!r}?" in message}
-    for e in errors:
-        path = e["loc"]
-        if path in unknown:
-            document.note(path, unknown[path], at_key=True)
-        elif e["type"] == "missing" and document.has_key(path):
-            document.note(path, f"{path[-1]!r} is empty", at_key=True)
-        elif path not in meant:  # a key that is missing because it is misspelt has been reported already
-            document.note(path, _in_words(e))
+        for each in error.errors(include_url=False, include_input=False):
+            document.note(each["loc"], _in_words(each), at_key=each["type"] in {"extra_forbidden", "missing"})
     return []
 
 
-def _keys(path: _Path) -> list[str]:
-    return list((_File if len(path) == 1 else _List).model_fields)
-
-
-def _unknown(path: _Path) -> str:
-    return f"unknown key {path[-1]!r}{did_you_mean(str(path[-1]), _keys(path))}"
-
-
-def _in_words(error: ErrorDetails) -> str:
-    path, context = error["loc"], error.get("ctx", {})
-    key = next((part for part in reversed(path) if isinstance(part, str)), "")
-    subject = f"each of {key}" if path and isinstance(path[-1], int) else key
-    if error["type"] == "value_error":
-        message = str(context["error"])
-        return f"{key}: {message}" if message.startswith(("it holds", "there is nothing")) else message
-    what = {
-        "missing": f"this {'list' if len(path) > 1 else 'file'} needs {key!r}",
-        "model_type": "a list must have keys, as 'name: physics'" if key else f"'lists' must be on top: {_SMALLEST}",
-        "list_type": f"{key} must be a list, as [one, two]",
-        "too_short": f"{key} must not be empty",
-        "string_type": f"{subject} must be text; put it in quotes",
-        "int_type": f"{key} must be a whole number",
-        "bool_type": f"{key} must be true or false",
-        "greater_than_equal": f"{key} must be at least {context.get('ge')}",
-        "less_than_equal": f"{key} must be at most {context.get('le')}",
-    }
-    return what.get(error["type"], f"{key}: {error['msg']}")
-
-
-def _note_equal_names(document: _Document) -> None:
-    first: dict[str, _Path] = {}
-    for path, each in document.lists():
-        name = each.get("name")
-        if isinstance(name, str) and first.setdefault(name, path) is not path:
-            line = document.line((*first[name], "name"))
-            document.note((*path, "name"), f"there is a list {name!r} already, in line {line}")
-
-
-def _subscribers(document: _Document, path: _Path, written: Mapping[str, Any]) -> tuple[Subscriber, ...]:
-    people: dict[str, tuple[Subscriber, _Path]] = {}
-    texts = written.get("subscribers")
+def _subscribers(document: _Document, path: _Path, texts: object) -> tuple[Subscriber, ...]:
+    people: list[Subscriber] = []
+    seen: dict[str, _Path] = {}
     for index, text in enumerate(texts if isinstance(texts, list) else ()):
-        here = (*path, "subscribers", index)
-        try:
-            mailbox = values.mailbox(str(text))
-        except ValueError as error:
-            if isinstance(text, str):  # else the schema reports it
-                document.note(here, str(error))
-            continue
-        subscriber = Subscriber(mailbox.address, mailbox.name)
-        _, first = people.setdefault(mailbox.address.casefold(), (subscriber, here))
-        if first is not here:
-            document.note(here, f"{mailbox.address} is on this list already, in line {document.line(first)}")
-    return tuple(subscriber for subscriber, _ in people.values())
+        if isinstance(text, str):  # else the schema reports it
+            try:
+                mailbox = values.mailbox(text)
+            except ValueError as error:
+                document.note((*path, index), f"subscribers: {error}")
+                continue
+            people.append(Subscriber(mailbox.address, mailbox.name))
+            here = f"{mailbox.address} is on this list already"
+            document.note_repeated(seen, mailbox.address.casefold(), (*path, index), here)
+    return tuple(people)
 
 
 # --- YAML
@@ -288,24 +245,22 @@ _Fault = tuple[int, int, str]  # line and column from 1, and what is wrong
 
 _DEEPEST = 20
 _MOST_MERGED = 100  # keys: more of them, merged again and again, would fill the memory
-
 _TAG = "tag:yaml.org,2002:"
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
-# What ruamel.yaml says, and what a person who has not read YAML's grammar can do about it.
-_PLAIN_WORDS = (
-    (r"character '\\t'", "a tab; YAML is indented with spaces"),
-    (r"character '(?P<sign>.)' that cannot start", "text that begins with {sign} needs quotes around it"),
-    (r"mapping values are not allowed", "no colon can stand here; fix the indentation, or put quotes around the text"),
-    (r"sequence entries are not allowed", "a list cannot begin here; put its first - on a line of its own"),
-    (r"while scanning a quoted scalar.*", "these quotes are never closed"),
-    (r"while parsing a flow (sequence|mapping)", "this bracket is never closed, or a comma is missing after it"),
-    (r"could not find expected ':'", "a colon is missing in the line before"),
-    (r"expected <block end>", "the indentation does not fit the lines above, or quotes end too early"),
-    (r"undefined alias (?P<sign>.*)", "the alias {sign} has no anchor above it"),
-    (r"found another document", "a second document begins here; remove the line ---"),
-    (r"maximum depth", "nested too deeply"),
-)
+# ruamel.yaml's messages, and the same for a person who has not read YAML's grammar.
+_PLAIN_WORDS = {
+    r"character '\\t'": "a tab; YAML is indented with spaces",
+    r"character '(?P<sign>.)' that cannot start": "text that begins with {sign} needs quotes around it",
+    r"mapping values are not allowed": "no colon can stand here; fix the indentation, or put quotes around the text",
+    r"sequence entries are not allowed": "a list cannot begin here; put its first - on a line of its own",
+    r"while scanning a quoted scalar.*": "these quotes are never closed",
+    r"while parsing a flow (sequence|mapping)": "this bracket is never closed, or a comma is missing after it",
+    r"could not find expected ':'": "a colon is missing in the line before",
+    r"expected <block end>": "the indentation does not fit the lines above, or quotes end too early",
+    r"undefined alias (?P<sign>.*)": "the alias {sign} has no anchor above it",
+    r"found another document": "a second document begins here; remove the line ---",
+    r"maximum depth": "nested too deeply",
+}
 _REPORTED_AT_THEIR_START = ("while scanning a quoted scalar", "while parsing a flow")
 
 
@@ -315,26 +270,21 @@ def _compose(text: str) -> Node | _Fault:
     yaml.composer.warn_double_anchors = False
     yaml.max_depth = _DEEPEST
     try:
-        node: Node | None = yaml.compose(text)
+        return yaml.compose(text) or (1, 1, _EMPTY)
     except ReaderError as error:
         before = text[: error.position]
-        message = f"a character that YAML forbids (U+{error.character:04X}); remove it"
+        is_byte = 0xDC80 <= error.character <= 0xDCFF
+        forbidden = f"a character that YAML forbids (U+{error.character:04X}); remove it"
+        message = "this is not UTF-8 text; save the file as UTF-8" if is_byte else forbidden
         return before.count("\n") + 1, len(before) - before.rfind("\n"), message
     except MarkedYAMLError as error:
-        return _in_plain_words(error)
+        whole = " ".join(filter(None, (error.context, error.problem)))
+        mark = error.context_mark if whole.startswith(_REPORTED_AT_THEIR_START) else error.problem_mark
+        matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS.items())
+        message = next((words.format(**match.groupdict()) for match, words in matches if match), f"not YAML: {whole}")
+        return mark.line + 1, mark.column + 1, message
     except (YAMLError, RecursionError) as error:
         return 1, 1, f"not YAML: {error}"
-    return node or (1, 1, _EMPTY)
-
-
-def _in_plain_words(error: MarkedYAMLError) -> _Fault:
-    whole = " ".join(filter(None, (error.context, error.problem)))
-    mark = error.problem_mark or error.context_mark
-    if error.context_mark is not None and whole.startswith(_REPORTED_AT_THEIR_START):
-        mark = error.context_mark
-    matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS)
-    message = next((words.format(**match.groupdict()) for match, words in matches if match), f"not YAML: {whole}")
-    return (mark.line + 1, mark.column + 1, message) if mark is not None else (1, 1, message)
 
 
 class _Document:
@@ -363,28 +313,26 @@ class _Document:
             if isinstance(each, dict):
                 yield ("lists", index), each
 
-    def line(self, path: _Path) -> int:
-        return _place(self._walk(path)[1])[0]
-
-    def has_key(self, path: _Path) -> bool:
-        return self._walk(path)[0] is not None
-
     def note(self, path: _Path, message: str, *, at_key: bool = False) -> None:
-        """Adds a fault at the value or its key; where there is none, at the nearest value around it."""
-        key, node = self._walk(path)
-        self._fault(key if at_key and key else node, message)
+        """Adds a fault at the value or its key."""
+        self._fault(self._find(path, at_key=at_key), message)
 
-    def _walk(self, path: _Path) -> tuple[Node | None, Node]:
-        """The key and the value at the path; no key and the nearest value around it, where the path leads to none."""
-        key, node = None, cast("Node", self._root)
+    def note_repeated(self, seen: dict[str, _Path], word: str, path: _Path, message: str) -> None:
+        """Adds a fault if the word was seen before; remembers it if not."""
+        if (first := seen.setdefault(word, path)) is not path:
+            self.note(path, f"{message}, in line {_line(self._find(first))}")
+
+    def _find(self, path: _Path, *, at_key: bool = False) -> Node:
+        """The value or its key; where the path leads to none, the nearest value around it."""
+        key = node = cast("Node", self._root)
         for part in path:
             if isinstance(node, SequenceNode) and isinstance(part, int):
-                key, node = None, node.value[part]
+                key = node = node.value[part]
             elif part in self._own.get(id(node), ()):
                 key, node = self._own[id(node)][part]
             else:
-                return None, node
-        return key, node
+                return node
+        return key if at_key else node
 
     def _plain(self, node: Node) -> Any:
         made = self._made.get(id(node))
@@ -394,7 +342,7 @@ class _Document:
         elif made is None and isinstance(node, SequenceNode):
             made = self._made[id(node)] = []
             made += map(self._plain, node.value)
-        return self._scalar(node) if made is None else made
+        return _scalar_value(node) if made is None else made
 
     def _fill(self, pairs: dict[str, Any], node: MappingNode) -> None:
         own = self._own[id(node)] = {}
@@ -405,8 +353,8 @@ class _Document:
             elif not isinstance(key, ScalarNode):
                 self._fault(key, "a key must be plain text")
             elif key.value in own:
-                line, _ = _place(own[key.value][0])
-                self._fault(key, f"{key.value!r} stands here a second time, first in line {line}; remove one")
+                first = _line(own[key.value][0])
+                self._fault(key, f"{key.value!r} stands here a second time, first in line {first}; remove one")
             else:
                 own[key.value] = key, child
                 pairs[key.value] = self._plain(child)
@@ -419,20 +367,19 @@ class _Document:
         for name in [name for name, value in pairs.items() if value is None]:
             del pairs[name]
 
-    def _scalar(self, node: Node) -> Any:
-        kind, text = str(node.tag).removeprefix(_TAG), str(node.value)
-        if _FORBIDDEN.search(text):
-            self._fault(node, "the text holds a control character; remove it")
-        if kind in {"null", "bool"}:
-            return None if kind == "null" else text.lower() == "true"
-        try:
-            return {"int": int, "float": float}.get(kind, str)(text)
-        except ValueError:  # `0x1F`, `.inf`: nobody means such a number here
-            return text
-
     def _fault(self, node: Node, message: str) -> None:
-        self.faults.append((*_place(node), message))
+        self.faults.append((_line(node), node.start_mark.column + 1, message))
 
 
-def _place(node: Node) -> tuple[int, int]:
-    return node.start_mark.line + 1, node.start_mark.column + 1
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _scalar_value(node: Node) -> Any:
+    kind, text = str(node.tag).removeprefix(_TAG), str(node.value)
+    if kind in {"null", "bool"}:
+        return None if kind == "null" else text.lower() == "true"
+    try:
+        return {"int": int, "float": float}.get(kind, str)(text)
+    except ValueError:  # `0x1F`, `.inf`: nobody means such a number here
+        return text

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -26,17 +26,8 @@ from paperboy.config.values import Mailbox, did_you_mean, one_line
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
 
-T = TypeVar("T")
 
-_OTHERS_NAMES = frozenset({"PAPERBOY_HOME"})  # read by the command line, and not a misspelling of ours
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _text(text: str) -> str:
-    return one_line(text) if text else ""
-
-
-def _credential(text: str) -> SecretStr:
+def _secret(text: str) -> SecretStr:
     if not all(" " <= character <= "~" for character in text):
         raise ValueError("only printable ASCII characters can be sent to a server")
     return SecretStr(text)
@@ -45,17 +36,17 @@ def _credential(text: str) -> SecretStr:
 def _key(text: str) -> SecretStr:
     if " " in text.strip():
         raise ValueError("a key has no spaces in it")
-    return _credential(text.strip())
+    return _secret(text.strip())
 
 
 def _login(text: str) -> str:
-    return _credential(text.strip()).get_secret_value()
+    return _secret(text.strip()).get_secret_value()
 
 
-def _price(text: str) -> Decimal | None:
-    if text and not notation.DECIMAL.fullmatch(text.strip()):
+def _price(text: str) -> Decimal:
+    if not notation.DECIMAL.fullmatch(text.strip()):
         raise ValueError("must be USD per million tokens, as 0.25")
-    return Decimal(text.strip()) if text else None
+    return Decimal(text.strip())
 
 
 def _api_base(text: str) -> str:
@@ -65,52 +56,48 @@ def _api_base(text: str) -> str:
     return url
 
 
-def _mailbox(text: str) -> Mailbox | None:
-    return notation.mailbox(text) if text else None
-
-
 def _path(text: str) -> Path:
     if text.startswith("~"):
         raise ValueError("~ is not understood here; write the whole path, or one inside the home")
-    return Path(_text(text))
+    return Path(one_line(text))
 
 
-def _setting(read: Callable[[str], T], default: str = "") -> T:
-    """A field whose value is read from text; the default is the text that `.env.example` shows."""
-    value: T = field(default=read(default), metadata={"read": read, "default": default})
-    return value
+def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "") -> Any:
+    """A field whose value is read from text, and the text that `.env.example` shows; where that is empty, `empty`."""
+    return field(default=read(default) if default else empty, metadata={"read": read, "default": default})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Every setting, read and checked. An attribute is a setting's name in lower case; `.env.example` explains each."""
 
-    openai_api_key: SecretStr = _setting(_key)
+    openai_api_key: SecretStr = _setting(_key, empty=SecretStr(""))
     openai_base_url: str = _setting(_api_base)  # empty: OpenAI's
-    openai_model: str = _setting(_text, "gpt-6-luna")
-    openai_reasoning_effort: str = _setting(_text, "low")
-    openai_service_tier: str = _setting(_text)
+    openai_model: str = _setting(one_line, "gpt-6-luna")
+    openai_reasoning_effort: str = _setting(one_line, "low")
+    openai_service_tier: str = _setting(one_line)
     llm_batch_size: int = _setting(notation.whole(1, 200), "16")  # papers in one call
     llm_concurrency: int = _setting(notation.whole(1, 100), "8")
     llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
     llm_budget_usd: float = _setting(notation.number(0), "0")  # per day; 0: none
-    llm_price_input: Decimal | None = _setting(_price)  # prices in USD per million tokens
-    llm_price_cached_input: Decimal | None = _setting(_price)
-    llm_price_cache_write: Decimal | None = _setting(_price)
-    llm_price_output: Decimal | None = _setting(_price)
+    llm_price_input: Decimal | None = _setting(_price, empty=None)  # prices in USD per million tokens
+    llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
+    llm_price_cache_write: Decimal | None = _setting(_price, empty=None)
+    llm_price_output: Decimal | None = _setting(_price, empty=None)
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
     smtp_port: int = _setting(notation.whole(1, 65535), "587")
     smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
     smtp_username: str = _setting(_login)
-    smtp_password: SecretStr = _setting(_credential)
+    smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
     smtp_connections: int = _setting(notation.whole(1, 50), "1")
     smtp_max_per_minute: int = _setting(notation.whole(0), "0")  # 0: no limit
-    mail_from: Mailbox | None = _setting(_mailbox)
-    mail_reply_to: Mailbox | None = _setting(_mailbox)
-    alert_to: Mailbox | None = _setting(_mailbox)
+    mail_from: Mailbox | None = _setting(notation.mailbox, empty=None)
+    mail_reply_to: Mailbox | None = _setting(notation.mailbox, empty=None)
+    alert_to: Mailbox | None = _setting(notation.mailbox, empty=None)
     arxiv_api_url: str = _setting(notation.url, "https://export.arxiv.org/api/query")
     arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
-    arxiv_holidays: frozenset[date] = _setting(notation.dates)  # evenings (US Eastern) without an announcement
+    # Evenings (US Eastern) without an announcement.
+    arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
     arxiv_lookback_days: int = _setting(notation.whole(1, 30), "7")
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
@@ -135,11 +122,16 @@ SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fi
 
 _READERS: Mapping[str, Callable[[str], Any]] = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+_NEEDS = {  # what a setting does nothing without
+    "SMTP_HOST": ("MAIL_FROM",),
+    "SMTP_USERNAME": ("SMTP_PASSWORD",),
+    "SMTP_PASSWORD": ("SMTP_USERNAME",),
+    **dict.fromkeys((name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")),
+}
 
-class _Given(NamedTuple):
-    text: str
-    place: str
+_Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the place of it
 
 
 def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
@@ -147,35 +139,29 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     the folder of the `.env`, where that is not the home itself.
     """
     problems: list[Problem] = []
-    given = _from_credentials(environ, problems)
-    given |= _from_dotenv((files or home) / ".env", problems)
-    given |= {name: _Given(environ[name], "environment") for name in SETTINGS if name in environ}
+    given = _from_credentials(environ, problems) | _from_dotenv((files or home) / ".env", problems)
+    given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
     values: dict[str, Any] = {}
     broken = set()
     for name, (text, place) in given.items():
         try:
             if text.strip():
-                values[name.lower()] = _read(name, text)
+                values[name] = _read(name, text)
         except ValueError as error:
             problems.append(Problem(place, f"{name}: {error}"))
             broken.add(name)
-    settings = Settings(**values)
-    for names, message in _conflicts(settings):
+    settings = Settings(**{name.lower(): value for name, value in values.items()})
+    for names, message in _conflicts(settings, values):
         if not broken.intersection(names):
-            place = next((given[name].place for name in names if name in given), ".env")
+            place = next(given[name][1] for name in names if name in given)
             problems.append(Problem(place, f"{names[0]}: {message}"))
     if problems:
-        raise ConfigError(sorted(problems, key=_by_place))
+        raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     return replace(
         settings,
         paperboy_database=home / settings.paperboy_database,
         paperboy_outbox=home / settings.paperboy_outbox,
     )
-
-
-def _by_place(problem: Problem) -> tuple[str, int]:
-    file, _, line = problem.place.partition(":")
-    return file, int(line or 0)
 
 
 def _read(name: str, text: str) -> Any:
@@ -186,71 +172,56 @@ def _read(name: str, text: str) -> Any:
     return _READERS[name](text)
 
 
-def _conflicts(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
+def _conflicts(settings: Settings, are_set: Collection[str]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Settings that are right alone and wrong together: the names, the one to blame first, and what to do."""
-    key, password = (secret.get_secret_value() for secret in (settings.openai_api_key, settings.smtp_password))
-    if settings.smtp_host and not settings.mail_from:
-        yield ("SMTP_HOST", "MAIL_FROM"), "mail needs a sender; set MAIL_FROM too, as Paperboy <papers@example.org>"
-    if password and not settings.smtp_username:
-        yield ("SMTP_PASSWORD", "SMTP_USERNAME"), "a password needs a user; set SMTP_USERNAME too"
-    if settings.smtp_username and not password:
-        yield ("SMTP_USERNAME", "SMTP_PASSWORD"), "a user needs a password; set SMTP_PASSWORD too"
-    if password and settings.smtp_security == "none":
+    for name, needed in _NEEDS.items():
+        missing = [other for other in needed if other not in are_set]
+        if name in are_set and missing:
+            yield (name, *missing), f"it needs {' and '.join(missing)} beside it; set that, too"
+    if "SMTP_PASSWORD" in are_set and settings.smtp_security == "none":
         fix = "use starttls or tls, or leave out SMTP_USERNAME and SMTP_PASSWORD"
         yield ("SMTP_SECURITY", "SMTP_PASSWORD"), f"a password is never sent in the clear; {fix}"
     url = urlsplit(settings.openai_base_url)
-    if key and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
+    if "OPENAI_API_KEY" in are_set and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
         fix = "use https, or leave OPENAI_API_KEY empty"
         yield ("OPENAI_BASE_URL", "OPENAI_API_KEY"), f"a key is not sent over plain http to another machine; {fix}"
     host = (urlsplit(settings.arxiv_api_url).hostname or "").rstrip(".")
-    if settings.arxiv_delay_seconds < 3 and (host == "arxiv.org" or host.endswith(".arxiv.org")):
+    if settings.arxiv_delay_seconds < 3 and f".{host}".endswith(".arxiv.org"):
         yield ("ARXIV_DELAY_SECONDS", "ARXIV_API_URL"), "arxiv.org asks for 3 seconds between requests; set 3 or more"
-    prices = {name: getattr(settings, name.lower()) for name in SETTINGS if name.startswith("LLM_PRICE_")}
-    missing = [name for name in ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT") if prices[name] is None]
-    present = [name for name, price in prices.items() if price is not None]
-    if present and missing:
-        yield (present[0], *missing), f"a price needs {' and '.join(missing)} beside it"
 
 
-def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> dict[str, _Given]:
+def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _Given:
     folder = environ.get("CREDENTIALS_DIRECTORY")
     given = {}
     for name in SETTINGS if folder else ():
         try:
-            text = (Path(folder or "") / name).read_text("utf-8")
+            given[name] = notation.read_text(Path(folder or "") / name).rstrip("\n"), "credentials"
         except FileNotFoundError:
             continue
-        except (OSError, UnicodeDecodeError) as error:
-            problems.append(Problem("credentials", f"{name}: the file cannot be read: {_reason(error)}"))
-        else:
-            given[name] = _Given(text.rstrip("\r\n"), "credentials")
+        except ValueError as error:
+            problems.append(Problem("credentials", f"{name}: the file {error}"))
     return given
 
 
-def _from_dotenv(path: Path, problems: list[Problem]) -> dict[str, _Given]:
+def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
+    text = ""
+    given: _Given = {}
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = notation.read_text(path)
     except FileNotFoundError:
         if path.is_symlink():
             problems.append(Problem(".env", "is a link to a file that does not exist; fix or remove it"))
-        return {}
-    except IsADirectoryError:
-        problems.append(Problem(".env", "is a folder; put a file in its place, as .env.example"))
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        problems.append(Problem(".env", f"cannot be read: {_reason(error)}"))
-        return {}
-    given = {}
-    for binding in parse_stream(io.StringIO(text.replace("\r\n", "\n"))):
+    except ValueError as error:
+        problems.append(Problem(".env", str(error)))
+    for binding in parse_stream(io.StringIO(text)):
         own = binding.original.string
         empty = own[: len(own) - len(own.lstrip())].count("\n")  # lines before it, which the parser counts as its own
         place = f".env:{binding.original.line + empty}"
-        fault = _fault(binding)
-        if fault:
+        if fault := _fault(binding):
             problems.append(Problem(place, fault))
-        elif binding.key is not None and binding.key in SETTINGS:
-            given[binding.key] = _Given(binding.value or "", place)
-    return {name: value for name, value in given.items() if value.text.strip()}
+        elif binding.key and binding.key in SETTINGS:
+            given[binding.key] = binding.value or "", place
+    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
 
 
 def _fault(binding: Binding) -> str:
@@ -260,13 +231,6 @@ def _fault(binding: Binding) -> str:
         return ""  # a comment, or the end
     if key is None or binding.value is None or not _IDENTIFIER.fullmatch(key):
         return "this line is not NAME=value; fix it, close its quotes, or begin it with #"
-    if key in SETTINGS or key in _OTHERS_NAMES:
-        return ""
-    meant = did_you_mean(key, SETTINGS, cutoff=0.8)
-    return f"unknown setting {key!r}{meant}" if meant else ""
-
-
-def _reason(error: OSError | UnicodeDecodeError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8 text; save it as UTF-8"
-    return f"{error.strerror}; it must be a file that Paperboy's user may read"
+    # PAPERBOY_HOME is read by the command line, and no misspelling of ours.
+    meant = "" if key in SETTINGS or key == "PAPERBOY_HOME" else did_you_mean(key, SETTINGS, cutoff=0.8)
+    return meant and f"unknown setting {key!r}{meant}"

@@ -16,6 +16,7 @@ from datetime import date, time
 from email.utils import quote, unquote
 from functools import lru_cache
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
@@ -117,20 +118,12 @@ def time_of_day(text: str) -> time:
     return time(int(match[1]), int(match[2]))
 
 
-def _by_prominence(zone: str) -> tuple[bool, str]:
-    """Names such as `UTC` after those such as `Etc/UTC`, so that they win."""
-    return "/" not in zone, zone
-
-
 def dates(text: str) -> frozenset[date]:
     """Dates with commas or spaces between, as `2026-12-29, 2026-12-31`."""
-    found = set()
-    for word in text.replace(",", " ").split():
-        try:
-            found.add(date.fromisoformat(word))
-        except ValueError:
-            raise ValueError(f"{word!r} is no date; write it as 2026-12-29") from None
-    return frozenset(found)
+    try:
+        return frozenset(map(date.fromisoformat, text.replace(",", " ").split()))
+    except ValueError as error:
+        raise ValueError(f"must be dates, as 2026-12-29, 2026-12-31; {error}") from None
 
 
 def timezone(text: str) -> ZoneInfo:
@@ -139,31 +132,32 @@ def timezone(text: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):  # no such zone; not a name at all; the name of a folder
-        zones = available_timezones()
-        cities = {zone.rpartition("/")[2].casefold(): zone for zone in sorted(zones, key=_by_prominence)}
-        meant = cities.get(name.casefold().replace(" ", "_"))
-        hint = f", did you mean {meant!r}?" if meant else did_you_mean(name, zones)
+        zones = sorted(available_timezones(), key=lambda zone: (zone.count("/"), zone))
+        city = f"/{name}".casefold().replace(" ", "_")
+        meant = next((repr(zone) for zone in zones if f"/{zone}".casefold().endswith(city)), "")
+        hint = f", did you mean {meant}?" if meant else did_you_mean(name, zones)
         raise ValueError(f"unknown timezone {text!r}{hint or '; write it as Europe/Berlin'}") from None
+
+
+def number(least: float, most: float | None = None) -> Callable[[str], float]:
+    """A reader of decimal numbers; both ends belong to the range."""
+    return _within(least, most, DECIMAL, "must be a number", ", with a point if it has decimals")
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
     """A reader of whole numbers in plain digits; both ends belong to the range."""
-    read = number(least, most, _WHOLE, "a whole number")
+    read = _within(least, most, _WHOLE, "must be a whole number")
     return lambda text: int(read(text))
 
 
-def number(
-    least: float, most: float | None = None, notation: re.Pattern[str] = DECIMAL, what: str = "a number"
+def _within(
+    least: float, most: float | None, form: re.Pattern[str], what: str, how: str = ""
 ) -> Callable[[str], float]:
-    """A reader of decimal numbers; both ends belong to the range."""
-    span = f"of at least {least}" if most is None else f"from {least} to {most}"
-    hint = ", with a point if it has decimals" if notation is DECIMAL else ""
-
     def read(text: str) -> float:
-        value = float(text) if notation.fullmatch(text.strip()) else math.nan
+        value = float(text) if form.fullmatch(text.strip()) else math.nan
         if least <= value <= (math.inf if most is None else most):
             return value
-        raise ValueError(f"must be {what} {span}{hint}")
+        raise ValueError(f"{what} " + (f"of at least {least}" if most is None else f"from {least} to {most}") + how)
 
     return read
 
@@ -182,24 +176,19 @@ def one_of(*choices: Word) -> Callable[[str], Word]:
 
 
 def host(text: str) -> str:
-    """The name or IP address of a server, without a port; empty text stays empty."""
-    name = text and one_line(text)
-    if re.search(r"[\s/@]", name) or (":" in name and not _is_ip(name)):
+    """The name or IP address of a server, without a port."""
+    name = one_line(text)
+    if not _is_host(name):
         raise ValueError("must be the name of a server alone, as smtp.example.org; the port is a setting of its own")
-    if not _can_be_looked_up(name):
-        raise ValueError("is no name that a server can have; write it as smtp.example.org")
     return name
 
 
 def url(text: str) -> str:
-    """An http or https URL without a slash at its end; empty text stays empty."""
-    address = text and one_line(text).rstrip("/")
-    if not address:
-        return ""
+    """An http or https URL without a slash at its end."""
+    address = one_line(text).rstrip("/")
     try:
         parts = urlsplit(address)
-        host_name = parts.hostname or ""
-        is_whole = parts.scheme in {"http", "https"} and host_name and parts.port != 0 and _can_be_looked_up(host_name)
+        is_whole = parts.scheme in {"http", "https"} and parts.port != 0 and _is_host(parts.hostname or "")
     except ValueError:  # a port that is none, half an IPv6 address
         is_whole = False
     if not is_whole or re.search(r"\s", address):
@@ -209,20 +198,30 @@ def url(text: str) -> str:
     return address
 
 
-def _can_be_looked_up(name: str) -> bool:
-    """Python's own functions raise a UnicodeError for some names, as one with two dots in a row."""
-    with suppress(UnicodeError):
-        name.encode("idna")
-        return True
-    return False
-
-
 def is_loopback(name: str) -> bool:
     """Whether a host's name or IP address can only mean this machine."""
-    return ip_address(name).is_loopback if _is_ip(name) else name == "localhost" or name.endswith(".localhost")
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
 
 
-def _is_ip(name: str) -> bool:
+def _is_host(name: str) -> bool:
+    """Whether it is an IP address or a name that can be looked up: IDNA refuses some, as one with two dots in a row."""
     with suppress(ValueError):
         return bool(ip_address(name))
+    with suppress(UnicodeError):
+        return bool(name.encode("idna")) and not re.search(r"[\s/@:]", name)
     return False
+
+
+def read_text(path: Path, errors: str = "strict") -> str:
+    """The text of a file that a person keeps, without a byte order mark. Raises FileNotFoundError, too."""
+    try:
+        return path.read_text("utf-8-sig", errors)
+    except FileNotFoundError:
+        raise
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read") from None
