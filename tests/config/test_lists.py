@@ -207,8 +207,8 @@ lists:
             "5:19: subscribers: 'a@b@example.org' is not one address: it has more than one @"
         ]),
         (["subscribers:", "  - A <a@b.org> <b@b.org>"], [
-            "6:9: subscribers: 'A <a@b.org> <b@b.org>' has more than one address; "
-            "write each on its own line, dashes in one column"
+            ("6:9: subscribers: 'A <a@b.org> <b@b.org>' has more than one address; "
+            "write each on its own line, dashes in one column")
         ]),
         (["subscribers:", r'  - "Ada\r\nBcc: x <a@example.org>"'], [
             "6:9: subscribers: it holds a control character (U+000D); write one line of plain text"
@@ -217,8 +217,8 @@ lists:
             "7:9: ADA@example.org is on this list already, in line 6"
         ]),
         (["subscribers:", "     - a@b.org", "      - C <c@b.org>"], [
-            "6:12: subscribers: 'a@b.org - C <c@b.org>' has more than one address; "
-            "write each on its own line, dashes in one column"
+            ("6:12: subscribers: 'a@b.org - C <c@b.org>' has more than one address; "
+            "write each on its own line, dashes in one column")
         ]),
         (["subscribers: !!python/name:os.system x"], [
             "5:18: subscribers: must be a list, as [one, two]",
