@@ -3,14 +3,14 @@
     each connection, until nothing waits:
         wait for its turn   ← the rate limit, and pauses while the server has trouble
         the next delivery, oldest digest first
-        no longer on its list, suppressed, or three days old? settle it as that
-        reserve             ← its own commit, before the first word to the server
-        send                ← the frozen bytes, with what makes this copy the subscriber's own
-        settle              ← its own commit, after the server's last word and before the connection's next message
-    errors of the server in a row are counted: each pause is twice as long as the last, and the fifth ends the round
+        no longer on its list, suppressed, or expired? settle it as that
+        reserve             ← its own commit, before the first command to the server
+        send                ← the frozen bytes, with the subscriber's own headers and links
+        settle              ← its own commit, after the server's last reply and before the connection's next message
+    server errors in a row are counted: each pause is twice as long as the last, and the fifth error ends the round
     a server that refuses us, not a recipient, ends the round at once
-    after such an end nothing that waits is tried before a quarter of an hour is over
-    addresses that did not exist in three digests running are suppressed
+    after either end the server's retry backoff is a quarter of an hour
+    addresses that did not exist in three digests in a row are suppressed
 
 A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes and Message-ID.
 Connections work side by side; only one at a time touches the store or the round's own state.
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-EXPIRES = timedelta(days=3)  # after its digest was frozen, or first reached somebody, a delivery is given up
-MOST_ERRORS = 5  # of the server, in a row
+_EXPIRES = timedelta(days=3)  # since its digest was frozen, or first reached somebody
+_MOST_ERRORS = 5  # of the server, in a row
 _FIRST_PAUSE = 5.0  # seconds
-_FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=5), timedelta(hours=4)  # retry backoff of one address
-_GRACE = 20.0  # seconds for the messages in hand, once the round is told to stop
-_BATCH = 200  # deliveries that are read together
-_LOOK = 0.05  # seconds until a stop, or the end of the work, is noticed
+_FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)  # retry backoff of one address
+_GRACE = 20.0  # seconds for messages under way when the round is stopped
+_BATCH = 200  # deliveries that are read at once
+_POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
 
 
 class Transport(Protocol):
@@ -74,9 +74,9 @@ class Report:
     """How a round of sending ended."""
 
     states: Mapping[DeliveryState, int]
-    problem: str = ""  # why the server takes nothing; what waits goes on waiting
-    passing: bool = False  # the problem may be gone soon without anybody's help
-    since: datetime | None = None  # nothing of what waits has left since then
+    problem: str = ""  # why the server accepts nothing; deliveries keep waiting
+    passing: bool = False  # the problem may pass without anybody's help
+    since: datetime | None = None  # no waiting delivery was sent since then
     refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
     reached: frozenset[str] = frozenset()  # lists of which somebody got mail
 
@@ -97,11 +97,11 @@ def deliver(
     by_hand: bool = False,
     only: Delivery | None = None,
 ) -> Report:
-    """Send what waits, over all `transports` at once; `only` one delivery, if it is given.
+    """Send waiting deliveries, or `only` one, over all `transports` at once.
 
     `on_list(list_name, address)` is asked just before each message. `timer` gives monotonic seconds, `jitter` a number
-    from 0 to 1. Once `stopped`, the messages in hand are finished, for 20 seconds at most. `by_hand` ignores the retry
-    backoff of a server that took nothing.
+    from 0 to 1. Once `stopped`, messages under way have 20 seconds to finish. `by_hand` ignores the server's retry
+    backoff.
     """
     now, began = clock(), timer()
     number, since = store.deliveries.queue(now, by_hand=by_hand, only=only)
@@ -116,25 +116,12 @@ def deliver(
         store.deliveries.postpone(clock() + RETRY, clock())
         logger.error("%s", without_addresses(sending.problem))
     _suppress_bounced(store, clock())
-    return Report(
-        _counts(sending.states, timer() - began),
-        sending.problem,
-        sending.passing,
-        since,
-        store.deliveries.refused_by_all(sending.failed),
-        frozenset(sending.reached),
-    )
-
-
-def _counts(by_list: Counter[tuple[str, DeliveryState]], seconds: float) -> Counter[DeliveryState]:
-    """How many came to each state, over all lists; the log has them list by list."""
-    for name in sorted({name for name, _ in by_list}):
-        counts = ", ".join(f"{by_list[name, state]} {state}" for state in DeliveryState if by_list[name, state])
-        logger.info("%s: %s, in %.1f s", name, counts, seconds)
+    sending.log_counts(timer() - began)
     states: Counter[DeliveryState] = Counter()
-    for (_, state), count in by_list.items():
+    for (_, state), count in sending.states.items():
         states[state] += count
-    return states
+    refused = store.deliveries.refused_by_all(sending.failed)
+    return Report(states, sending.problem, sending.passing, since, refused, frozenset(sending.reached))
 
 
 def _suppress_bounced(store: Store, now: datetime) -> None:
@@ -146,7 +133,7 @@ def _suppress_bounced(store: Store, now: datetime) -> None:
 
 @dataclass(slots=True)
 class _Round:
-    """What the connections share. Everything but sending itself is done with the lock held."""
+    """What the connections share. All of it but sending itself happens with the lock held."""
 
     store: Store
     composer: Composer
@@ -161,33 +148,32 @@ class _Round:
     working: int  # connections
     next_turn: float = 0.0  # on the timer: nobody begins before
     errors: int = 0  # of the server, in a row
-    incidents: int = 0  # errors of the server in all: those of several connections at once are one
+    incidents: int = 0  # errors of the server in all: those that meet several connections at once are one
     error: str = ""  # the last one
     problem: str = ""
     passing: bool = False
     crash: BaseException | None = None
     done: int = 0
     states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
-    failed: set[int] = field(default_factory=set)  # digests that somebody could not get
+    failed: set[int] = field(default_factory=set)  # digests that failed for somebody
     reached: set[str] = field(default_factory=set)  # lists of which somebody got mail
-    reached_at: dict[int, datetime | None] = field(default_factory=dict)  # digests, when they first did before
     composed: tuple[int, Composed] | None = None  # the digest in hand
     queue: deque[Delivery] = field(default_factory=deque)
     last_read: Delivery | None = None
     all_read: bool = False
-    greeted: Event = field(default_factory=Event)  # the server has let the first connection in
+    greeted: Event = field(default_factory=Event)  # the server has accepted the first connection
     lock: Lock = field(default_factory=Lock)
 
     def run(self, transports: Sequence[Transport], show: Callable[[], None]) -> None:
-        """Return when no connection works any more. Raises what one of them could not make sense of."""
+        """Return when all connections have finished. Raises any error that is a bug outside one message."""
         threads = [Thread(target=self._work, args=[n, each], daemon=True) for n, each in enumerate(transports)]
         for thread in threads:
             thread.start()
         aborts_at = None
         while alive := [thread for thread in threads if thread.is_alive()]:
-            alive[0].join(_LOOK)
+            alive[0].join(_POLL)
             show()
-            if self.stopped():  # only another thread can cut short a connection that waits for the server's last word
+            if self.stopped():
                 aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
                 if self.timer() >= aborts_at:
                     for transport in transports:
@@ -197,13 +183,18 @@ class _Round:
         if self.errors and not (self.reached or self.failed or self.stopped()):
             self._give_up(f"the mail server takes nothing: {self.error}", passing=True)
 
+    def log_counts(self, seconds: float) -> None:
+        for name in sorted({name for name, _ in self.states}):
+            counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self.states[name, state]))
+            logger.info("%s: %s, in %.1f s", name, counts, seconds)
+
     def _over(self) -> bool:
         return bool(self.problem or self.crash or self.stopped())
 
     def _work(self, number: int, transport: Transport) -> None:
-        """One connection's work. The first goes ahead, so that a wrong password is refused once."""
+        """One connection's work. The first one goes ahead, so that a wrong password is offered only once."""
         try:
-            while number and not self.greeted.wait(_LOOK) and not self._over():
+            while number and not self.greeted.wait(_POLL) and not self._over():
                 pass
             while (taken := self._take()) is not None and self._one(transport, *taken):
                 pass
@@ -228,7 +219,7 @@ class _Round:
                             return delivery, self._composed(delivery.digest_id), self.incidents
                         self.done += 1  # somebody else moved it
                     continue
-            self.wait(min(seconds, _LOOK))
+            self.wait(min(seconds, _POLL))
         return None
 
     def _waits(self) -> bool:
@@ -240,21 +231,27 @@ class _Round:
         return bool(self.queue)
 
     def _may_go(self, delivery: Delivery) -> bool:
-        """Whether the address may have it now; if not, that is settled."""
+        """Whether the address may have it now; if not, the delivery is settled."""
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
-        on_list = self.on_list(name, address)
+        on_list, ledger = self.on_list(name, address), self.store.deliveries
         reason = self.store.suppressions.reason(name, address) if on_list else "no longer on the list"
         if reason:
-            self._count(name, DeliveryState.SUPPRESSED, self.store.deliveries.suppress(delivery, reason, now))
+            self._count(name, DeliveryState.SUPPRESSED, ledger.suppress(delivery, reason, now))
             logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
-            return False
-        if delivery.digest_id not in self.reached_at:
-            self.reached_at[delivery.digest_id] = self.store.deliveries.reached(delivery.digest_id)
-        if has_expired(delivery, self.reached_at[delivery.digest_id], now):
+        elif self._expired(delivery, now):
             reason = f"given up after three days; {delivery.reply or 'it was never tried'}"
-            self._count(name, DeliveryState.FAILED, self.store.deliveries.expire(delivery, reason, now))
+            self._count(name, DeliveryState.FAILED, ledger.expire(delivery, reason, now))
+        return not reason
+
+    def _expired(self, delivery: Delivery, now: datetime) -> bool:
+        """Whether a delivery has waited too long. Its three days begin when its digest first reached somebody: one that
+        reached nobody is superseded instead. What a crash left in `sending` is tried once more.
+        """
+        frozen_at, until = delivery.frozen_at, now - _EXPIRES
+        if frozen_at is None or frozen_at > until or delivery.state is DeliveryState.SENDING:
             return False
-        return True
+        reached = self.store.deliveries.reached(delivery.digest_id)
+        return reached is not None and reached <= until
 
     def _composed(self, digest_id: int) -> Composed:
         if self.composed is None or self.composed[0] != digest_id:
@@ -262,13 +259,13 @@ class _Round:
         return self.composed[1]
 
     def _one(self, transport: Transport, delivery: Delivery, composed: Composed, incidents: int) -> bool:
-        """Send and settle a reserved delivery. False: this connection leaves the rest to the others."""
+        """Send and settle a reserved delivery. False: this connection ends, and the others go on."""
         try:
             receipt = transport.send(self.composer.envelope(composed, delivery))
         except MailServerError as error:
             with self.lock:
                 return self._refused(delivery, error, incidents)
-        except Exception as error:  # noqa: BLE001  # logged with its traceback, less the message: it may hold the address
+        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold the address
             kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
             address = masked(delivery.addressed.subscriber.address)
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
@@ -279,8 +276,8 @@ class _Round:
         return True
 
     def _refused(self, delivery: Delivery, error: MailServerError, incidents: int) -> bool:
-        """Put the delivery back. If the server lets others in, it may only mind the number of connections."""
-        # what a crash left on its way may have arrived, which supersedes nothing
+        """Put the delivery back. If other connections work, the server may only limit their number."""
+        # what a crash left in `sending` stays so: it may have arrived, and its digest must not be superseded
         was = DeliveryState.SENDING if delivery.state is DeliveryState.SENDING else DeliveryState.PENDING
         self.store.deliveries.settle(delivery, was, str(error), self.clock(), undone=True)
         self.queue.appendleft(replace(delivery, state=was))
@@ -297,7 +294,7 @@ class _Round:
 
     def _settle(self, delivery: Delivery, receipt: Receipt, via: str, incidents: int) -> None:
         state, wait = what_follows(delivery, receipt, self.jitter())
-        if receipt.state is DeliveryState.PENDING and self.stopped():  # we broke it off, and nothing was handed over
+        if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it, and nothing was handed over
             state, wait = DeliveryState.PENDING, None
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
         moved = self.store.deliveries.settle(
@@ -327,12 +324,12 @@ class _Round:
             self.errors = 0
 
     def _server_error(self, why: str, incidents: int) -> None:
-        """Pause for all connections. What met a message that was under way at the last error is the same incident."""
+        """Pause all connections. An error of a message that was under way at the last error is the same incident."""
         if incidents != self.incidents:
             return
         self.incidents, self.errors, self.error = self.incidents + 1, self.errors + 1, without_addresses(why)
-        if self.errors >= MOST_ERRORS:
-            self._give_up(f"the mail server failed {MOST_ERRORS} times in a row: {self.error}", passing=True)
+        if self.errors >= _MOST_ERRORS:
+            self._give_up(f"the mail server failed {_MOST_ERRORS} times in a row: {self.error}", passing=True)
             return
         seconds = _FIRST_PAUSE * 2 ** (self.errors - 1) * (0.75 + 0.5 * self.jitter())
         self.next_turn = max(self.next_turn, self.timer() + seconds)
@@ -347,22 +344,13 @@ class _Round:
         self.states[list_name, state] += moved
 
 
-def has_expired(delivery: Delivery, reached: datetime | None, now: datetime) -> bool:
-    """Whether a delivery has waited too long. Its three days begin when its digest first `reached` somebody: one that
-    reached nobody is superseded instead. What a crash left in `sending` is tried once more.
-    """
-    if delivery.frozen_at is None or reached is None or delivery.state is DeliveryState.SENDING:
-        return False
-    return now - max(delivery.frozen_at, reached) >= EXPIRES
-
-
 def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:
-    """The delivery's next state, and its retry backoff, from five minutes to four hours.
+    """The delivery's next state, and the retry backoff of its address.
 
-    A connection lost after the final dot is tried once more; the second time nobody can know, and it stays ambiguous.
+    A connection lost after the final dot is tried once more; the second time the delivery stays ambiguous.
     """
     ambiguous = receipt.state is DeliveryState.AMBIGUOUS
     if receipt.state not in {DeliveryState.DEFERRED, DeliveryState.PENDING} and (not ambiguous or delivery.uncertain):
         return receipt.state, None
     attempts = 0 if ambiguous or receipt.slow_down else min(delivery.attempts, 10)
-    return DeliveryState.DEFERRED, min(_FIRST_WAIT * (1 << attempts), _LONGEST_WAIT) * (0.75 + 0.5 * jitter)
+    return DeliveryState.DEFERRED, min(_FIRST_BACKOFF * (1 << attempts), _LONGEST_BACKOFF) * (0.75 + 0.5 * jitter)

@@ -60,24 +60,18 @@ class Deliveries:
 
         `sending` is what a crash left behind. `by_hand` ignores the server's retry backoff, not that of an address.
         """
+        digest, last = (after.digest_id, after.id) if after else (0, 0)
         rows = self._database.rows(
-            f"""{_SELECT} where {_READY} and (digest_id, deliveries.id) > (:digest, :after)
-            order by digest_id, deliveries.id limit :most""",
-            {
-                **_ready(now, by_hand=by_hand, only=only),
-                "digest": after.digest_id if after else 0,
-                "after": after.id if after else 0,
-                "most": most,
-            },
+            f"{_SELECT} where {_READY} and (digest_id, deliveries.id) > (:digest, :last) "
+            "order by digest_id, deliveries.id limit :most",
+            _ready(now, by_hand=by_hand, only=only) | {"digest": digest, "last": last, "most": most},
         )
         return tuple(map(_delivery, rows))
 
     def queue(
         self, now: datetime, *, by_hand: bool = False, only: Delivery | None = None
     ) -> tuple[int, datetime | None]:
-        """How many deliveries may be sent now; and since when none has left: the oldest of them was frozen then, or the
-        last mail was sent.
-        """
+        """How many deliveries may be sent now, and since when none was sent, at most as long as they wait."""
         (row,) = self._database.rows(
             f"""select count(*) as n, min(:now, max(
                 min(coalesce(again, digests.at)),
@@ -107,16 +101,14 @@ class Deliveries:
         return instant(row["at"]) if row["at"] else None
 
     def reached(self, digest_id: int) -> datetime | None:
-        """When the digest was first delivered to somebody, or may have been."""
-        row = self._database.rows(
+        """When the digest first reached somebody, or may have."""
+        (row,) = self._database.rows(
             "select min(at) as at from deliveries where digest_id = ? and state in ('sent', 'ambiguous')", [digest_id]
-        )[0]
+        )
         return instant(row["at"]) if row["at"] else None
 
     def only_in_outbox(self) -> tuple[str, ...]:
-        """The lists whose newest digest went to the outbox alone, though its sender is one that a mail server takes:
-        before MAIL_FROM is set it is at localhost.
-        """
+        """The lists whose newest digest is only in the outbox, from a sender that a mail server would accept."""
         rows = self._database.rows(
             """select list from digests join deliveries on digest_id = digests.id
             where digests.id in (select max(id) from digests group by list) and sender not like '%@localhost'
@@ -127,7 +119,9 @@ class Deliveries:
     # --- moves
 
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
-        """Record that a delivery is on its way, before the first word to the server. False: somebody else moved it."""
+        """Record that a delivery is being sent, before the first command to the server. False: another process moved
+        it.
+        """
         return self._move(
             "update deliveries set state = 'sending', attempts = attempts + 1, at = ? where id = ? and state = ?",
             [iso(at), delivery.id, delivery.state.value],
@@ -159,7 +153,7 @@ class Deliveries:
         )
 
     def suppress(self, delivery: Delivery, reason: str, at: datetime) -> bool:
-        """Take out a waiting delivery whose address may get no more mail."""
+        """Settle a waiting delivery whose address may not get mail."""
         return self._move(
             "update deliveries set state = 'suppressed', reply = ?, at = ? where id = ? and state = ?",
             [reason, iso(at), delivery.id, delivery.state.value],
@@ -191,10 +185,8 @@ class Deliveries:
         with self._database.transaction(durable=False):
             return self._database.execute(sql, values) == 1
 
-    # --- what the operator is told
-
     def refused_by_all(self, digest_ids: Collection[int]) -> tuple[tuple[str, str], ...]:
-        """Those of the digests that were refused for good for all recipients: each one's list, and the last reply."""
+        """Those of the digests that failed for all recipients: each one's list, and the last reply."""
         rows = self._database.rows(
             """select list, reply, max(deliveries.at) from deliveries join digests on digests.id = digest_id
             where digest_id in (select value from json_each(?)) and state != 'suppressed'
@@ -204,11 +196,11 @@ class Deliveries:
         return tuple((row["list"], row["reply"]) for row in rows)
 
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
-        """The addresses, casefolded, that do not exist, each with the last server's word for it.
+        """Addresses, casefolded, whose last three settled deliveries bounced, each with the last reply; over all lists,
+        and since the address was last unsuppressed.
 
-        Of what the address was to get since its last suppression was lifted, over all lists, the last three deliveries
-        that came to an end bounced, each in a digest that reached somebody else by mail. Without that the server may be
-        at fault, and a bounce counts neither way. Addresses suppressed for all lists already are left out.
+        Only digests that reached somebody else by mail count: otherwise the server may be at fault. Addresses that are
+        suppressed for all lists are left out.
         """
         return tuple((row["address"], row["reply"]) for row in self._database.rows(_BOUNCED_THRICE))
 

@@ -11,7 +11,7 @@ from paperboy.store.database import Database, instant, iso
 
 
 class Suppressions:
-    """One for each address and list; an empty list's name stands for all lists. Each move is its own commit."""
+    """One for each address and list; an empty list name stands for all lists. Each change is its own commit."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -44,10 +44,10 @@ class Suppressions:
         return (rows[0]["list"], rows[0]["address"]) if rows else None
 
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "") -> bool:
-        """Suppress the address, and take out its deliveries that wait. False: it was suppressed already, and its
-        reason and date stay. `bounced`: the server's reply, for the operator; empty: they did it themselves.
+        """Suppress the address and its waiting deliveries. False: it is suppressed already, and its reason and date
+        stay. `bounced`: the server's reply, which the operator is to read.
 
-        What is in `sending` is left alone: it may be on its way just now, and if it is not, it is looked up first.
+        A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
         values = {"address": address.casefold(), "list": list_name, "reason": reason, "at": iso(at)}
         with self._database.transaction():
@@ -68,9 +68,7 @@ class Suppressions:
         return new == 1
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
-        """Let the address have mail again. A suppression for a list outlives the one for all lists. False: there was
-        none.
-        """
+        """End one suppression; one for a list outlives the one for all lists. False: there was none."""
         with self._database.transaction():
             lifted = self._database.execute(
                 "update suppressions set holds = 0, lifted = ? where address = ? and list = ? and holds",
