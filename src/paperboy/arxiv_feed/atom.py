@@ -21,12 +21,11 @@ _CATEGORY = re.compile(r"[a-z-]+(\.[A-Za-z-]+)?")  # authors add MSC and ACM cla
 
 @dataclass(eq=False)
 class FaultError(Exception):
-    """An unusable answer, in words that follow the host's name."""
+    """An unusable answer. `what` completes a sentence that begins with the host's name."""
 
     what: str
     hint: str = ""  # a sentence about the fix
-    final: bool = False  # a retry would not help
-    busy: bool = False  # arXiv is overloaded: longer waits
+    backoff: int = 2  # in delays; 0: a retry would not help
     retry_after: float = 0.0  # seconds, as arXiv asked
 
     def __str__(self) -> str:
@@ -45,18 +44,18 @@ class Head:
 def check_page(body: bytes) -> tuple[Head, bytes]:
     """Return the page's head, and its bytes without bad entries. Raises FaultError for a page that is not whole.
 
-    Bad entries are left out, since one of them must not cost all others; a page with more than one in ten is broken.
+    One bad entry must not cost all others; a page with more than one in ten is broken.
     """
     try:
         feed: Any = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError:
-        feed = None
-    if feed is None or feed.tag != f"{_ATOM}feed":
+        feed = etree.Element("none")
+    if feed.tag != f"{_ATOM}feed":
         raise FaultError(f"sent something else than a whole list of papers ({plain_text(body) or 'nothing'})")
-    if says := refusal(body):
-        raise FaultError(f"answered with an error ({says})")
+    if error := error_text(body):
+        raise FaultError(f"answered with an error ({error})")
     entries = feed.findall(f"{_ATOM}entry")
-    count = (feed.findtext(_TOTAL) or "").strip()
+    count = _text(feed, _TOTAL)
     total = int(count) if count.isdecimal() else -1
     if total == 0 and not entries:
         raise FaultError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
@@ -68,49 +67,50 @@ def check_page(body: bytes) -> tuple[Head, bytes]:
         raise FaultError(f"sent {len(defects)} bad entries in {len(entries)} ({some})")
     for entry in defects:
         feed.remove(entry)
-    head = Head(total, len(entries) - len(defects), tuple(defects.values()))
-    return head, bytes(etree.tostring(feed)) if defects else body
+    return Head(total, len(entries) - len(defects), tuple(defects.values())), bytes(etree.tostring(feed))
 
 
-def refusal(body: bytes) -> str:
-    """Return what arXiv's error entry says; empty if the body is not one."""
+def error_text(body: bytes) -> str:
+    """Return the summary of arXiv's error entry; empty if the body is none."""
     match = re.search(rb"<id>[^<]*/api/errors.*?<summary>(.*?)</summary>", body[:4_000], re.DOTALL)
     return plain_text(match[1]) if match else ""
 
 
+def _text(element: Any, name: str) -> str:
+    return (element.findtext(name) or "").strip()
+
+
 def _defect(entry: Any, place: int) -> str:
-    """Why an entry cannot become a Paper, with its id or its place on the page; empty if it can."""
-    match = _ID.search((entry.findtext(f"{_ATOM}id") or "").strip())
-    if match is None:
+    """Say why an entry cannot become a Paper, with its id or its place on the page; empty if it can."""
+    if (match := _ID.search(_text(entry, f"{_ATOM}id"))) is None:
         return f"entry {place} without an arXiv id"
-    if not (entry.findtext(f"{_ATOM}title") or "").strip():
+    if not _text(entry, f"{_ATOM}title"):
         return f"{match['id']} without a title"
     try:
         for name in ("published", "updated"):
-            datetime.fromisoformat((entry.findtext(f"{_ATOM}{name}") or "").strip()).astimezone(UTC)
+            datetime.fromisoformat(_text(entry, f"{_ATOM}{name}")).astimezone(UTC)
     except (ValueError, OverflowError):
         return f"{match['id']} with a bad date"
     terms = (category.get("term") or "" for category in entry.findall(f"{_ATOM}category"))
-    return "" if any(_CATEGORY.fullmatch(term) for term in terms) else f"{match['id']} without a category"
+    return "" if any(map(_CATEGORY.fullmatch, terms)) else f"{match['id']} without a category"
 
 
 def paper_from(result: arxiv.Result) -> Paper:
     """Return the paper of an entry that `check_page` accepted."""
-    match = _ID.search(result.entry_id.strip())
-    if match is None:
+    if (match := _ID.search(result.entry_id.strip())) is None:
         raise ValueError(f"no arXiv id: {result.entry_id}")
     categories = [term for term in result.categories if _CATEGORY.fullmatch(term)]
     primary = result.primary_category if _CATEGORY.fullmatch(result.primary_category) else categories[0]
     names = (name_to_text(author.name).strip() for author in result.authors)
-    # A line that begins with a space begins a paragraph, by arXiv's custom. One newline separates them here.
+    # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", result.summary.strip()))
     return Paper(
         arxiv_id=match["id"],
         version=int(match["version"] or 1),
         title=" ".join(result.title.split()),
         # arXiv puts lone colons between a collaboration and its members
-        authors=tuple(name for name in names if any(character.isalpha() for character in name)),
-        abstract="\n".join(paragraph for paragraph in paragraphs if paragraph),
+        authors=tuple(name for name in names if any(map(str.isalpha, name))),
+        abstract="\n".join(filter(None, paragraphs)),
         primary_category=primary,
         categories=tuple(dict.fromkeys([*categories, primary])),
         published=result.published,
@@ -121,6 +121,6 @@ def paper_from(result: arxiv.Result) -> Paper:
 
 
 def plain_text(foreign: bytes) -> str:
-    """Foreign bytes for a message: no tags, printable, one line of at most 120 characters."""
+    """Quote foreign bytes in a message: no tags, printable, one line of at most 120 characters."""
     text = re.sub(r"<[^>]*>", " ", foreign[:2_000].decode(errors="replace"))
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:120]
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:120]

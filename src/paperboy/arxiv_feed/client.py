@@ -2,39 +2,38 @@
 
     for each window of seven days (the last one takes what remains of a week):
         for each page, until arXiv's own count is reached:
-            ask; a page that is broken, empty or refused is asked for again, up to `tries` times
-        fewer different papers than arXiv counts: read the window again
+            ask; retry a page that is broken, empty or refused, up to `tries` times
+        if arXiv counts more papers than it listed: read the window a second time
 
 Two internals of the `arxiv` package are touched: `Client.query_url_format` leads it to another address, and
-`Client._session` is ours, which lets only whole pages reach its lenient parser.
+`Client._session` is ours: it lets only whole pages reach the package's lenient parser.
 """
 
 from __future__ import annotations
 
-import io
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, TypeVar
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import arxiv
 import requests
-from requests.structures import CaseInsensitiveDict
 
 from paperboy import __version__
-from paperboy.arxiv_feed.atom import FaultError, Head, check_page, paper_from, plain_text, refusal
+from paperboy.arxiv_feed.atom import FaultError, Head, check_page, error_text, paper_from, plain_text
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 
 LARGEST_PAGE = 2_000
 WINDOW = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages through 30,000
 POLITE_DELAY = 3.0  # seconds; arXiv's terms of use
-LONGEST_WAIT = 600.0  # seconds, also where a Retry-After asks for more
+LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
+HINTS = {400: "Check the categories in subscribers.yaml.", 403: "arXiv may have blocked us: wait some hours."}
 
-T = TypeVar("T")
 Progress = Callable[[int, int], None]  # papers so far, papers in total
 
 logger = logging.getLogger(__name__)
@@ -43,7 +42,7 @@ logger = logging.getLogger(__name__)
 class ArxivFeed:
     """Asks the arXiv API at `url`, over one connection and under our own User-Agent.
 
-    `delay_seconds` lie between any two requests, never under 3 against arxiv.org; longer waits are multiples of it.
+    `delay_seconds` separate any two requests, never under 3 against arxiv.org; the backoff is a multiple of it.
     `contact` is an address for arXiv's staff. `timeout` is for connecting and for each read, in seconds. `tries`
     includes the first one.
     """
@@ -61,14 +60,15 @@ class ArxivFeed:
     ) -> None:
         host = urlsplit(url).hostname or ""
         at_arxiv = host == "arxiv.org" or host.endswith(".arxiv.org")
-        self._url = url
-        self._host = host or "the feed's address"
+        self._url, self._host = url, host or "the feed's address"
         self._delay = max(delay_seconds, POLITE_DELAY) if at_arxiv else delay_seconds
-        self._page_size = min(page_size, LARGEST_PAGE)
-        self._tries = tries
-        self._wait = wait
+        self._page_size, self._tries, self._wait = min(page_size, LARGEST_PAGE), tries, wait
         self._pause = 0.0  # before the next request
-        self._session = _Session(contact, timeout)
+        safe = re.sub(r"[^ -~]", "", contact)  # a header is printable ASCII
+        self._user_agent = f"paperboy/{__version__} (arXiv e-mail digests{'; ' if safe else ''}{safe})"
+        self._timeout = timeout
+        self._session = requests.Session()
+        self._head = Head(0, 0)  # of the page read last
 
     def fetch(
         self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress | None = None
@@ -86,7 +86,7 @@ class ArxivFeed:
 
     def has_news(self, since: datetime, until: datetime) -> bool:
         """Check whether arXiv has any paper submitted between two aware instants, by one small request without a retry.
-        False also where it does not say.
+        False also if it does not answer.
         """
         try:
             with self._session:
@@ -105,55 +105,54 @@ class ArxivFeed:
             raise FeedError(f"{self._host} {fault}. {then}") from fault
 
     def _week(self, query: str, progress: Progress, before: int) -> dict[str, Paper]:
-        """Read a window, and again while pages have changed under us, until a pass brings nothing new."""
+        """Read a window, and once more if its pages changed while we read them: together two passes skip no paper."""
         papers: dict[str, Paper] = {}
-
-        def one_pass() -> dict[str, Paper]:
-            known, start, total, left_out, changed = len(papers), 0, 0, 0, False
+        for _ in range(2):
+            start = total = bad = 0
+            changed = False
             while start < total or not start:
-                head, page = self._retried(lambda start=start: self._ask(query, start, self._page_size))  # type: ignore[misc]
+                head, page = self._retried(query, start)
                 changed |= start > 0 and head.total != total
-                total, left_out = head.total, left_out + len(head.bad)
+                total, bad = head.total, bad + len(head.bad)
                 start += len(page) + len(head.bad)
-                papers.update({paper.arxiv_id: paper for paper in page})
+                papers |= {paper.arxiv_id: paper for paper in page}
                 progress(before + len(papers), before + total)
-            if changed or len(papers) + left_out < total:
-                if len(papers) > known:
-                    raise FaultError(f"counts {total} papers and lists only {len(papers)} different ones")
-                logger.warning("%s counts %d papers, and lists %d even so", self._host, total, len(papers))
-            return papers
+            if not changed and len(papers) + bad >= total:
+                return papers
+        if len(papers) + bad < total:
+            logger.warning("%s counts %d papers and listed only %d, twice", self._host, total, len(papers))
+        return papers
 
-        return self._retried(one_pass)
-
-    def _retried(self, ask: Callable[[], T]) -> T:
-        """Call `ask` until it succeeds. Raises FeedError after the last try, and where a retry would not help."""
+    def _retried(self, query: str, start: int) -> tuple[Head, list[Paper]]:
+        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry would not help."""
         attempt = 0
         while True:
             attempt += 1
             try:
-                return ask()
+                return self._ask(query, start, self._page_size)
             except FaultError as fault:
-                if fault.final or attempt >= self._tries or fault.retry_after > LONGEST_WAIT:
+                if not fault.backoff or attempt >= self._tries or fault.retry_after > LONGEST_WAIT:
                     tries = f", at the last of {attempt} tries" if attempt > 1 else ""
-                    then = "" if fault.final else " The next run asks for the same days again, so no paper is lost."
-                    raise FeedError(f"{self._host} {fault}{tries}. {fault.hint}{then}".replace("  ", " ")) from fault
-                backoff = self._delay * (10 if fault.busy else 2) * 2.0 ** (attempt - 1)
-                self._pause = max(self._delay, min(LONGEST_WAIT, max(backoff, fault.retry_after)))
+                    then = "The next run asks for the same days again, so no paper is lost." if fault.backoff else ""
+                    hints = " ".join(filter(None, (fault.hint, then)))
+                    raise FeedError(f"{self._host} {fault}{tries}. {hints}") from fault
+                backoff = self._delay * fault.backoff * 2.0 ** (attempt - 1)
+                self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
                 logger.warning("%s %s; asking again in %.0f s", self._host, fault, self._pause)
 
     def _ask(self, query: str, start: int, page_size: int) -> tuple[Head, list[Paper]]:
         """Make exactly one request. Raises FaultError."""
         client = arxiv.Client(page_size=page_size, delay_seconds=0, num_retries=0)
         client.query_url_format = self._url + "?{}"
-        client._session = self._session
+        client._session = SimpleNamespace(get=self._get)  # all that the package uses of it
         by, order = arxiv.SortCriterion.SubmittedDate, arxiv.SortOrder.Ascending
         results = client.results(arxiv.Search(query, max_results=None, sort_by=by, sort_order=order), offset=start)
         if self._pause:
             self._wait(self._pause)
         self._pause = self._delay
         try:
-            first = next(results)  # here the package asks; reading past the page's last entry would ask once more
-            head = self._session.head_of_page
+            first = next(results)  # the package asks here; reading past the page's last entry would ask once more
+            head = self._head
             papers = [paper_from(result) for result in (first, *islice(results, head.readable - 1))]
         except (arxiv.ArxivError, ValueError, OverflowError, StopIteration) as error:
             raise FaultError(f"sent a page that the arxiv package cannot read ({error})") from error
@@ -161,51 +160,31 @@ class ArxivFeed:
             logger.warning("Left out: %s from %s. Every morning asks for it again.", ", ".join(head.bad), self._host)
         return head, papers
 
-
-class _Session(requests.Session):
-    """The connection that the package asks through. Raises FaultError for anything but a whole page of papers."""
-
-    def __init__(self, contact: str, timeout: tuple[float, float]) -> None:
-        super().__init__()
-        safe = "".join(character for character in contact if character.isascii() and character.isprintable())
-        self._user_agent = f"paperboy/{__version__} (arXiv e-mail digests{'; ' if safe else ''}{safe})"
-        self._timeout = timeout
-        self.head_of_page = Head(0, 0)
-
-    def request(self, method: str | bytes, url: str | bytes, *args: Any, **options: Any) -> requests.Response:
-        """Make one request. The response holds a checked page, and `head_of_page` what is on it."""
-        headers = CaseInsensitiveDict(options.pop("headers", None) or {})  # the package names itself here
-        headers["User-Agent"] = self._user_agent
-        options |= {"headers": headers, "timeout": self._timeout}
+    def _get(self, url: str, **_: object) -> SimpleNamespace:
+        """Get a checked page for the package. Raises FaultError for anything else."""
         try:
-            response = super().request(method, url, *args, **options)
+            response = self._session.get(url, headers={"User-Agent": self._user_agent}, timeout=self._timeout)
         except requests.RequestException as error:
-            cause: BaseException = error  # the innermost says most; requests and urllib3 wrap it in pools
+            cause: BaseException = error  # the innermost says most; requests and urllib3 wrap it
             while cause.__context__ is not None:
                 cause = cause.__context__
             said = plain_text(str(cause).encode()) or type(cause).__name__
             raise FaultError(f"could not be reached ({said})", "Check the network and ARXIV_API_URL.") from error
-        if response.status_code != 200:
-            raise _http_error(response)
-        self.head_of_page, body = check_page(response.content)
-        checked = requests.Response()
-        checked.status_code, checked.url, checked.raw = 200, response.url, io.BytesIO(body)
-        return checked
-
-
-def _http_error(response: requests.Response) -> FaultError:
-    status, says = response.status_code, refusal(response.content) or plain_text(response.content)
-    what = f"answered HTTP {status}" + (f" ({says})" if says else "")
-    if status in {408, 425, 429} or status >= 500:
-        value = response.headers.get("Retry-After", "").strip()
-        return FaultError(what, busy=status in {429, 503}, retry_after=float(value) if value.isdecimal() else 0.0)
-    hints = {400: "Check the categories in subscribers.yaml.", 403: "arXiv may have blocked us: wait some hours."}
-    return FaultError(what, hints.get(status, "Check ARXIV_API_URL."), final=True)
+        status, says = response.status_code, error_text(response.content) or plain_text(response.content)
+        what = f"answered HTTP {status}" + (f" ({says})" if says else "")
+        if status in {408, 425, 429} or status >= 500:
+            rest = response.headers.get("Retry-After", "").strip()
+            raise FaultError(what, "", 10 if status in {429, 503} else 2, float(rest) if rest.isdecimal() else 0)
+        if status != 200:
+            raise FaultError(what, HINTS.get(status, "Check ARXIV_API_URL."), backoff=0)
+        self._head, body = check_page(response.content)
+        return SimpleNamespace(status_code=status, content=body)
 
 
 def _weeks(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Windows in whole minutes; a short last one may well be empty, so it is joined to the one before. Neighbours share
-    a minute, since arXiv does not say to which side its seconds belong.
+    """Split a span into windows of whole minutes; a short last week may hold no paper and joins the one before.
+
+    Neighbours share a minute, since arXiv does not say to which side its seconds belong.
     """
     start = since.replace(second=0, microsecond=0)
     end = (until + timedelta(seconds=59, microseconds=999_999)).replace(second=0, microsecond=0)
@@ -216,7 +195,7 @@ def _weeks(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetim
 
 
 def _query(categories: Sequence[str], since: datetime, until: datetime) -> str:
-    """Minutes in GMT, exactly in this form: arXiv refuses any other."""
+    """Return the query, with minutes in GMT in exactly the form that arXiv accepts."""
     window = f"submittedDate:[{since:%Y%m%d%H%M} TO {until:%Y%m%d%H%M}]"
     union = " OR ".join(f"cat:{category}" for category in categories)
     return f"({union}) AND {window}" if union else window
