@@ -136,21 +136,9 @@ class App:
         """The LLM's prices, set or known; None if neither."""
         from paperboy.scoring.prices import Prices
 
-        settings = self.settings
-
-        def price(kind: str) -> float | None:
-            value = getattr(settings, f"llm_price_{kind}")
-            return None if value is None else float(value)
-
-        return Prices.find(
-            settings.openai_model,
-            settings.openai_base_url,
-            service_tier=settings.openai_service_tier,
-            input_price=price("input"),
-            cached_input_price=price("cached_input"),
-            cache_write_price=price("cache_write"),
-            output_price=price("output"),
-        )
+        settings, kinds = self.settings, ("input", "cached_input", "cache_write", "output")
+        set_prices = {kind: getattr(settings, f"llm_price_{kind}") for kind in kinds}
+        return Prices.find(settings.openai_model, settings.openai_base_url, settings.openai_service_tier, **set_prices)
 
     @property
     def prompt(self) -> Prompt:

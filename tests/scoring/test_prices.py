@@ -82,22 +82,22 @@ def test_an_unknown_price_is_none(model: str, url: str) -> None:
 
 
 def test_the_operators_prices_stand_alone_for_an_unknown_model() -> None:
-    assert Prices.find("llama", LOCAL, input_price=0.2, output_price=0.6) == Prices(0.2, 0.2, 0.2, 0.6)
-    assert Prices.find("llama", LOCAL, input_price=0, output_price=0) == Prices(0, 0, 0, 0)
+    assert Prices.find("llama", LOCAL, input=0.2, output=0.6) == Prices(0.2, 0.2, 0.2, 0.6)
+    assert Prices.find("llama", LOCAL, input=0, output=0) == Prices(0, 0, 0, 0)
     whole = Prices.find(
-        "llama", LOCAL, input_price=2, cached_input_price=1, cache_write_price=3, output_price=4
+        "llama", LOCAL, input=2, cached_input=1, cache_write=3, output=4
     )  # fmt: skip
     assert whole == Prices(2, 1, 3, 4)
 
 
 def test_half_of_the_operators_prices_is_not_enough_for_an_unknown_model() -> None:
-    assert Prices.find("llama", LOCAL, input_price=0.2) is None
-    assert Prices.find("llama", LOCAL, output_price=0.2, cached_input_price=0.1) is None
+    assert Prices.find("llama", LOCAL, input=0.2) is None
+    assert Prices.find("llama", LOCAL, output=0.2, cached_input=0.1) is None
 
 
 def test_the_operators_prices_come_before_the_tables() -> None:
     known = Prices.find("gpt-4o-mini")
-    mixed = Prices.find("gpt-4o-mini", output_price=9.0)
+    mixed = Prices.find("gpt-4o-mini", output=9.0)
     assert known is not None
     assert mixed == Prices(known.input, known.cached_input, known.cache_write, 9.0)
 

@@ -1,8 +1,8 @@
-"""`prompts/score.md.j2` → the words of one request, and the fingerprint that kept scores are keyed by.
+"""`prompts/score.md.j2` → the text of one request, and the fingerprint that kept scores are keyed by.
 
-The template is the operator's to edit. Loading it tries it on two papers, so that a `Prompt` that exists works. Each
-block is given the variable of its name and no other, so that requests share what they can. Paper texts are untrusted:
-each becomes one line that can neither close the fence it stands in nor begin another paper.
+The operator may edit the template. Loading it renders two example papers, so that a loaded `Prompt` works. Each block
+gets the variable of its name and no other, so that requests share what they can. Paper texts are untrusted: each
+becomes one line that can neither close its fence nor begin another paper.
 """
 
 from __future__ import annotations
@@ -29,26 +29,21 @@ MAX_ABSTRACT = 2000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The words of one request, in the order in which they are sent."""
+    """The text of one request, in the order in which it is sent."""
 
     system: str  # the rubric, and how to reply: the same in every request
-    shared: str  # what other requests of the morning say here, too, word for word
+    shared: str  # the same in several requests of the morning
     own: str
 
     @property
     def prefix(self) -> str:
-        """How the requests begin that share a prompt cache with this one."""
+        """The text that requests have in common if they share a prompt cache."""
         return f"{self.system}\0{self.shared}"
-
-    @property
-    def size(self) -> int:
-        """In bytes of UTF-8."""
-        return sum(len(part.encode()) for part in (self.system, self.shared, self.own))
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPaper:
-    """What the template sees of a paper: three lines of text, safe to stand in a fence."""
+    """A paper as the template sees it: three lines of text, safe within a fence."""
 
     arxiv_id: str
     title: str
@@ -60,7 +55,7 @@ class PromptPaper:
         return cls(_as_data(paper.arxiv_id, 100), title, abstract)
 
 
-# What a server is asked to see whether it gives scores, and what a template is tried on.
+# For the trial of a template, and for the probe of a server.
 EXAMPLE_TOPICS = "Relevant: how birds find their way."
 EXAMPLES = (
     PromptPaper(
@@ -80,7 +75,7 @@ class Prompt:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
-        # An operator's template may word a prompt; it may not reach into Python.
+        # The sandbox keeps an operator's template from reaching into Python.
         self._environment = ImmutableSandboxedEnvironment(
             loader=FileSystemLoader([str(folder) for folder in folders], encoding="utf-8-sig"),
             undefined=StrictUndefined,
@@ -95,21 +90,20 @@ class Prompt:
             raise ConfigError(problems)
 
     def question(self, topics: str, papers: Sequence[Paper], *, papers_first: bool) -> Question:
-        """What asks for a score of each of the papers.
+        """Ask for a score of each paper. Raises ConfigError if the template fails on them.
 
-        The topics come before the papers, since they are what the batches of one list share; where several lists ask
-        for the same papers, `papers_first` turns that round. Raises ConfigError where the template fails on them.
+        The batches of one list share its topics, which come first. `papers_first` is for papers that lists share.
         """
         return self._question(topics, [PromptPaper.of(paper) for paper in papers], papers_first=papers_first)
 
     def example(self) -> tuple[Question, str]:
-        """What asks for the score of one invented paper, and that paper's arXiv id."""
+        """Ask for the score of one invented paper; its arXiv id comes second."""
         return self._question(EXAMPLE_TOPICS, EXAMPLES[:1], papers_first=False), EXAMPLES[0].arxiv_id
 
     def criteria(self, topics: str) -> str:
-        """A fingerprint (16 hex digits) of what papers are judged by: the rubric's words and the topics'.
+        """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of the topics.
 
-        It is the same however the rest of the prompt is laid out and whatever the white space.
+        White space and the rest of the prompt do not change it.
         """
         parts = (" ".join(part.split()) for part in (self._render("rubric"), topics))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -120,29 +114,26 @@ class Prompt:
         return Question(system, shown, wanted) if papers_first else Question(system, wanted, shown)
 
     def _trial(self) -> Iterator[Problem]:
-        """What is wrong with what each block gives for the examples."""
+        """Render each block for the examples, and report what is wrong."""
         shown = [words for paper in EXAMPLES for words in (paper.arxiv_id, paper.title, paper.abstract[:20])]
-        for block, given, wanted in (
-            ("rubric", {}, []),
-            ("reply", {}, []),
-            ("topics", {"topics": EXAMPLE_TOPICS}, [EXAMPLE_TOPICS]),
-            ("papers", {"papers": EXAMPLES}, shown),
-        ):
-            if block not in self._template.blocks:
-                message = f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}"
-                yield Problem(f"prompts/{TEMPLATE}", message)
-                continue
-            try:
-                text = " ".join(self._render(block, **given).casefold().split())
-            except ConfigError as error:
-                yield from error.problems
-                continue
-            if not text:
-                yield Problem(f"prompts/{TEMPLATE}", f"the block {block!r} is empty; the prompt needs its words")
-            elif absent := [words for words in wanted if words.casefold() not in text]:
-                fix = "{{ topics }}" if block == "topics" else "each paper's arxiv_id, title and abstract"
-                tried = f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}"
-                yield Problem(f"prompts/{TEMPLATE}", tried)
+        yield from self._try_block("rubric")
+        yield from self._try_block("reply")
+        yield from self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS)
+        yield from self._try_block("papers", shown, "each paper's arxiv_id, title and abstract", papers=EXAMPLES)
+
+    def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Sequence[Problem]:
+        if block not in self._template.blocks:
+            message = f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}"
+            return [Problem(f"prompts/{TEMPLATE}", message)]
+        try:
+            text = " ".join(self._render(block, **given).casefold().split())
+        except ConfigError as error:
+            return error.problems
+        if not text:
+            return [Problem(f"prompts/{TEMPLATE}", f"the block {block!r} is empty; the prompt needs its words")]
+        absent = [words for words in wanted if words.casefold() not in text]
+        message = f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}" if absent else ""
+        return [Problem(f"prompts/{TEMPLATE}", message)] if absent else []
 
     def _render(self, block: str, **variables: object) -> str:
         try:
@@ -151,12 +142,12 @@ class Prompt:
                 return "".join(self._template.blocks[block](context)).strip()
             except Exception:  # noqa: BLE001 - raised again, with the template's lines in its traceback
                 self._environment.handle_exception()
-        except Exception as error:  # a template can raise anything, and all of it is the template's fault
+        except Exception as error:  # a template can raise anything
             has = f"; the block {block!r} has {' and '.join(variables) or 'no variable'}"
             raise ConfigError([self._problem(error, has if "is undefined" in str(error) else "")]) from error
 
     def _problem(self, error: Exception, more: str = "") -> Problem:
-        """The error with the file and line in which it arose: Jinja puts them into the traceback's frames."""
+        """Locate an error by the traceback's frames, which Jinja names after the template's files and lines."""
         name, line = TEMPLATE, 1
         for frame, number in walk_tb(error.__traceback__):
             file = Path(frame.f_code.co_filename)
@@ -176,9 +167,7 @@ class Prompt:
 
 
 def _as_data(text: str, limit: int) -> str:
-    """One line, at most `limit` characters, cut at a word's end, that cannot open or close a fence of the prompt, nor
-    begin as a paper does.
-    """
+    """Make one line, cut after a word, that cannot open or close a fence of the prompt, nor begin as a paper does."""
     text = "".join(char for char in " ".join(text.split()) if unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
     line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", text.strip(), flags=re.IGNORECASE)
     line = re.sub(r"^\[", "(", line)
