@@ -1,8 +1,8 @@
 """The embedded scorer: ranks papers by the words they share with a list's topics, without an LLM.
 
-A paper's strength is SQLite's bm25 of the words and adjacent word pairs that the topics want, minus that of those they
-do not want. Its place among the papers of the last `recent_days` becomes its relevance. It judges nothing: a good match
-of words can be a bad paper.
+A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics, minus that for the
+unwanted ones. Its rank among the papers of the last `recent_days` becomes its relevance. The quality of a paper plays
+no part.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from paperboy.models import MailingList, Model, Paper, Score, Scored, ToScore
 
 _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
 
-# The best share of recent papers that gets each relevance; 2 below them, 1 without a shared word.
+# The relevance of each top share of the recent papers; 2 below them, 1 without a shared word.
 _SHARES = ((0.01, 10), (0.025, 9), (0.05, 8), (0.10, 7), (0.20, 6), (0.35, 5), (0.50, 4), (0.70, 3))
-_COMMENTED = 6  # from this relevance up
+_COMMENTED = 6  # the lowest relevance with a comment
 _NAMED = 3  # words in a comment
 
-# Markdown's "## Relevant" needs no colon; elsewhere a line of prose may well begin with the word.
+# Markdown's "## Relevant" needs no colon; a line of prose may begin with the word, too.
 _LABEL = re.compile(
     r"(#+)?\W*(?:(?P<unwanted>irrelevant|not relevant|unwanted|avoid)|relevant|wanted)"
     r"(?:\s+\w+)?\W*(?::\W*|(?(1)$|(?!)))",
@@ -31,11 +31,11 @@ _LABEL = re.compile(
 )
 _NEW_ITEM = re.compile(r"\s*([-*•#]|\d+[.)]|$)")
 _CLAUSE_END = re.compile(r"[.,;:!?()\[\]\"“”*]|\n\s*(?:[-*•#]|\d+[.)])|\n\s*\n")
-_MACRO = re.compile(r"\\[A-Za-z]+")  # TeX's "approx" is no word of a topic
+_MACRO = re.compile(r"\\[A-Za-z]+")  # of TeX
 _WORD = re.compile(r"[^\W_]{2,}|[^\W_]")
 
-# Words of every English text, and words in which people speak of what they want to read.
-_EMPTY_WORDS = frozenset(
+# Stop words: those of all English text, then those with which people describe what they want to read.
+_STOP_WORDS = frozenset(
     """
     a about all also am an and any anything are as at be been both but by can cannot could do does each either else etc
     even every everything few for from had has have how i if in into is it its just like many may me might more most
@@ -49,12 +49,12 @@ _EMPTY_WORDS = frozenset(
     like lower mainly merely new novel paper papers particular particularly present presenting presents rated
     regarding related relevance relevant research studies study studying topic topics use used using want wanted
     weight weighted work working works
-    """.split()  # noqa: SIM905  # a list literal of these would be a page long
+    """.split()  # noqa: SIM905  # a list literal would fill a page
 )
 
 
 class LocalScorer:
-    """Scores by words. Keeps the index of the papers it saw last, for the next list on the same categories."""
+    """Scores by words. Keeps its last index for the next list on the same categories."""
 
     model = Model(name="embedded ranker", is_llm=False)
     recent_days = 30
@@ -63,46 +63,41 @@ class LocalScorer:
         self._index: _Index | None = None
 
     def criteria(self, mailing_list: MailingList) -> str:
-        """A fingerprint of what a score depends on, in hex: relevance is a rank among the categories' papers."""
+        """Fingerprint what a score depends on, in hex; as a rank, it depends on the list's categories, too."""
         among = f"{sorted(mailing_list.categories)} {mailing_list.cross_lists}"
         return hashlib.sha256(f"{_IDEA}\n{among}\n{mailing_list.topics}".encode()).hexdigest()
 
     def score(
         self,
         jobs: Sequence[ToScore],
-        may_spend: object = None,  # noqa: ARG002  # words cost nothing
-    ) -> Generator[Scored, None, None]:
-        """One answer for all papers of a list, by their place among themselves and the recent ones. Nothing stays
-        unscored.
-        """
+        may_spend: object = None,  # noqa: ARG002  # no cost
+    ) -> Generator[Scored]:
+        """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""
         for job in jobs:
             if job.papers:
                 yield Scored(job.mailing_list.name, self._scores(job))
 
     def _scores(self, job: ToScore) -> dict[str, Score]:
-        index = self._index_of({paper.arxiv_id: paper for paper in (*job.recent, *job.papers)}.values())
+        distinct = {paper.arxiv_id: paper for paper in (*job.recent, *job.papers)}
+        papers = [distinct[arxiv_id] for arxiv_id in sorted(distinct)]
+        if self._index is None or self._index.papers != papers:
+            self._index = _Index(papers)
         wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
-        places = _places(index.strengths(wanted, unwanted))
-        relevances = {paper.arxiv_id: _relevance(places.get(paper.arxiv_id), len(index.papers)) for paper in job.papers}
+        ranks = _ranks(self._index.strengths(wanted, unwanted))
+        relevances = {paper.arxiv_id: _relevance(ranks.get(paper.arxiv_id), len(papers)) for paper in job.papers}
         named = {arxiv_id for arxiv_id, relevance in relevances.items() if relevance >= _COMMENTED}
-        comments = index.comments(wanted, named)
+        comments = self._index.comments(wanted, named)
         return {
-            arxiv_id: Score(relevance=relevance, novelty=None, comment=comments.get(arxiv_id, ""))
+            arxiv_id: Score(relevance, novelty=None, comment=comments.get(arxiv_id, ""))
             for arxiv_id, relevance in relevances.items()
         }
 
-    def _index_of(self, papers: Iterable[Paper]) -> _Index:
-        ordered = sorted(papers, key=lambda paper: paper.arxiv_id)
-        if self._index is None or self._index.papers != ordered:
-            self._index = _Index(ordered)
-        return self._index
-
 
 def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
-    """The words and adjacent word pairs to look for and to look away from, repeated as often as the topics say them.
+    """Split topics into wanted and unwanted terms (words and adjacent word pairs), as often as they occur.
 
-    Where items of the text begin with "Relevant:", only those are wanted; else all of it is, but for items that begin
-    with "Irrelevant:". A label on a line of its own holds for what follows. What is wanted once is unwanted nowhere.
+    If items of the text begin with "Relevant:", only those are wanted; otherwise all but items that begin with
+    "Irrelevant:". A label on a line of its own applies to what follows. A wanted term is never unwanted.
     """
     labelled: list[str] = []
     unwanted: list[str] = []
@@ -123,25 +118,20 @@ def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
 
 
 def _terms(text: str) -> list[str]:
-    """The words that say something, and the pairs of them that stand next to each other within a clause."""
+    """Extract the words that are no stop words, and adjacent pairs of them within a clause."""
     terms = []
     for clause in _CLAUSE_END.split(unicodedata.normalize("NFC", _MACRO.sub(" ", text))):
-        words = [word if _says_something(word) else "" for word in _WORD.findall(clause)]
+        words = [w if len(w) > 1 and w.casefold() not in _STOP_WORDS else "" for w in _WORD.findall(clause)]
         terms += [word for word in words if word]
         terms += [f"{first} {second}" for first, second in pairwise(words) if first and second]
     return terms
 
 
-def _says_something(word: str) -> bool:
-    return len(word) > 1 and word.casefold() not in _EMPTY_WORDS
-
-
 class _Index:
-    """Titles and abstracts in an in-memory full-text index. A paper's row is its position."""
+    """An in-memory full-text index of titles and abstracts. A paper's row is its position."""
 
     def __init__(self, papers: list[Paper]) -> None:
         self.papers = papers
-        self.rows = {paper.arxiv_id: row for row, paper in enumerate(papers)}
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
         self._db.execute(
             "CREATE VIRTUAL TABLE texts USING fts5"
@@ -153,33 +143,32 @@ class _Index:
         )
 
     def strengths(self, wanted: Sequence[str], unwanted: Sequence[str]) -> dict[str, float]:
-        """By arXiv id; papers that share no wanted word are not in it."""
-        for_it, against_it = self._matches(wanted), self._matches(unwanted)
-        return {self.papers[row].arxiv_id: value - against_it.get(row, 0.0) for row, value in for_it.items()}
+        """Return the strength by arXiv id of the papers that share a wanted word."""
+        penalties = self._matches(unwanted)
+        return {arxiv_id: value - penalties.get(arxiv_id, 0.0) for arxiv_id, value in self._matches(wanted).items()}
 
     def comments(self, wanted: Sequence[str], arxiv_ids: set[str]) -> dict[str, str]:
-        """Which of the wanted words each of these papers shares, the most telling first."""
-        chosen = {self.rows[arxiv_id] for arxiv_id in arxiv_ids}
-        shared: dict[int, list[tuple[float, str]]] = {row: [] for row in chosen}
-        spelt = {term.casefold(): term for term in reversed(wanted)} if chosen else {}
+        """Name the wanted words that each of these papers shares, the most telling first."""
+        shared: dict[str, list[tuple[float, str]]] = {arxiv_id: [] for arxiv_id in arxiv_ids}
+        spelt = {term.casefold(): term for term in reversed(wanted)} if arxiv_ids else {}
         for term in spelt.values():
-            weight = len(term.split())  # a pair tells a reader more than a word
-            for row, value in self._matches([term]).items():
-                if row in chosen:
-                    shared[row].append((-value * weight, term))
-        return {self.papers[row].arxiv_id: _comment(sorted(found)) for row, found in shared.items()}
+            weight = len(term.split())  # a pair is more telling than a word
+            for arxiv_id, value in self._matches([term]).items():
+                if arxiv_id in shared:
+                    shared[arxiv_id].append((-value * weight, term))
+        return {arxiv_id: _comment(sorted(found)) for arxiv_id, found in shared.items()}
 
-    def _matches(self, terms: Sequence[str]) -> dict[int, float]:
-        """How well each row that has any of the terms matches them; more is better."""
+    def _matches(self, terms: Sequence[str]) -> dict[str, float]:
+        """Return by arXiv id how well each paper with any of the terms matches them; more is better."""
         if not terms:
             return {}
         query = " OR ".join(f'"{term}"' for term in terms)
         found = self._db.execute("SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (query,))
-        return dict(found.fetchall())
+        return {self.papers[row].arxiv_id: value for row, value in found}
 
 
 def _comment(found: Iterable[tuple[float, str]]) -> str:
-    """Names a word once, in one form: with "dwarf galaxies" there is no "galaxy"."""
+    """Name a word once, in one form: "dwarf galaxies" rules out "galaxy"."""
     names: list[str] = []
     said: set[str] = set()
     for _, term in found:
@@ -190,22 +179,19 @@ def _comment(found: Iterable[tuple[float, str]]) -> str:
     return f"Shares with the topics: {', '.join(names)}" if names else ""
 
 
-def _places(strengths: dict[str, float]) -> dict[str, float]:
-    """Places from 0, the strongest first. Equals share the middle of the places that they take up together."""
-    places: dict[str, float] = {}
-    ranked = sorted(strengths, key=lambda arxiv_id: -strengths[arxiv_id])
-    for _, group in groupby(ranked, key=lambda arxiv_id: strengths[arxiv_id]):
-        equals = list(group)
-        middle = len(places) + (len(equals) - 1) / 2
-        places |= dict.fromkeys(equals, middle)
-    return places
+def _ranks(strengths: dict[str, float]) -> dict[str, float]:
+    """Rank from 0, the strongest first. Ties share the mean of their ranks."""
+    ranks: dict[str, float] = {}
+    ordered = sorted(strengths, key=lambda arxiv_id: -strengths[arxiv_id])
+    for _, group in groupby(ordered, key=strengths.__getitem__):
+        ties = list(group)
+        ranks |= dict.fromkeys(ties, len(ranks) + (len(ties) - 1) / 2)
+    return ranks
 
 
-def _relevance(place: float | None, among: int) -> int:
-    """1-10 for a place, counted from 0, among so many papers. The middle of a place counts: the only paper is an
-    average one, not the best of all.
-    """
-    if place is None:
+def _relevance(rank: float | None, among: int) -> int:
+    """Turn a rank among so many papers into 1-10. The middle of a rank counts: an only paper is average, not best."""
+    if rank is None:
         return 1
-    share = (place + 0.5) / among
+    share = (rank + 0.5) / among
     return next((relevance for best, relevance in _SHARES if share <= best), 2)
