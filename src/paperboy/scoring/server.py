@@ -114,12 +114,15 @@ class Server:
             raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
         self.model, self.service_tier = model, service_tier
         self.refused: frozenset[str] = frozenset()  # formats and options that this server does not accept
-        self._breakpoints = _takes_breakpoints(model, base_url) if breakpoints is None else breakpoints
-        self._options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
-        self._options = {name: value for name, value in self._options.items() if value}
-        if not _is_openai(base_url):
-            self._options["temperature"] = 0  # the same paper gets the same score; OpenAI's models refuse it
         self._url, self._key, self._wait = base_url or OPENAI_URL, api_key, wait
+        host = urlsplit(self._url).hostname or ""
+        at_openai, version = f".{host}".endswith(".api.openai.com"), re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
+        caches = at_openai and version is not None and (int(version[1]), int(version[2] or 0)) >= (5, 6)
+        self._breakpoints = caches if breakpoints is None else breakpoints
+        options: dict[str, Any] = {"reasoning_effort": reasoning_effort, "service_tier": service_tier}
+        self._options = {name: value for name, value in options.items() if value}
+        if not at_openai:
+            self._options["temperature"] = 0  # the same paper gets the same score; OpenAI's models refuse it
         self._proven = False  # it has answered once
         self._lock = threading.Lock()
         limits = httpx2.Timeout(timeout_seconds, connect=min(10, timeout_seconds))
@@ -224,16 +227,6 @@ class Server:
         seconds = re.fullmatch(r"-?\d+(?:\.\d+)?", response.headers.get("retry-after", "").strip())
         answer = judge(response.status_code, body, model=self.model, secret=self._key)
         return replace(answer, retry_after=max(0.0, float(seconds[0])) if seconds else None)
-
-
-def _takes_breakpoints(model: str, base_url: str) -> bool:
-    version = re.match(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?", model)
-    return bool(version and _is_openai(base_url) and (int(version[1]), int(version[2] or 0)) >= (5, 6))
-
-
-def _is_openai(base_url: str) -> bool:
-    host = urlsplit(base_url).hostname or ""
-    return not base_url or host == "api.openai.com" or host.endswith(".api.openai.com")
 
 
 class _BoundedClient(httpx2.Client):
