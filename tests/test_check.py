@@ -13,7 +13,7 @@ import pytest
 
 from paperboy.app import App
 from paperboy.check import Finding, dns_records, findings
-from paperboy.config.home import FILES, Home
+from paperboy.config.home import FILES
 from tests.servers.dns import DnsServer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -39,10 +39,8 @@ def write_env(home: Path, **settings: object) -> None:
 
 
 def check(home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, **outside: Any) -> list[Finding]:
-    def build(of: Home) -> App:
-        return App.of(of, {}, lambda: NOON, lambda _: None, lambda: 0.0)
-
-    return list(findings(home, environ, build, NOON, offline=offline, **outside))
+    app = App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0)
+    return list(findings(home, environ, app.at, NOON, offline=offline, **outside))
 
 
 def about(what: str, found: Sequence[Finding]) -> list[Finding]:

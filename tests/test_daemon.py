@@ -146,7 +146,7 @@ class Office:
 
 def opened(world: World) -> Office:
     home, _ = Home.own_or_in_force(world.path, world.environ)
-    app = App.of(home, world.environ, world.clock, lambda _: None, timer=lambda: world.clock().timestamp())
+    app = App(world.path, world.environ, world.clock, lambda _: None, lambda: world.clock().timestamp()).at(home)
     return Office(world, app)
 
 

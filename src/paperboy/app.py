@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
-from datetime import UTC, date, datetime, timedelta
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 from paperboy import due, lock
 from paperboy.config.home import Files, Home, Recipients
@@ -47,48 +48,36 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+class _Silent:
+    """Shows no progress."""
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:  # noqa: ARG002
+        yield lambda _done, _total: None
+
+
+@dataclass(eq=False)
 class App:
-    """One home at work: the folder `path`, which is read when its settings or lists are first asked for.
+    """One home at work. Use as a context manager: that closes what was opened."""
 
-    Use as a context manager: that closes what was opened.
-    """
+    path: Path  # the folder, read when its settings or lists are first asked for
+    environ: Mapping[str, str]
+    clock: Callable[[], datetime]
+    wait: Callable[[float], None]  # seconds
+    timer: Callable[[], float]  # monotonic seconds
+    progress: drafting.Progress = field(default_factory=_Silent)
+    say: Callable[[str], None] = logger.info  # that a command waits for a lock
+    _opened: ExitStack = field(default_factory=ExitStack)
 
-    def __init__(
-        self,
-        path: Path,
-        environ: Mapping[str, str],
-        clock: Callable[[], datetime],
-        wait: Callable[[float], None],
-        timer: Callable[[], float],
-    ) -> None:
-        self.path = path
-        self.environ = environ
-        self.clock = clock
-        self.wait = wait  # seconds
-        self.timer = timer  # monotonic seconds
-        self.progress: drafting.Progress = _Silent()
-        self.scoring_alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
-        self.say: Callable[[str], None] = logger.info  # that a command waits for a lock
-        self._opened = ExitStack()
-
-    @classmethod
-    def of(
-        cls,
-        home: Home,
-        environ: Mapping[str, str],
-        clock: Callable[[], datetime],
-        wait: Callable[[float], None],
-        timer: Callable[[], float],
-        feed: fetching.Feed | None = None,
-    ) -> Self:
-        """A home that was read already, perhaps with a feed of its own as the demo's."""
-        app = cls(home.path, environ, clock, wait, timer)
+    def at(self, home: Home, feed: fetching.Feed | None = None) -> App:
+        """Another App, of a home that was read already, perhaps with a feed of its own."""
+        app = replace(self, path=home.path, _opened=ExitStack())
         app.home = home
         if feed is not None:
             app.feed = feed
         return app
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> App:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -113,9 +102,11 @@ class App:
         return store
 
     @property
-    def existing_store(self) -> Store | None:
-        """The database, unless it is still to be made: a question makes none."""
-        return self.store if self.settings.paperboy_database.exists() else None
+    def store_to_ask(self) -> Store:
+        """The database; where it is still to be made, an empty one in memory, since a question makes none."""
+        if self.settings.paperboy_database.exists():
+            return self.store
+        return self._opened.enter_context(Store.in_memory())
 
     @cached_property
     def feed(self) -> fetching.Feed:
@@ -238,10 +229,7 @@ class App:
         """Everything that would fail tomorrow, as soon as it is found."""
         from paperboy import check
 
-        def at_work(home: Home) -> App:
-            return App.of(home, self.environ, self.clock, self.wait, self.timer)
-
-        return check.findings(self.path, self.environ, at_work, self.clock(), offline=offline)
+        return check.findings(self.path, self.environ, self.at, self.clock(), offline=offline)
 
     def preview(self, mailing_list: MailingList) -> Preview:
         """A list's digest of today, or what it would be now, marking nothing."""
@@ -300,7 +288,6 @@ class App:
             composer=self.composer,
             progress=self.progress,
             clock=self.clock,
-            alone=self.scoring_alone,
             budget=settings.llm_budget_usd or None,
             budget_zone=settings.timezone,
             holidays=settings.arxiv_holidays,
@@ -397,7 +384,7 @@ class App:
         """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
         from paperboy.resend import Resend
 
-        if self.existing_store is None:
+        if not self.settings.paperboy_database.exists():
             raise PaperboyError(f"{mailing_list.name} has had no digest yet; paperboy once makes what is due")
         by_mail = not self.settings.uses_outbox
         return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail)
@@ -405,30 +392,13 @@ class App:
     # Subscribers
 
     def named_by(self, token: str) -> tuple[str, str] | None:
-        """The list and the address of a mail's token: of one in the ledger, or of a test mail to somebody on a list,
-        which is in no ledger but carries the same token.
-        """
-        if self.existing_store is None:
-            return None
-        if found := self.store.suppressions.by_token(token):
-            return found
+        """The list and the address of a mail's token. A test mail is in no ledger, but carries its reader's token."""
         from paperboy.mail.message import unsubscribe_token
 
+        store = self.store_to_ask
+        secret, found = store.secret(), store.suppressions.by_token(token)
         everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
-        secret = self.store.secret()
-        return next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
-
-    def waiting_for(self, list_name: str, address: str) -> int:
-        """How many deliveries of the list wait for the address, for however long."""
-        waiting = self.store.deliveries.waiting(datetime.max.replace(tzinfo=UTC)) if self.existing_store else ()
-        key = (list_name, address.casefold())
-        return sum((each.list_name, each.addressed.subscriber.address.casefold()) == key for each in waiting)
-
-    def missed(self, address: str, list_name: str) -> dict[str, date]:
-        """The lists (all, or that one) whose newest digest the address would have had, with the digest's date."""
-        from paperboy import resend
-
-        return resend.missed(self.store, self.home.lists, address, list_name)
+        return found or next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
 
     # What the operator is told; never raises, for what a morning came to does not depend on it
 
@@ -461,11 +431,3 @@ class App:
     @property
     def _patience(self) -> timedelta:
         return timedelta(hours=self.settings.give_up_after_hours)
-
-
-class _Silent:
-    """Shows no progress."""
-
-    @contextmanager
-    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:  # noqa: ARG002
-        yield lambda _done, _total: None

@@ -370,7 +370,7 @@ def emergency(app: App, home: Home, problem: str) -> None:
             return
         mark.touch()
         os.utime(mark, (now.timestamp(),) * 2)  # first: a full disk has room for a time, and is no reason for two mails
-        with App.of(home, app.environ, app.clock, app.wait, app.timer) as apart, closing(apart.smtp()) as transport:
+        with app.at(home) as apart, closing(apart.smtp()) as transport:
             composer = apart.composer_with(secrets.token_bytes(32))
             receipt = transport.send(composer.alert(alerts.no_start(problem), Subscriber(to.address, to.name), now))
             if receipt.state is not DeliveryState.SENT:

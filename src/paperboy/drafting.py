@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol
@@ -176,7 +176,6 @@ class Drafter:
     composer: Composer
     progress: Progress
     clock: Callable[[], datetime]
-    alone: Callable[[], AbstractContextManager[object]] = nullcontext  # held while scores are paid for
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
@@ -223,16 +222,15 @@ class Drafter:
         for scoring in scorings:
             twins.setdefault(scoring.criteria, []).append(scoring)
         kept = {scoring.mailing_list.name: len(scoring.scores) for scoring in scorings}
-        with self.alone():  # a preview beside a morning would pay twice, and out of a budget that both count as theirs
-            for scoring in scorings:
-                self._look_up(scoring, now)
-            try:
-                if self._dead is None:
-                    self._ask(twins, now)
-            except BudgetUsedUpError as error:
-                self._dead = str(error), Shortfall.BUDGET
-            except ScoringError as error:
-                self._dead = str(error), Shortfall.SERVER
+        for scoring in scorings:
+            self._look_up(scoring, now)
+        try:
+            if self._dead is None:
+                self._ask(twins, now)
+        except BudgetUsedUpError as error:
+            self._dead = str(error), Shortfall.BUDGET
+        except ScoringError as error:
+            self._dead = str(error), Shortfall.SERVER
         for scoring in scorings:
             name, number = scoring.mailing_list.name, len(scoring.scores)
             logger.info("%s: %d of %d scored, %d now", name, number, len(scoring.papers), number - kept[name])

@@ -50,6 +50,10 @@ class MailingList:
     send_empty: bool = True
     subscribers: tuple[Subscriber, ...] = ()
 
+    def subscriber(self, address: str) -> Subscriber | None:
+        """Who on the list has the address, whatever its case."""
+        return next((who for who in self.subscribers if who.address.casefold() == address.casefold()), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

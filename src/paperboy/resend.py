@@ -115,9 +115,8 @@ class Resend:
 def missed(store: Store, lists: Sequence[MailingList], address: str, list_name: str) -> dict[str, date]:
     """The lists (all, or that one) whose newest digest the address would have had, with the digest's date."""
     found = {}
-    for each in lists:
-        on_list = any(who.address.casefold() == address.casefold() for who in each.subscribers)
-        if not on_list or list_name not in {"", each.name} or store.suppressions.find(each.name, address):
+    for each in lists if not list_name else [each for each in lists if each.name == list_name]:
+        if not each.subscriber(address) or store.suppressions.find(each.name, address):
             continue
         digest = store.deliveries.newest(each.name)
         delivery = store.deliveries.find(digest.id, address) if digest and not digest.superseded else None

@@ -272,7 +272,7 @@ class World:
         self.starts.append(self.now)
         self._mark("the daemon begins")
         home, _ = Home.own_or_in_force(self.home, {})
-        self._app = App.of(home, {}, self.clock, self.wait, self.timer)
+        self._app = App(self.home, {}, self.clock, self.wait, self.timer).at(home)
         self._store = self._app.store
         self._daemon = Daemon(self._app, Systemd(), self._spawn)
         self.look_often()

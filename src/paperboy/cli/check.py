@@ -9,8 +9,8 @@ import textwrap
 
 import click
 
+from paperboy.app import App
 from paperboy.check import Finding
-from paperboy.cli.main import Surroundings
 
 _INDENT = 7  # columns of the mark before a finding
 _TO_COPY = re.compile(r'"[^"]*"|\b(?:chmod|paperboy) .*')  # records, and commands at a line's end: never folded
@@ -20,11 +20,11 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 @click.command(name="check", short_help="Everything that would fail tomorrow, found today.")
 @click.option("--offline", is_flag=True, help="Ask no server: neither mail, nor LLM, nor arXiv.")
 @click.pass_obj
-def check(around: Surroundings, *, offline: bool) -> int:
+def check(app: App, *, offline: bool) -> int:
     """Everything that would fail tomorrow, found today: one line each, with the fix."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     code = 0
-    for finding in around.app().check(offline=offline):
+    for finding in app.check(offline=offline):
         click.echo(line(finding, width))
         code = max(code, finding.exit_code)
     return code

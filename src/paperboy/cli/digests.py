@@ -82,8 +82,8 @@ def _reader(address: str, mailing_list: MailingList | None = None) -> Subscriber
         found = values.mailbox(address)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--to") from error
-    on_list = {who.address.casefold(): who for who in mailing_list.subscribers} if mailing_list else {}
-    return on_list.get(found.address.casefold(), Subscriber(found.address, found.name))
+    on_list = mailing_list.subscriber(found.address) if mailing_list else None
+    return on_list or Subscriber(found.address, found.name)
 
 
 def _to_all(app: App, again: Resend, *, failed: bool) -> int:

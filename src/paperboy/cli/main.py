@@ -1,4 +1,4 @@
-"""The command `paperboy`: finds the home, imports the one command that is asked for, turns errors into exit codes."""
+"""The command `paperboy`: find the home, import the one command that is asked for, turn errors into exit codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial, wraps
 from pathlib import Path
@@ -43,23 +42,6 @@ _COMMANDS = {  # name: its module, and a line for --help
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The world outside a command: the home's folder, the environment, the time."""
-
-    home: Path
-    environ: Mapping[str, str]
-    clock: Callable[[], datetime]
-    wait: Callable[[float], None] = time.sleep  # seconds
-    timer: Callable[[], float] = time.monotonic  # seconds, for how long something takes
-
-    def app(self) -> App:
-        """The home's `App`, which reads and opens nothing before it is asked to."""
-        from paperboy.app import App
-
-        return App(self.home, self.environ, self.clock, self.wait, self.timer)
-
-
 class _Commands(click.Group):
     """Imports a command's module when it is asked for: `--help` needs none of them."""
 
@@ -69,9 +51,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module, _ = _COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(f"paperboy.cli.{module}"), cmd_name)
-        if "--home" not in {option for parameter in command.params for option in parameter.opts}:
+        module = importlib.import_module(f"paperboy.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
+        if all(parameter.name != "home" for parameter in command.params):
             command.params.append(_home_option())
         return command
 
@@ -81,16 +63,18 @@ class _Commands(click.Group):
 
 
 def with_app(command: Callable[..., int]) -> Callable[..., int]:
-    """Hand the command the `App` of its home as first argument, with the log and the progress bars set up."""
+    """Hand the command the `App` of its home, with the log and the progress bars set up. Raises ConfigError.
+
+    What works without settings takes the bare `App` by `click.pass_obj`.
+    """
 
     @click.pass_obj
     @wraps(command)
-    def run(around: Surroundings, /, *arguments: object, **options: object) -> int:
-        with around.app() as app:
-            app.progress, console = output.bars()
-            app.say = partial(click.echo, err=True)
-            output.set_up(app.settings.log_level, around.environ, console)
-            return command(app, *arguments, **options)
+    def run(app: App, /, *arguments: object, **options: object) -> int:
+        app.progress, console = output.bars()
+        app.say = partial(click.echo, err=True)
+        output.set_up(app.settings.log_level, app.environ, console)
+        return command(app, *arguments, **options)
 
     return cast("Callable[..., int]", run)
 
@@ -111,8 +95,9 @@ def cli(ctx: click.Context, home: Path) -> None:
     Exit codes: 0 done · 1 something is still due, or check found a fault · 2 wrong usage · 75 another `run` holds
     this home · 78 settings, lists or database are unusable.
     """
-    environ, clock, wait, timer = ctx.obj or (os.environ, _now, time.sleep, time.monotonic)
-    ctx.obj = Surroundings(home.absolute(), environ, clock, wait, timer)
+    from paperboy.app import App
+
+    ctx.obj = ctx.with_resource(App(home.absolute(), *ctx.obj))
 
 
 def invoke(
@@ -149,8 +134,8 @@ def _home_option() -> click.Option:
     """`--home` after the command as well, where many look for it first."""
 
     def move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:
-        if home is not None and isinstance(ctx.obj, Surroundings):
-            ctx.obj = replace(ctx.obj, home=home.absolute())
+        if home is not None:
+            ctx.obj.path = home.absolute()  # nothing was read yet
 
     kind = click.Path(file_okay=False, path_type=Path)
     return click.Option(["--home"], type=kind, expose_value=False, callback=move, help="The folder with your files.")

@@ -21,7 +21,7 @@ import click
 from paperboy import daemon, lock, sample
 from paperboy.app import App
 from paperboy.cli import output
-from paperboy.cli.main import Surroundings, with_app
+from paperboy.cli.main import with_app
 from paperboy.config import lists as mailing_lists
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
@@ -40,19 +40,18 @@ logger = logging.getLogger(__name__)
 @click.command(short_help="A whole morning on a bundled sample of papers.")
 @click.option("--open", "open_it", is_flag=True, help="Show the digests in the browser.")
 @click.pass_obj
-def demo(around: Surroundings, *, open_it: bool) -> int:
+def demo(app: App, *, open_it: bool) -> int:
     """A whole morning on a bundled sample of invented papers.
 
     Needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new folder.
     The home is left alone; only its `emails/`, if it has any, give the mails their look.
     """
-    home = _demo_home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")), around.home / "emails")
-    feed = sample.SampleFeed(around.clock())
-    with App.of(home, around.environ, around.clock, around.wait, around.timer, feed) as app:
-        app.progress, _console = output.bars()
-        app.prepare()
-        report = app.morning(home.named(()))
-        sent = app.deliver(lambda: False, on_list=lambda *_: True)
+    home = _demo_home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")), app.path / "emails")
+    with app.at(home, sample.SampleFeed(app.clock())) as demo:
+        demo.progress, _console = output.bars()
+        demo.prepare()
+        report = demo.morning(home.named(()))
+        sent = demo.deliver(lambda: False, on_list=lambda *_: True)
     click.echo(output.a_morning(report, sent, home.lists))
     click.echo("\nThe papers are invented, and no LLM judged them. The mail lies in")
     outbox = home.settings.paperboy_outbox
@@ -179,7 +178,7 @@ class Stop:
 
 @click.command(short_help="The daemon.")
 @click.pass_obj
-def run(around: Surroundings) -> int:
+def run(app: App) -> int:
     """The daemon: this morning's work, every morning, until SIGTERM.
 
     Each list's work starts at its own hour. A morning that was missed is made up for at once. An edit of the home's
@@ -187,17 +186,17 @@ def run(around: Surroundings) -> int:
     the last good version stays in force.
     """
     console = output.bars()[1] if sys.stderr.isatty() else None
-    output.set_up(Settings().log_level, around.environ, console)
-    home, broken = Home.own_or_in_force(around.home, around.environ)
-    output.set_up(home.settings.log_level, around.environ, console)
+    output.set_up(Settings().log_level, app.environ, console)
+    home, broken = Home.own_or_in_force(app.path, app.environ)
+    output.set_up(home.settings.log_level, app.environ, console)
     if broken:
         logger.error("%s\nthe version before stays in force until that is fixed", broken)
-    notifier = Notifier.of(around.environ, os.getpid())
-    app = App.of(home, around.environ, around.clock, around.wait, around.timer)
+    notifier = Notifier.of(app.environ, os.getpid())
+    app.home = home
     try:
-        with lock.held(home.settings.paperboy_database, "run", "run"), app:
-            service = Daemon(app, notifier, partial(daemon.spawn, around.environ, home.path))
-            service.adopted = lambda adopted: output.set_up(adopted.settings.log_level, around.environ, console)
+        with lock.held(home.settings.paperboy_database, "run", "run"):
+            service = Daemon(app, notifier, partial(daemon.spawn, app.environ, home.path))
+            service.adopted = lambda adopted: output.set_up(adopted.settings.log_level, app.environ, console)
             for number, handle in _HANDLERS.items():
                 signal.signal(number, partial(handle, service))
             if not home.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import click
 
-from paperboy.cli.main import Surroundings, with_app
+from paperboy import resend
+from paperboy.cli.main import with_app
 from paperboy.cli.output import counted, together
 from paperboy.config import edits, values
-from paperboy.config.home import LISTS_FILE, Home
+from paperboy.config.home import LISTS_FILE
 from paperboy.config.lists import WEEKDAYS
 from paperboy.config.values import Mailbox, did_you_mean
 from paperboy.errors import UnknownNameError
@@ -30,44 +31,36 @@ _NEAR = 0.85  # two strangers at one domain are alike already
 _REQUEST = re.compile(r"\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+(?P<token>[0-9a-f]{32})(?![0-9a-f])", re.IGNORECASE)
 _TOKEN = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 
+_Held = Mapping[tuple[str, Subscriber], Suppression]  # by list and subscriber; one for all lists comes first
+
 
 # --- subscribers
 
 
-@click.command(short_help="Who gets what, list by list.")
+@click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @with_app
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
-    wanted = app.home.named(names)
-    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
-    found = app.existing_store.suppressions.all() if app.existing_store else ()
-    held = {(suppression.address, suppression.list_name): suppression for suppression in found}
-    addresses = {who.address.casefold() for mailing_list in lists for who in mailing_list.subscribers}
+    wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
+    lists = [each for each in app.home.lists if each.name in wanted]
+    people = [(each.name, who) for each in lists for who in each.subscribers]
+    held = {(name, who): found for name, who in people if (found := find(name, who.address))}
+    addresses = len({who.address.casefold() for _, who in people})
     if as_json:
-        data = {"lists": [_as_json(each, _suppressed(each, held)) for each in lists], "addresses": len(addresses)}
-        click.echo(json.dumps(data, indent=2))
+        click.echo(json.dumps({"lists": [_as_json(each, held) for each in lists], "addresses": addresses}, indent=2))
         return 0
-    kept_away: set[str] = set()
     for each in lists:
-        suppressed = _suppressed(each, held)
-        kept_away |= suppressed.keys()
         click.echo(click.style(each.name, bold=True) + (f": {each.title}" if each.title != each.name else ""))
-        click.echo("\n".join([*_lines(each, suppressed, app.settings.timezone), ""]))
-    total = f"{counted(len(addresses), 'address', 'addresses')} on {counted(len(lists), 'list', 'lists')}"
-    click.echo(f"{total}, {len(kept_away)} of them suppressed" if kept_away else total)
+        click.echo("\n".join([*_lines(each, held, app.settings.timezone), ""]))
+    total = f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list', 'lists')}"
+    suppressed = len({who.address.casefold() for _, who in held})
+    click.echo(f"{total}, {suppressed} of them suppressed" if suppressed else total)
     return 0
 
 
-def _suppressed(mailing_list: MailingList, held: dict[tuple[str, str], Suppression]) -> dict[str, Suppression]:
-    """What keeps mail of the list away from its subscribers, by address, casefolded; one for all lists wins."""
-    folded = [who.address.casefold() for who in mailing_list.subscribers]
-    found = {address: held.get((address, "")) or held.get((address, mailing_list.name)) for address in folded}
-    return {address: suppression for address, suppression in found.items() if suppression}
-
-
-def _lines(mailing_list: MailingList, suppressed: dict[str, Suppression], zone: tzinfo) -> Iterator[str]:
+def _lines(mailing_list: MailingList, held: _Held, zone: tzinfo) -> Iterator[str]:
     people = mailing_list.subscribers
     if not people:
         yield "no subscribers, so it is never due"
@@ -78,13 +71,13 @@ def _lines(mailing_list: MailingList, suppressed: dict[str, Suppression], zone: 
     width = min(max(len(who.address) for who in people), _WIDEST)
     for who in people:
         yield f"  {who.address:{width}}  {who.name}".rstrip()
-        if suppression := suppressed.get(who.address.casefold()):
-            yield click.style(f"    {_held(suppression, zone)}: {suppression.reason}", fg="yellow")
+        if found := held.get((mailing_list.name, who)):
+            yield click.style(f"    suppressed for {_lists(found)} since {_since(found, zone)}", fg="yellow")
 
 
-def _as_json(mailing_list: MailingList, suppressed: dict[str, Suppression]) -> dict[str, Any]:
+def _as_json(mailing_list: MailingList, held: _Held) -> dict[str, Any]:
     def as_json(who: Subscriber) -> dict[str, Any]:
-        found = suppressed.get(who.address.casefold())
+        found = held.get((mailing_list.name, who))
         why = found and {"list": found.list_name or None, "since": found.at.isoformat(), "reason": found.reason}
         return {"address": who.address, "name": who.name, "suppressed": why}
 
@@ -106,51 +99,50 @@ def _weekdays(mailing_list: MailingList) -> list[str]:
 # --- subscribe, unsubscribe
 
 
-@click.command(short_help="Adds somebody to a list, in subscribers.yaml.")
+@click.command()
 @click.argument("name", metavar="LIST")
 @click.argument("who", metavar="ADDRESS")
 @click.pass_obj
-def subscribe(around: Surroundings, name: str, who: str) -> int:
+def subscribe(app: App, name: str, who: str) -> int:
     """Adds somebody to a list, at the end of its subscribers in subscribers.yaml; all else in the file stays as it is.
 
     ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace <ada@example.org>'. This works while the daemon runs, and
     counts from the list's next digest on.
     """
     mailbox = _mailbox(who, "ADDRESS")
-    with edits.locked(around.home), around.app() as app:
+    with edits.locked(app.path):
         mailing_list = app.home.list(name)
-        suppression = app.existing_store.suppressions.find(name, mailbox.address) if app.existing_store else None
-        there = _on(mailing_list, mailbox.address)
-        if there is not None:
+        held = app.store_to_ask.suppressions.find(name, mailbox.address)
+        if there := mailing_list.subscriber(mailbox.address):
             click.echo(f"Nothing to do: {_written(there)} is on {name} already.")
         else:
             line = edits.subscribe(app.home, mailing_list, mailbox)
             click.echo(f"{mailbox} is on {name} now ({LISTS_FILE}:{line}), and in from its next digest on.")
-        if suppression is not None:
-            click.echo(f"But {in_words(suppression, app.settings.timezone)} and gets nothing. {undo(suppression)}")
+    if held:
+        click.echo(f"But {in_words(held, app.settings.timezone)} and gets nothing. {undo(held)}")
     return 0
 
 
-@click.command(short_help="Takes somebody off a list, in subscribers.yaml.")
+@click.command()
 @click.argument("name", metavar="LIST")
 @click.argument("who", metavar="ADDRESS")
 @click.pass_obj
-def unsubscribe(around: Surroundings, name: str, who: str) -> int:
+def unsubscribe(app: App, name: str, who: str) -> int:
     """Takes somebody off a list, with their line in subscribers.yaml; all else in the file stays as it is.
 
     This works while the daemon runs, and holds at once: not even a digest that is composed already goes there. To keep
     mail away from an address whatever the file says, use suppress.
     """
     address = _mailbox(who, "ADDRESS").address
-    with edits.locked(around.home), around.app() as app:
+    with edits.locked(app.path):
         mailing_list = app.home.list(name)
-        others = together([each.name for each in app.home.lists if each is not mailing_list and _on(each, address)])
-        there = _on(mailing_list, address)
+        others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
+        there = mailing_list.subscriber(address)
         if there is None:
             hint = did_you_mean(address, (each.address for each in mailing_list.subscribers), cutoff=_NEAR)
             on_others = f"; it is on {others}" if others else ""
             raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
-        waiting = app.waiting_for(name, address)
+        waiting = app.store_to_ask.deliveries.waiting_for(name, address)
         line = edits.unsubscribe(app.home, mailing_list, there)
     click.echo(f"{_written(there)} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
     if waiting:
@@ -169,11 +161,6 @@ def _mailbox(who: str, hint: str) -> Mailbox:
         raise click.BadParameter(str(error), param_hint=hint) from error
 
 
-def _on(mailing_list: MailingList, address: str) -> Subscriber | None:
-    """Who on the list has the address, whatever its case."""
-    return next((who for who in mailing_list.subscribers if who.address.casefold() == address.casefold()), None)
-
-
 def _written(who: Subscriber) -> str:
     return str(Mailbox(who.address, who.name))
 
@@ -181,7 +168,7 @@ def _written(who: Subscriber) -> str:
 # --- suppress, unsuppress
 
 
-@click.command(short_help="Who must not get mail, whatever the file says.")
+@click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
 @click.option("--list", "name", metavar="NAME", help="No mail from this list alone.")
 @with_app
@@ -189,25 +176,25 @@ def suppress(app: App, who: Sequence[str], name: str | None) -> int:
     """Who must not get mail, whatever subscribers.yaml says: from now on, and from any list unless one is named.
 
     A token is what an unsubscribe mail carries at the end of its subject; the whole subject will do, and so will the
-    mailto link of the mail. It names an address and a list, and suppresses for that list alone. All this works while
-    the daemon runs.
+    mailto link of the mail. It names an address and a list, and suppresses for that list alone. This works while the
+    daemon runs.
     """
     if name is not None:
         app.home.list(name)
-    whom = _whom(app, " ".join(who), name)
-    reason = "asked to leave the list" if whom.by_token else "by hand"
-    new = app.store.suppressions.add(whom.address, whom.list_name, reason, app.clock())
-    key = (whom.address.casefold(), whom.list_name)
-    held = next(one for one in app.store.suppressions.all() if (one.address, one.list_name) == key)
-    if new:
-        stopped = f"{whom.address} gets no more mail from {whom.list_name or 'any list'}."
-        click.echo(f"{stopped}{_perhaps_misspelt(app.home, whom)} {undo(held)}")
+    address, only, by_token = _whom(app, " ".join(who), name)
+    reason = "asked to leave the list" if by_token else "by hand"
+    if app.store.suppressions.add(address, only, reason, app.clock()):
+        stopped = f"{address} gets no more mail from {only or 'any list'}."
+        unknown = not any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
+        misspelt = f" (In {LISTS_FILE} it is not on {'that' if only else 'any'} list.)" if unknown else ""
+        click.echo(f"{stopped}{misspelt} {undo(Suppression(address, only, reason, app.clock()))}")
     else:
+        (held,) = (each for each in _held(app, address) if each.list_name == only)
         click.echo(f"Nothing to do: {in_words(held, app.settings.timezone)}.")
     return 0
 
 
-@click.command(short_help="Who may get mail again.")
+@click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
 @click.option("--list", "name", metavar="NAME", help="Lifts the suppression for this list alone.")
 @with_app
@@ -217,41 +204,32 @@ def unsuppress(app: App, who: Sequence[str], name: str | None) -> int:
     A suppression for one list and one for all lists are lifted one by one: who asked to leave a list stays away from
     it when a bounce is forgiven. This works while the daemon runs.
     """
-    whom = _whom(app, " ".join(who), name)
-    store = app.existing_store
-    lifted = store is not None and store.suppressions.lift(whom.address, whom.list_name, app.clock())
-    if name is not None and not lifted:
-        app.home.list(name)  # it may have left the file since it was suppressed
-    if lifted:
-        lists = whom.list_name or "its lists"
-        click.echo(f"{whom.address} may get mail from {lists} again, if {LISTS_FILE} has it there.")
-        for list_name, day in app.missed(whom.address, whom.list_name).items():
+    address, only, _ = _whom(app, " ".join(who), name)
+    store = app.store_to_ask
+    if store.suppressions.lift(address, only, app.clock()):
+        click.echo(f"{address} may get mail from {only or 'its lists'} again, if {LISTS_FILE} has it there.")
+        for list_name, day in resend.missed(store, app.home.lists, address, only).items():
             what = f"The newest digest of {list_name}, of {day:%a %d %b}, did not reach it."
-            click.echo(f"{what} To send it now: paperboy resend {list_name} --to {whom.address}")
+            click.echo(f"{what} To send it now: paperboy resend {list_name} --to {address}")
     else:
-        lists = f"the list {whom.list_name}" if whom.list_name else "all lists"
-        click.echo(f"Nothing to do: {whom.address} is not suppressed for {lists}.")
-    left = [one for one in store.suppressions.all() if one.address == whom.address.casefold()] if store else []
-    for suppression in left:
-        if not (suppression.list_name and whom.list_name):  # it keeps mail away from what was meant
-            click.echo(f"But {in_words(suppression, app.settings.timezone)}. {undo(suppression)}")
+        if name is not None:
+            app.home.list(name)  # only now, for it may have left the file since
+        click.echo(f"Nothing to do: {address} is not suppressed for {f'the list {only}' if only else 'all lists'}.")
+    for held in _held(app, address):
+        if not (held.list_name and only):  # it keeps mail away from what was meant
+            click.echo(f"But {in_words(held, app.settings.timezone)}. {undo(held)}")
     return 0
 
 
-class _Whom(NamedTuple):
-    address: str
-    list_name: str  # empty: all of them
-    by_token: bool
+def _whom(app: App, who: str, name: str | None) -> tuple[str, str, bool]:
+    """The address, the list (empty: all of them), and whether a token named them.
 
-
-def _whom(app: App, who: str, name: str | None) -> _Whom:
-    """Whom a person means by an address, a token, or the subject or the link of an unsubscribe mail, and `--list`.
-
+    `who` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is what `--list` says.
     Raises click.BadParameter for a broken address, and UnknownNameError for a token of no mail or of another list.
     """
     request = _REQUEST.search(unquote(who))
     if request is None and "@" in who:
-        return _Whom(_mailbox(who, "ADDRESS_OR_TOKEN").address, name or "", by_token=False)
+        return _mailbox(who, "ADDRESS_OR_TOKEN").address, name or "", False
     token = request["token"] if request else who.strip()
     if not _TOKEN.fullmatch(token):
         what = "the last word of the subject of an unsubscribe mail, of 32 letters and digits"
@@ -267,28 +245,27 @@ def _whom(app: App, who: str, name: str | None) -> _Whom:
         if said != list_name:
             fix = "leave --list out" if said == name else "give the token alone, if that is the list that is meant"
             raise UnknownNameError(f"this token is of the list {list_name!r} and not of {said!r}; {fix}")
-    return _Whom(address, list_name, by_token=True)
+    return address, list_name, True
 
 
-def in_words(suppression: Suppression, zone: tzinfo) -> str:
+def _held(app: App, address: str) -> list[Suppression]:
+    return [each for each in app.store_to_ask.suppressions.all() if each.address == address.casefold()]
+
+
+def in_words(held: Suppression, zone: tzinfo) -> str:
     """Who, for what, since when and why; without a full stop."""
-    held, since = _held(suppression, zone).split(" since ")
-    return f"{suppression.address} is {held} (since {since}: {suppression.reason})"
+    return f"{held.address} is suppressed for {_lists(held)} (since {_since(held, zone)})"
 
 
-def _held(suppression: Suppression, zone: tzinfo) -> str:
-    lists = f"the list {suppression.list_name}" if suppression.list_name else "all lists"
-    return f"suppressed for {lists} since {suppression.at.astimezone(zone):%a %d %b %Y}"
+def _lists(held: Suppression) -> str:
+    return f"the list {held.list_name}" if held.list_name else "all lists"
 
 
-def undo(suppression: Suppression) -> str:
+def _since(held: Suppression, zone: tzinfo) -> str:
+    return f"{held.at.astimezone(zone):%a %d %b %Y}: {held.reason}"
+
+
+def undo(held: Suppression) -> str:
     """The command that lifts it."""
-    only = f" --list {suppression.list_name}" if suppression.list_name else ""
-    return f"To undo it: paperboy unsuppress {suppression.address}{only}"
-
-
-def _perhaps_misspelt(home: Home, whom: _Whom) -> str:
-    meant: Iterable[MailingList] = (each for each in home.lists if whom.list_name in {"", each.name})
-    if any(_on(each, whom.address) for each in meant):
-        return ""
-    return f" (In {LISTS_FILE} it is not on {'that' if whom.list_name else 'any'} list.)"
+    only = f" --list {held.list_name}" if held.list_name else ""
+    return f"To undo it: paperboy unsuppress {held.address.casefold()}{only}"

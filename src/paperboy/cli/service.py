@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from paperboy.cli.main import Surroundings
+from paperboy.app import App
 from paperboy.cli.output import together
 from paperboy.config import settings
 from paperboy.config.settings import SETTINGS
@@ -24,26 +24,26 @@ _PATHS = frozenset({"PAPERBOY_DATABASE", "PAPERBOY_OUTBOX"})
 
 @click.command(name="service", short_help="The systemd unit for this home.")
 @click.pass_obj
-def service(around: Surroundings) -> int:
+def service(app: App) -> int:
     """Print the systemd unit for this home and this interpreter; install nothing.
 
     The service runs as the owner of the home. On a terminal, the commands that install it are shown as well.
     """
-    service = _service(around)
+    service = _service(app)
     click.echo(unit(service), nl=False)
-    for note in _notes(around, service):
+    for note in _notes(app, service):
         click.echo(note, err=True)
     if sys.stdout.isatty() and sys.stderr.isatty():
         click.echo(_install(service), err=True)
     return 0
 
 
-def _service(around: Surroundings) -> Service:
+def _service(app: App) -> Service:
     """The service, from the settings alone: lists that are broken today do not matter. Raises ConfigError."""
-    home = _straight(around.home)
+    home = _straight(app.path)
     if not home.is_dir():
         raise ConfigError([Problem(str(home), "there is no such folder; name it with --home or PAPERBOY_HOME")])
-    of_service = {name: value for name, value in around.environ.items() if name not in _PATHS}
+    of_service = {name: value for name, value in app.environ.items() if name not in _PATHS}
     found = settings.load(home, of_service)
     database = found.paperboy_database
     user, group = names_of(home.stat().st_uid, home)
@@ -75,14 +75,14 @@ def names_of(number: int, home: Path) -> tuple[str, str]:
         raise ConfigError([Problem(str(home), fault)]) from error
 
 
-def _notes(around: Surroundings, service: Service) -> Iterator[str]:
+def _notes(app: App, service: Service) -> Iterator[str]:
     """What would make this service behave differently from a shell."""
     if service.user == "root":
         yield (
             f"{service.home} belongs to root, and so would the service. Better give it a user of its own, and print "
             f"this again: sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(service.home))}"
         )
-    if here := [name for name in SETTINGS if around.environ.get(name, "").strip()]:
+    if here := [name for name in SETTINGS if app.environ.get(name, "").strip()]:
         yield f"Your environment, which the service does not have, sets {together(here)}: write what it needs into .env"
     for folder in dict.fromkeys(service.writable):
         if not folder.is_dir() and not folder.resolve().is_relative_to(service.home.resolve()):

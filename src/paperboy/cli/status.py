@@ -17,8 +17,8 @@ from rich.table import Table
 
 from paperboy import alerts, lock
 from paperboy import status as picture
+from paperboy.app import App
 from paperboy.cli import output
-from paperboy.cli.main import Surroundings
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.mail.text import one_line
@@ -44,18 +44,18 @@ _NOT_TRIED = {
 @click.option("--suppressed", is_flag=True, help="Who must not get mail, whatever the file says; no more.")
 @click.option("--mornings", default=3, show_default=True, type=click.IntRange(1), help="How many of each list.")
 @click.pass_obj
-def status(around: Surroundings, *, as_json: bool, only_undelivered: bool, suppressed: bool, mornings: int) -> int:
+def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool, mornings: int) -> int:
     """Did everyone get their mail today, and if not, why? In one line, and then in detail: what is wrong, whom a digest
     did not reach, the last mornings with their counts, cost and deliveries, what happens next and when, and what each
     month cost. This works while the daemon runs.
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
-    home = _home(around)
+    home = _home(app)
     if suppressed:
         _suppressed(home, as_json=as_json)
         return 0
-    seen = _look(home, around.clock(), 1 if as_json else mornings)
+    seen = _look(home, app.clock(), 1 if as_json else mornings)
     if as_json:
         undelivered = {"undelivered": [_lack(row, seen.now) for row in seen.status.undelivered]}
         click.echo(json.dumps(undelivered if only_undelivered else _as_json(seen) | undelivered, indent=2))
@@ -66,9 +66,9 @@ def status(around: Surroundings, *, as_json: bool, only_undelivered: bool, suppr
     return 0
 
 
-def _home(around: Surroundings) -> Home:
+def _home(app: App) -> Home:
     """The home as it is in force: while its files are broken, the daemon goes by the last good version of them."""
-    home, broken = Home.own_or_in_force(around.home, around.environ)
+    home, broken = Home.own_or_in_force(app.path, app.environ)
     if broken:
         if lock.holder(home.settings.paperboy_database) is None:
             raise broken

@@ -8,9 +8,8 @@ from datetime import datetime, tzinfo
 
 import click
 
+from paperboy.app import App
 from paperboy.cli import output
-from paperboy.cli.main import Surroundings
-from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.curate import matched_author
 from paperboy.errors import UnknownNameError
@@ -29,11 +28,11 @@ _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\
 @click.argument("arxiv_id", metavar="ARXIV_ID")
 @click.option("--list", "name", metavar="NAME", help="Of this list alone.")
 @click.pass_obj
-def why(around: Surroundings, arxiv_id: str, name: str | None) -> int:
+def why(app: App, arxiv_id: str, name: str | None) -> int:
     """The life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
     how many.
     """
-    home = Home.load(around.home, around.environ)
+    home = app.home
     lists = [home.list(name)] if name is not None else list(home.lists)
     asked = _ID.fullmatch(arxiv_id.strip())
     plain = asked[1] if asked else arxiv_id

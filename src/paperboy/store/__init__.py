@@ -62,6 +62,11 @@ class Store:
         """
         return cls(Database.open(path, check=check))
 
+    @classmethod
+    def in_memory(cls) -> Store:
+        """An empty database that nothing outlives, for questions to a home that has none yet."""
+        return cls(Database.in_memory())
+
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """All that is written inside is one commit, or nothing."""
         return self._database.transaction(durable=durable)

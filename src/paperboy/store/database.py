@@ -51,6 +51,14 @@ class Database:
             raise
         return database
 
+    @classmethod
+    def in_memory(cls) -> Database:
+        """A new, empty database."""
+        path = Path(":memory:")
+        database = cls(path, sqlite3.connect(path, isolation_level=None))
+        database._prepare(check=False)
+        return database
+
     def _prepare(self, *, check: bool) -> None:
         if check:
             found = self._connection.execute("pragma quick_check(1)").fetchone()[0]

@@ -88,6 +88,15 @@ class Deliveries:
         )
         return _delivery(rows[0]) if rows else None
 
+    def waiting_for(self, list_name: str, address: str) -> int:
+        """How many deliveries of the list to the address are pending, sending or deferred."""
+        rows = self._database.rows(
+            f"""select count(*) as n from deliveries join digests on digests.id = digest_id
+            where list = ? and address = ? collate nocase and {_WAITING}""",
+            [list_name, address],
+        )
+        return int(rows[0]["n"])
+
     def unfinished(self) -> int:
         """How many deliveries are pending, sending or deferred."""
         return int(self._database.rows(f"select count(*) as n from deliveries where {_WAITING}")[0]["n"])
