@@ -1,7 +1,6 @@
 """A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -543,21 +542,14 @@ def test_a_bug_in_scoring_is_told_and_leaves_every_list_due(world: World, caplog
     assert "Traceback" in caplog.text
 
 
-def test_two_that_score_at_once_take_turns_and_the_second_one_finds_what_the_first_one_paid_for(world: World) -> None:
-    """A preview beside a morning, say: what is kept is looked up when the turn has come."""
+def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(world: World) -> None:
+    """A preview gathers, and then waits until the morning under way is done."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
-    mailing_list = foundations()
-
-    @contextmanager
-    def after_the_other() -> Iterator[None]:
-        if not world.scorer.asked:
-            other = world.drafter()
-            papers, _ = other.candidates(mailing_list, FRIDAY)
-            other.score([other.gather(mailing_list, papers, FRIDAY)], FRIDAY)
-        yield
-
-    report = world.run(mailing_list, alone=after_the_other)
-    assert report.lists[0].counts.scored == 2
+    drafter, mailing_list = world.drafter(), foundations()
+    scoring = drafter.gather(mailing_list, world.feed.papers, FRIDAY)
+    world.run(mailing_list)
+    drafter.score([scoring], FRIDAY)
+    assert len(scoring.scores) == 2
     assert world.scorer.asked == ["2611.00001", "2611.00002"]
 
 
