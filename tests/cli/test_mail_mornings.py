@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import trustme
 
-from paperboy.mail import smtp
 from tests.cli.conftest import World
 from tests.cli.mail_world import (
     ADA,
@@ -219,15 +218,13 @@ LOGIN: dict[str, object] = {
 
 
 @pytest.fixture
-def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
+def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
     """A server's context, under an authority that this process trusts as it does those of its system."""
     authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
     authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
-    smtp._usual_context.cache_clear()  # it is read once for each process
-    yield context
-    smtp._usual_context.cache_clear()
+    return context
 
 
 def test_refused_password_is_offered_once_per_round(world: World, trusted: ssl.SSLContext) -> None:

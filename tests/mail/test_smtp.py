@@ -322,8 +322,11 @@ def test_probe_reports_when_the_certificate_ends(security: Any) -> None:
 @pytest.mark.parametrize("security", ["starttls", "tls"])
 def test_untrusted_certificate_is_refused(security: Any, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     with SmtpServer(security=security, ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
-        with pytest.raises(MailServerError, match=r"certificate of mail server localhost:\d+ cannot be trusted"):
+        with pytest.raises(
+            MailServerError, match=r"certificate of mail server localhost:\d+ cannot be trusted"
+        ) as raised:
             transport(server, username="paperboy", password="s3cret").probe(SENDER)
+        assert not raised.value.temporary
         with pytest.raises(MailServerError, match="certificate"):
             transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe(SENDER)
 
@@ -336,62 +339,42 @@ def test_expired_certificate_is_refused_with_the_fix() -> None:
         transport(server, ssl_context=expired[1]).probe(SENDER)
 
 
-def test_refused_password_is_not_offered_by_another_mechanism(
+def test_refused_password_is_offered_once_and_the_error_names_the_settings_alone(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
     tries: list[Fault] = []
-    with SmtpServer(security="starttls", ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
-        server.faults.append(Fault("AUTH", "535 5.7.8 wrong"))
-        server.on_fault = tries.append
-        with pytest.raises(MailServerError, match="refuses the login"):
-            transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1]).probe(SENDER)
-    assert len(tries) == 1
-
-
-def test_refused_login_names_the_settings_and_not_the_password(
-    contexts: tuple[ssl.SSLContext, ssl.SSLContext],
-) -> None:
-    with SmtpServer(security="starttls", ssl_context=contexts[0], username="paperboy", password="s3cret") as server:
+    with SmtpServer("starttls", contexts[0], "paperboy", "s3cret", on_fault=tries.append) as server:
         server.faults.append(Fault("AUTH", "535 5.7.8 gue55ed is wrong"))
         sender = transport(server, username="paperboy", password="gue55ed", ssl_context=contexts[1])
         with pytest.raises(MailServerError, match=r"refuses the login of paperboy.*SMTP_PASSWORD") as raised:
             sender.send(envelope())
+    assert len(tries) == 1
     assert "gue55ed" not in str(raised.value)
     assert "gue55ed" not in repr(sender)
 
 
-def test_password_is_never_sent_in_the_clear(server: SmtpServer) -> None:
-    """Neither where the operator asked for no encryption, nor where the server offers none."""
-    with pytest.raises(MailServerError, match="never sent in the clear"):
-        transport(server, username="paperboy", password="s3cret").send(envelope())
-    with pytest.raises(MailServerError, match="does not offer STARTTLS"):
-        transport(server, security="starttls", username="paperboy", password="s3cret").send(envelope())
-    assert server.passwords_in_the_clear == 0
-    assert server.messages == []
+LOGIN = {"username": "paperboy", "password": "s3cret"}
+WRONG_SETTINGS: list[tuple[dict[str, str], str]] = [
+    (LOGIN, "never sent in the clear"),
+    ({"security": "starttls", **LOGIN}, "does not offer STARTTLS"),
+    ({"security": "tls"}, r"no TLS with mail server localhost:\d+.*SMTP_SECURITY"),
+]
 
 
-def test_tls_at_a_plain_port_says_what_to_set(server: SmtpServer) -> None:
-    with pytest.raises(MailServerError, match=r"no TLS with mail server localhost:\d+.*SMTP_SECURITY"):
-        transport(server, security="tls").probe(SENDER)
-
-
-def test_missing_login_is_reported(server: SmtpServer) -> None:
-    with pytest.raises(MailServerError, match="login"):
-        transport(server, username="paperboy").probe(SENDER)
+@pytest.mark.parametrize(("settings", "told"), WRONG_SETTINGS)
+def test_wrong_settings_are_reported_and_no_password_is_sent_in_the_clear(
+    server: SmtpServer, settings: dict[str, str], told: str
+) -> None:
+    with pytest.raises(MailServerError, match=told) as raised:
+        transport(server, **settings).send(envelope())
+    assert not raised.value.temporary
+    assert (server.passwords_in_the_clear, server.messages) == (0, [])
 
 
 def test_refused_connection_is_reported(server: SmtpServer) -> None:
     server.faults.append(Fault("connect", "554 5.7.1 go away"))
     with pytest.raises(MailServerError, match=r"localhost:\d+ answers the connection with 554"):
         transport(server).probe(SENDER)
-
-
-def test_unreachable_server_is_reported_with_the_setting() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    sender = SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="", timeout=5)
-    with pytest.raises(MailServerError, match=rf"cannot reach mail server 127.0.0.1:{port}.*SMTP_HOST"):
-        sender.send(envelope())
 
 
 def test_probe_describes_the_connection_and_sends_nothing(server: SmtpServer) -> None:
@@ -489,33 +472,16 @@ def test_password_beyond_ascii_is_reported(contexts: tuple[ssl.SSLContext, ssl.S
         assert "schl" not in str(raised.value)
 
 
-def test_wrong_settings_are_not_temporary(server: SmtpServer, contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    """A password in the clear, no STARTTLS, no TLS, no login, a certificate of nobody we trust."""
-    wrong = [
-        {"username": "paperboy", "password": "s3cret"},
-        {"security": "starttls"},
-        {"security": "tls"},
-        {"username": "paperboy"},
-    ]
-    for settings in wrong:
-        with pytest.raises(MailServerError) as raised:
-            transport(server, **settings).send(envelope())
-        assert not raised.value.temporary
-    with SmtpServer("tls", contexts[0]) as secure, pytest.raises(MailServerError) as raised:
-        transport(secure).send(envelope())
-    assert not raised.value.temporary
-
-
 def test_unreachable_or_silent_server_is_temporary() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        silent = SmtpTransport(
-            host="127.0.0.1", port=port, security="none", username="", password="", timeout=0.05, local_hostname="x"
-        )
+        silent = SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="", timeout=0.05)
         with pytest.raises(MailServerError, match="cannot reach") as raised:
             silent.send(envelope())
         assert raised.value.temporary
-    with pytest.raises(MailServerError, match="refused") as raised:
+    with pytest.raises(
+        MailServerError, match=rf"cannot reach mail server 127.0.0.1:{port}: .*refused.*SMTP_HOST"
+    ) as raised:
         silent.send(envelope())
     assert raised.value.temporary
 

@@ -30,7 +30,7 @@ def unseen(store: Store) -> list[str]:
     return [entry.arxiv_id for entry in store.papers.unseen(mailing_list())]
 
 
-def test_its_papers_return_to_the_pool_but_for_those_let_go_or_from_before_the_start(store: Store) -> None:
+def test_superseded_papers_return_to_the_pool_except_let_go_and_before_start(store: Store) -> None:
     store.papers.add([paper(f"2611.{number:05}") for number in range(1, 8)], ["cs.LG"], NOW)
     store.days.begin("foundations", {"cs.LG"}, ["2611.00006"], TODAY, NOW)
     morning(store, {"ada": WAITS}, became=SAW)
@@ -39,7 +39,7 @@ def test_its_papers_return_to_the_pool_but_for_those_let_go_or_from_before_the_s
     assert unseen(store) == ["2611.00001", "2611.00002", "2611.00003", "2611.00004", "2611.00007"]
 
 
-def test_what_another_day_or_another_list_saw_stays_seen(store: Store) -> None:
+def test_papers_seen_on_another_day_or_list_stay_seen(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
     morning(store, {"ada": "sent"}, TODAY - timedelta(days=1), became={"2611.00001": Became.SELECTED})
     morning(store, {"ada": WAITS}, became={"2611.00002": Became.SELECTED})
@@ -50,7 +50,7 @@ def test_what_another_day_or_another_list_saw_stays_seen(store: Store) -> None:
     assert galaxies == ["2611.00001"]
 
 
-def test_its_mail_is_not_sent_any_more_and_what_failed_stays_so(store: Store) -> None:
+def test_superseded_deliveries_fail_and_failed_ones_keep_their_reply(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": "deferred", "vera": "refused", "emmy": "suppressed"})
     supersede(store)
     assert states(store, digest, "ada", "grace", "vera", "emmy") == ["failed", "failed", "failed", "suppressed"]
@@ -59,7 +59,7 @@ def test_its_mail_is_not_sent_any_more_and_what_failed_stays_so(store: Store) ->
     assert store.deliveries.unfinished() == 0
 
 
-def test_the_day_says_so_and_keeps_its_counts(store: Store) -> None:
+def test_superseded_day_says_so_and_keeps_its_counts(store: Store) -> None:
     morning(store, {"ada": WAITS}, became=SAW)
     (before,) = store.history.days(["foundations"])["foundations"]
     supersede(store)
@@ -69,7 +69,7 @@ def test_the_day_says_so_and_keeps_its_counts(store: Store) -> None:
     assert after.deliveries == {DeliveryState.FAILED: 1}
 
 
-def test_the_day_keeps_what_it_said_before(store: Store) -> None:
+def test_superseded_day_keeps_its_earlier_reason(store: Store) -> None:
     morning(store, {"ada": WAITS}, reason="the LLM does not answer.")
     supersede(store)
     assert (
@@ -79,7 +79,7 @@ def test_the_day_keeps_what_it_said_before(store: Store) -> None:
 
 
 @pytest.mark.parametrize("how", ["sent", "in the outbox", "ambiguous", "lost after the dot", "a crash"])
-def test_one_that_reached_somebody_or_may_have_goes_on(store: Store, how: str) -> None:
+def test_digest_that_reached_somebody_or_may_have_is_not_superseded(store: Store, how: str) -> None:
     """Whose connection was lost after the dot, or whose process died, may have it."""
     digest = morning(store, {"ada": how, "grace": "deferred"}, became=SAW)
     assert supersede(store) is None
@@ -87,27 +87,29 @@ def test_one_that_reached_somebody_or_may_have_goes_on(store: Store, how: str) -
 
 
 @pytest.mark.parametrize("how", [WAITS, "deferred", "refused", "expired", "the server refused us"])
-def test_one_that_could_have_reached_somebody_is_superseded(store: Store, how: str) -> None:
+def test_digest_that_reached_nobody_is_superseded(store: Store, how: str) -> None:
     morning(store, {"ada": how, "grace": "bounced", "vera": "suppressed"})
     assert supersede(store) == TODAY
 
 
 @pytest.mark.parametrize("came", [{"ada": "bounced"}, {"ada": "suppressed"}, {"ada": "bounced", "grace": "suppressed"}])
-def test_one_with_nobody_to_reach_had_its_chance(store: Store, came: dict[str, str]) -> None:
-    """Else a list with a single dead address would have the same papers for ever."""
+def test_digest_whose_addresses_are_all_dead_or_suppressed_is_not_superseded(
+    store: Store, came: dict[str, str]
+) -> None:
+    """Else a list with a single dead address would have the same papers forever."""
     morning(store, came)
     for name in (name for name, how in came.items() if how == "suppressed"):
         store.suppressions.add(f"{name}@example.org", "", "by hand", NOW)
     assert supersede(store) is None
 
 
-def test_one_whose_subscribers_all_left_while_it_waited_is_superseded(store: Store) -> None:
+def test_digest_whose_subscribers_all_left_is_superseded(store: Store) -> None:
     """Their addresses have changed, say: those who are there now get its papers."""
     morning(store, {"ada": "suppressed", "grace": "suppressed"})
     assert supersede(store) == TODAY
 
 
-def test_a_digest_is_not_superseded_on_its_own_day_nor_twice(store: Store) -> None:
+def test_digest_is_superseded_once_and_not_on_its_own_day(store: Store) -> None:
     morning(store, {"ada": WAITS})
     assert supersede(store, TODAY) is None
     assert supersede(store) == TODAY
@@ -115,7 +117,7 @@ def test_a_digest_is_not_superseded_on_its_own_day_nor_twice(store: Store) -> No
     assert store.history.days(["foundations"])["foundations"][0].reason == "reached nobody; superseded"
 
 
-def test_a_week_without_a_server_is_superseded_back_to_the_last_digest_that_reached_somebody(store: Store) -> None:
+def test_all_digests_since_the_last_that_reached_somebody_are_superseded(store: Store) -> None:
     monday = TODAY - timedelta(days=4)
     long_ago = morning(store, {"ada": "expired"}, monday - timedelta(days=2))
     morning(store, {"ada": "sent", "grace": "refused"}, monday - timedelta(days=1))
@@ -128,7 +130,7 @@ def test_a_week_without_a_server_is_superseded_back_to_the_last_digest_that_reac
     assert reasons == ["reached nobody; superseded"] * 5 + ["", ""]
 
 
-def test_a_later_day_with_nobody_to_reach_is_passed_over_and_keeps_what_it_saw(store: Store) -> None:
+def test_later_digest_with_nobody_to_reach_keeps_its_papers(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
     yesterday = TODAY - timedelta(days=1)
     morning(store, {"ada": "refused"}, yesterday, became={"2611.00001": Became.SELECTED})
@@ -137,7 +139,7 @@ def test_a_later_day_with_nobody_to_reach_is_passed_over_and_keeps_what_it_saw(s
     assert unseen(store) == ["2611.00001"]
 
 
-def test_what_may_have_reached_somebody_is_superseded_once_it_is_clear_that_it_did_not(store: Store) -> None:
+def test_uncertain_digest_is_superseded_once_it_certainly_failed(store: Store) -> None:
     digest = morning(store, {"ada": "a crash"})
     assert supersede(store) is None
     ada = delivery(store, "ada", digest)
@@ -147,11 +149,11 @@ def test_what_may_have_reached_somebody_is_superseded_once_it_is_clear_that_it_d
     assert states(store, digest, "ada") == ["failed"]
 
 
-def test_a_list_without_a_digest_has_nothing_to_supersede(store: Store) -> None:
+def test_list_without_a_digest_has_nothing_to_supersede(store: Store) -> None:
     assert supersede(store) is None
 
 
-def test_addresses_of_which_none_exists_are_more_than_their_owners_doing(store: Store) -> None:
+def test_digest_that_bounced_for_several_recipients_is_superseded(store: Store) -> None:
     """A server that has lost its directory says so of everybody."""
     digest = morning(store, {"ada": "bounced", "grace": "bounced"})
     assert supersede(store) == TODAY

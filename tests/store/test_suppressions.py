@@ -29,7 +29,7 @@ def test_suppression_for_all_lists_affects_every_list_and_spelling(store: Store)
     assert store.suppressions.all() == (Suppression("ada@example.org", "", "no such user", NOW),)
 
 
-def test_the_first_reason_and_date_stay(store: Store) -> None:
+def test_repeated_suppression_keeps_the_first_reason_and_date(store: Store) -> None:
     store.suppressions.add("ada@example.org", "", "no such user", NOW)
     assert not store.suppressions.add("ada@example.org", "", "by hand", NOW + timedelta(days=1))
     found = store.suppressions.find("foundations", "ada@example.org")
@@ -89,7 +89,7 @@ def test_suppression_for_a_list_takes_out_that_lists_deliveries_alone(store: Sto
     assert states(store, theirs, "ada") == ["suppressed"]
 
 
-def test_a_token_names_a_list_and_an_address(store: Store) -> None:
+def test_token_names_a_list_and_an_address(store: Store) -> None:
     morning(store, {"ada": "sent", "grace": "sent"})
     morning(store, {"ada": "sent"}, list_name="galaxies")
     assert store.suppressions.by_token("foundations grace") == ("foundations", "grace@example.org")

@@ -120,11 +120,8 @@ class SmtpTransport:
             self._drop()
             raise MailServerError(f"{self} hung up after the login: {_complaint(error)}", temporary=True) from error
         else:
-            login, secured, ends = (
-                f"logged in as {self.username}" if self.username else "no login",
-                "no encryption",
-                None,
-            )
+            login = f"logged in as {self.username}" if self.username else "no login"
+            secured, ends = "no encryption", None
             if isinstance(connection.sock, ssl.SSLSocket):
                 secured = f"{'STARTTLS' if self.security == 'starttls' else 'TLS'} ({connection.sock.version()})"
                 certificate = connection.sock.getpeercert() or {}
