@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperboy import due, fetching, status
-from paperboy.models import Attempt, Counts, Day, DaySummary, DeliveryState, MailingList, Outcome, Spending, Subscriber
+from paperboy.models import Attempt, Counts, Day, DeliveryState, MailingList, Outcome, Spending, Subscriber
 from paperboy.status import ListStatus, Reach, Status
 from paperboy.store import Store
-from paperboy.store.history import Mailed, Undelivered
+from paperboy.store.history import DaySummary, Mailed, Undelivered
 from tests.store.ledger import NOW, TODAY, morning
 
 SRC = Path(__file__).parents[1] / "src"

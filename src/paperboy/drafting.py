@@ -203,13 +203,11 @@ class Drafter:
         return scoring
 
     def _look_up(self, scoring: Scoring, now: datetime) -> None:
-        name, criteria, model = scoring.mailing_list.name, scoring.criteria, self.scorer.model.name
-        scores = self.store.scores
-        scoring.scores |= scores.kept(name, criteria, model, [paper.arxiv_id for paper in scoring.missing])
-        missing = [paper.arxiv_id for paper in scoring.missing]
-        if missing and (others := scores.kept_by_others(criteria, model, missing)):
-            scores.keep(name, criteria, model, others, Spending(), now)
-            scoring.scores |= others
+        key, store = (scoring.mailing_list.name, scoring.criteria, self.scorer.model.name), self.store.scores
+        scoring.scores |= store.kept(*key, [paper.arxiv_id for paper in scoring.missing])
+        if missing := [paper.arxiv_id for paper in scoring.missing]:
+            store.share(*key, missing, now)
+            scoring.scores |= store.kept(*key, missing)
 
     def score(self, scorings: Sequence[Scoring], now: datetime) -> None:
         """Asks the scorer for what is missing, of all these lists at once, and fills it in as it arrives.

@@ -413,17 +413,3 @@ class Day:
     tried: frozenset[str] = frozenset()  # arXiv ids that could not be scored, though others were
     composed: Composed | Packed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DaySummary:
-    """A frozen day, as `status` shows it."""
-
-    list_name: str
-    date: date
-    outcome: Outcome
-    reason: str
-    model: str
-    counts: Counts
-    spending: Spending
-    deliveries: Mapping[DeliveryState, int]

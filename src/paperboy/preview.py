@@ -70,7 +70,7 @@ def _fetch(
 ) -> str:
     """Fetches what a morning would, unless that was done just now; why something is missing."""
     categories = {category for each in lists for category in each.categories}
-    if drafter.store.papers.fetched_between(categories, now - _FETCH_HOLDS, now):
+    if drafter.store.papers.fetched_since(categories, now - _FETCH_HOLDS):
         return ""
     return look(lists, now).missing
 

@@ -18,10 +18,10 @@ from datetime import date, datetime, timedelta, tzinfo
 from paperboy import announcements, due
 from paperboy.due import Standing, State
 from paperboy.mail.text import one_line
-from paperboy.models import Attempt, DaySummary, DeliveryState, MailingList, Outcome
+from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
 from paperboy.privacy import without_addresses
 from paperboy.store import Store
-from paperboy.store.history import WAITING, Mailed, Undelivered
+from paperboy.store.history import WAITING, DaySummary, Mailed, Undelivered
 
 MOST = 120  # characters of the answer
 RESENT_FOR = timedelta(days=14)  # so long after its digest, `resend --failed` takes up what was given up

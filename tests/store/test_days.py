@@ -1,10 +1,8 @@
 """A list's day is frozen in one transaction: all of it stands, or nothing."""
 
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -40,13 +38,6 @@ DAY = Day(
         Addressed(Subscriber("grace@example.org"), "<2@example.org>", "token2"),
     ),
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "paperboy.db")
-    yield opened
-    opened.close()
 
 
 def test_a_frozen_day_is_all_there(store: Store) -> None:

@@ -1,12 +1,13 @@
 """Read models: what days came to, whom digests reached, and what became of one paper."""
 
 from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from paperboy.models import Became, Cost, Counts, Day, DeliveryState, Outcome, Score, Spending, Usage
 from paperboy.store import Store
-from paperboy.store.history import Life, Mailed
+from paperboy.store.history import Life, Mailed, Month
 from tests.builders import paper
 from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move
 
@@ -179,3 +180,67 @@ def test_failed_scorings_of_a_paper_are_counted_until_the_list_has_seen_it(store
     gone = {"2611.00001": Became.LET_GO}
     store.days.freeze(Day("foundations", date(2026, 11, 22), Outcome.NOTE, became=gone, tried=refused), NOW)
     assert store.history.life("foundations", "2611.00001") == Life((), 0, Became.LET_GO, date(2026, 11, 22), None)
+
+
+# --- months
+
+SPENT = Spending(Usage(1, 1000, 100, 10, 50, 20), Cost(0.01, 0.002))
+
+
+def spend(store: Store, at: str, spending: Spending = SPENT, list_name: str = "foundations") -> None:
+    store.scores.keep(list_name, "abc", "luna", {}, spending, datetime.fromisoformat(at))
+
+
+def test_months_count_all_lists_newest_first_and_leave_out_those_without_spending(store: Store) -> None:
+    spend(store, "2026-11-20T07:00Z")
+    spend(store, "2026-11-20T07:00Z", list_name="galaxies")
+    spend(store, "2026-09-30T07:00Z")
+    spend(store, "2025-12-01T00:00Z")
+    months = store.history.months(NOW)
+    assert [(month.first, month.spending) for month in months] == [
+        (date(2026, 11, 1), SPENT + SPENT),
+        (date(2026, 9, 1), SPENT),
+        (date(2025, 12, 1), SPENT),
+    ]
+
+
+def test_this_month_is_always_one_of_them(store: Store) -> None:
+    assert store.history.months(NOW) == (Month(date(2026, 11, 1), Spending(), 0.0),)
+    spend(store, "2026-10-20T07:00Z")
+    assert [month.spending.usage.calls for month in store.history.months(NOW)] == [0, 1]
+
+
+def test_only_the_newest_months_are_shown(store: Store) -> None:
+    for month in range(1, 10):
+        spend(store, f"2026-0{month}-20T07:00Z")
+    assert [month.first.month for month in store.history.months(NOW, most=3)] == [11, 9, 8, 7]
+    assert len(store.history.months(NOW)) == 10
+
+
+@pytest.mark.parametrize(
+    ("zone", "begins"),
+    [
+        ("UTC", "2026-11-01T00:00:00Z"),
+        ("Asia/Kolkata", "2026-10-31T18:30:00Z"),
+        ("Europe/Berlin", "2026-10-31T23:00:00Z"),  # winter time, a week old
+        ("Europe/Berlin", "2026-03-31T22:00:00Z"),  # summer time, three days old
+        ("America/Los_Angeles", "2026-11-01T07:00:00Z"),  # still summer time, which ends two hours later
+        ("America/Havana", "2026-11-01T04:00:00Z"),  # this midnight comes twice
+        ("America/Asuncion", "2023-10-01T04:00:00Z"),  # this one never
+    ],
+)
+def test_a_month_begins_at_midnight_in_the_operators_zone(store: Store, zone: str, begins: str) -> None:
+    first = datetime.fromisoformat(begins)
+    spend(store, (first - timedelta(seconds=1)).isoformat(), Spending(Usage(calls=1)))
+    spend(store, first.isoformat(), Spending(Usage(calls=10)))
+    now = (first + timedelta(days=20)).astimezone(ZoneInfo(zone))
+    assert [month.spending.usage.calls for month in store.history.months(now)] == [10, 1]
+
+
+def test_a_month_knows_its_dollars_as_far_as_they_are_priced(store: Store) -> None:
+    spend(store, "2026-11-20T07:00Z")
+    spend(store, "2026-11-20T07:00Z", Spending(Usage(1, 10), None))
+    [month] = store.history.months(NOW)
+    assert month.spending.cost is None
+    assert month.dollars == pytest.approx(0.012)
+    assert month.spending.usage.calls == 2

@@ -1,23 +1,12 @@
 """Stored papers, and which of them a list has not seen."""
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
-
-import pytest
 
 from paperboy.models import Became, Day, Outcome
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "paperboy.db")
-    yield opened
-    opened.close()
 
 
 def test_a_paper_comes_back_as_it_was(store: Store) -> None:

@@ -22,12 +22,11 @@ from paperboy.cli import output
 from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.mail.text import one_line
-from paperboy.models import Cost, DaySummary, DeliveryState, Outcome, Spending, Suppression
+from paperboy.models import Cost, DeliveryState, Outcome, Spending, Suppression
 from paperboy.status import NONE_SCORED, RESENT_FOR, ListStatus, Status, moment, together
 from paperboy.store import Store
 from paperboy.store.alerts import Kept
-from paperboy.store.history import Undelivered
-from paperboy.store.scores import Month
+from paperboy.store.history import DaySummary, Month, Undelivered
 
 _PIPED = 200  # columns of a table that nobody looks at
 _SOME = 5  # groups of those who lack a digest, and addresses of each, unless all are asked for
@@ -110,7 +109,7 @@ def _look(home: Home, now: datetime, mornings: int) -> _Picture:
     with Store.open(database) if database.exists() else nullcontext() as store:
         patience, holidays = timedelta(hours=settings.give_up_after_hours), settings.arxiv_holidays
         read = picture.read(store, home.lists, now, patience, holidays, mornings)
-        months = store.scores.months(local) if store else [Month(local.date().replace(day=1))]
+        months = store.history.months(local) if store else [Month(local.date().replace(day=1))]
         standing = list(alerts.lasting(store.alerts.all()).values()) if store else []
     return _Picture(now, settings, holder, at_work, read, months, standing)
 

@@ -23,22 +23,21 @@ logger = logging.getLogger(__name__)
 
 _AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the clock, differ
 
-_SIGNS = (
-    *("days where at", "fetches where fetched_at", "attempts where at", "alerts where noted"),
-    "deliveries where state in ('pending', 'sending', 'deferred') and at",
-)
 _NEVER_HAPPENED = (
-    "delete from days where at > :limit and digest_id is null",
-    "delete from fetches where fetched_at > :limit",
-    "delete from attempts where at > :limit",
-    "update deliveries set try_at = null where at > :limit",
-    "update alerts set next_try = null, reported = null where noted > :limit",
+    "days where at > :limit and digest_id is null",
+    "fetches where fetched_at > :limit",
+    "attempts where at > :limit",
+    "server_backoff where at > :limit",
 )
-_STAMPS = (
-    *((table, "at") for table in ("days", "digests", "deliveries", "started", "scores", "spending", "suppressions")),
-    *(("attempts", "at"), ("fetches", "fetched_at"), ("papers", "fetched_at"), ("deliveries", "again")),
-    *(("alerts", "since"), ("alerts", "noted"), ("alerts", "over")),
+_HAPPENED_BEFORE = (
+    ("deliveries", "try_at = null", "at > :limit and state in ('pending', 'sending', 'deferred')"),
+    ("alerts", "next_try = null, reported = null", "noted > :limit"),
 )
+_STAMPS = """
+select printf('update %s set %s = :now where %s > :limit', tables.name, columns.name, columns.name) as statement
+from sqlite_master as tables, pragma_table_info(tables.name) as columns
+where tables.type = 'table' and columns.name in ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted')
+"""
 
 
 class Store:
@@ -76,27 +75,28 @@ class Store:
 
         Fetches, attempts and days without a digest did not happen: they are done again. Digests stay, for they are out.
         """
-        ahead = {"now": iso(now), "limit": iso(now + _AHEAD)}
-        if not any(self._database.rows(f"select 1 from {signs} > :limit limit 1", ahead) for signs in _SIGNS):
+        limits = {"now": iso(now), "limit": iso(now + _AHEAD)}
+        signs = [*_NEVER_HAPPENED, *(f"{table} where {ahead}" for table, _, ahead in _HAPPENED_BEFORE)]
+        if not any(self._database.rows(f"select 1 from {rows} limit 1", limits) for rows in signs):
             return False
         logger.warning("the clock was ahead, and is back at %s; what was dated later is dated now", iso(now))
+        statements = [f"delete from {rows}" for rows in _NEVER_HAPPENED]
+        statements += [f"update {table} set {what} where {ahead}" for table, what, ahead in _HAPPENED_BEFORE]
+        statements += [row["statement"] for row in self._database.rows(_STAMPS)]
         with self.transaction():
-            for statement in _NEVER_HAPPENED:
-                self._database.execute(statement, ahead)
-            for table, at in _STAMPS:
-                self._database.execute(f"update {table} set {at} = :now where {at} > :limit", ahead)
+            for statement in statements:
+                self._database.execute(statement, limits)
         return True
 
     def secret(self) -> bytes:
         """32 random bytes that this database keeps: the key of Message-IDs and unsubscribe tokens."""
         find = "select value from secrets where name = 'mail'"
-        if not self._database.rows(find):
-            with self._database.transaction():
-                self._database.execute(
-                    "insert into secrets values ('mail', ?) on conflict do nothing", [secrets.token_bytes(32)]
-                )
-        value: bytes = self._database.rows(find)[0]["value"]
-        return value
+        if not (rows := self._database.rows(find)):
+            with self.transaction():
+                new = secrets.token_bytes(32)
+                self._database.execute("insert into secrets values ('mail', ?) on conflict do nothing", [new])
+            rows = self._database.rows(find)
+        return bytes(rows[0]["value"])
 
     def close(self) -> None:
         self._database.close()

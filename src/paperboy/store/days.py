@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from paperboy.models import (
     Attempt,
     Became,
     Composed,
     Day,
-    DeliveryState,
     MailingList,
     Outcome,
     Packed,
@@ -21,12 +20,7 @@ from paperboy.models import (
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, instant, iso
 
-_COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected", "over_cap", "below")
-
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
-
-_SUPERSEDED = "superseded: its papers come with the list's next digest"
-_NOBODY = "reached nobody; superseded"
 
 
 class Days:
@@ -61,13 +55,12 @@ class Days:
         """
         newest = self._database.rows("select max(at) as at from days")[0]["at"]
         since = iso(instant(newest) - absence) if newest else ""
-        awake = self._database.rows(
-            "select 1 from days where list = :list and at >= :since "
-            "union all select 1 from started where list = :list and at >= :since limit 1",
+        rows = self._database.rows(
+            "select way from started where list = :list and (exists (select 1 from days where list = :list and "
+            "at >= :since) or exists (select 1 from started where list = :list and at >= :since))",
             {"list": list_name, "since": since},
         )
-        ways = self._database.rows("select way from started where list = ?", [list_name]) if awake else []
-        return frozenset(row["way"] for row in ways)
+        return frozenset(row["way"] for row in rows)
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
         """From now on papers come to the list by these ways and no others; it has seen what is too old for that."""
@@ -125,20 +118,17 @@ class Days:
         where that day has another outcome already.
         """
         stamp, local = iso(at), day.date.isoformat()
-        with self._database.transaction(durable=True):
+        with self._database.transaction():
             self._database.execute(
                 "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?)",
-                [day.list_name, local, Outcome.SKIPPED.value, Outcome.GAVE_UP.value],
+                [day.list_name, local, Outcome.SKIPPED, Outcome.GAVE_UP],
             )
             digest_id = self._freeze_digest(day, stamp)
-            self._database.insert_all("days", [_row(day, digest_id, stamp)])
-            self._database.insert_all(
-                "seen",
-                [
-                    {"list": day.list_name, "arxiv_id": arxiv_id, "became": became.value, "date": local}
-                    for arxiv_id, became in day.became.items()
-                ],
-            )
+            row = {"list": day.list_name, "date": local, "outcome": day.outcome, "reason": day.reason, "at": stamp}
+            more = {"digest_id": digest_id, "model": day.model}
+            self._database.insert_all("days", [row | more | asdict(day.counts)])
+            for arxiv_id, became in day.became.items():
+                self._database.execute("insert into seen values (?, ?, ?, ?)", [day.list_name, arxiv_id, became, local])
             for arxiv_id in day.tried:
                 self._database.execute(
                     "insert into tries values (?, ?, 1) on conflict do update set mornings = mornings + 1",
@@ -156,97 +146,41 @@ class Days:
     def _freeze_digest(self, day: Day, stamp: str) -> int | None:
         if day.composed is None:
             return None
-        composed = day.composed if isinstance(day.composed, Packed) else packed(day.composed)
-        digest_id = int(
-            self._database.rows(
-                "insert into digests (list, date, subject, sender, message, at) values (?, ?, ?, ?, ?, ?) returning id",
-                [
-                    day.list_name,
-                    day.date.isoformat(),
-                    composed.subject,
-                    composed.sender,
-                    composed.message,
-                    stamp,
-                ],
-            )[0]["id"]
+        mail = day.composed if isinstance(day.composed, Packed) else packed(day.composed)
+        (row,) = self._database.rows(
+            "insert into digests (list, date, subject, sender, message, at) values (?, ?, ?, ?, ?, ?) returning id",
+            [day.list_name, day.date.isoformat(), mail.subject, mail.sender, mail.message, stamp],
         )
-        self._database.insert_all(
-            "deliveries",
-            [
-                {
-                    "digest_id": digest_id,
-                    "address": addressed.subscriber.address,
-                    "name": addressed.subscriber.name,
-                    "state": DeliveryState.PENDING.value,
-                    "message_id": addressed.message_id,
-                    "token": addressed.token,
-                    "at": stamp,
-                }
-                for addressed in day.addressed
-            ],
-        )
-        return digest_id
+        for to in day.addressed:
+            self._database.execute(
+                "insert into deliveries (digest_id, address, name, state, message_id, token, at) "
+                "values (?, ?, ?, 'pending', ?, ?, ?)",
+                [row["id"], to.subscriber.address, to.subscriber.name, to.message_id, to.token, stamp],
+            )
+        return int(row["id"])
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
         """Gives up what reached nobody: each of the list's digests of days before `before`, back to the last that
-        reached somebody. Their papers are unseen again, but for those let go; the operator is to be told. The newest of
-        those days is given.
+        reached somebody. Their papers are unseen again, but for those let go; an alert is noted. Gives the newest of
+        those days.
 
         A digest whose last try was cut short, or went beyond the final dot, may have reached somebody. One that went to
         nobody but the suppressed and one address that does not exist has had its chance; that several do not is more
         than their owners' doing.
         """
-        days: list[str] = []
-        with self._database.transaction(durable=True):
-            for digest in self._database.rows(
-                "select id, date, superseded from digests where list = ? and date < ? order by date desc",
-                [list_name, before.isoformat()],
-            ):
-                reached, open_ = self._chances(digest["id"])
-                if reached:
-                    break
-                if open_ and digest["superseded"] is None:
-                    self._supersede(list_name, digest, iso(at))
-                    days.append(digest["date"])
-        return date.fromisoformat(days[0]) if days else None
-
-    def _chances(self, digest_id: int) -> tuple[bool, bool]:
-        """Whether a digest reached somebody, or may have; and whether something could come, or have come, of it."""
-        row = self._database.rows(
-            """select max(state in ('sent', 'ambiguous', 'sending') or uncertain) as reached,
-            sum(bounce) > 1 or max(not (state = 'failed' and bounce) and (state != 'suppressed' or not exists (
-                select 1 from suppressions where holds and suppressions.address = lower(deliveries.address)
-                and suppressions.list in ('', digests.list)
-            ))) as open
-            from deliveries join digests on digests.id = digest_id where digest_id = ?""",
-            [digest_id],
-        )[0]
-        return bool(row["reached"]), bool(row["open"])
-
-    def _supersede(self, list_name: str, digest: dict[str, Any], stamp: str) -> None:
-        replies = self._database.rows(
-            "select reply from deliveries where digest_id = ? and state != 'suppressed' and reply != '' "
-            "order by at desc, id limit 1",
-            [digest["id"]],
-        )
-        reply = replies[0]["reply"] if replies else "it was not tried"
-        note = Note(Cause.NOBODY, list_name, reply, f"{list_name}: {reply}", {"back": True})
-        Alerts(self._database).note([note], instant(stamp))
-        self._database.execute("update digests set superseded = ? where id = ?", [stamp, digest["id"]])
-        self._database.execute(
-            "update deliveries set state = 'failed', reply = ?, at = ? "
-            "where digest_id = ? and state in ('pending', 'deferred')",
-            [_SUPERSEDED, stamp, digest["id"]],
-        )
-        self._database.execute(
-            "delete from seen where list = ? and date = ? and became not in (?, ?)",
-            [list_name, digest["date"], Became.BEFORE_START.value, Became.LET_GO.value],
-        )
-        self._database.execute(
-            "update days set reason = case reason when '' then ? else rtrim(reason, '.') || '; ' || ? end "
-            "where list = ? and date = ?",
-            [_NOBODY, _NOBODY, list_name, digest["date"]],
-        )
+        values = {"list": list_name, "before": before.isoformat(), "at": iso(at)}
+        with self._database.transaction():
+            digests = self._database.rows(_REACHED_NOBODY, values)
+            if not digests:
+                return None
+            values["ids"] = json.dumps([digest["id"] for digest in digests])
+            replies = self._database.rows(_LAST_REPLY, values)
+            reply = replies[0]["reply"] if replies else "it was not tried"
+            note = Note(Cause.NOBODY, list_name, reply, f"{list_name}: {reply}", {"back": True})
+            Alerts(self._database).note([note], at)
+            for statement in _SUPERSEDE:
+                self._database.execute(statement, values)
+        return date.fromisoformat(digests[0]["date"])
 
     def composed(self, list_name: str, day: date) -> Composed | None:
         """The digest of a list's day, as it was frozen."""
@@ -272,14 +206,35 @@ def unpacked(message: bytes) -> bytes:
     return lzma.decompress(message)
 
 
-def _row(day: Day, digest_id: int | None, stamp: str) -> dict[str, Any]:
-    return {
-        "list": day.list_name,
-        "date": day.date.isoformat(),
-        "outcome": day.outcome.value,
-        "reason": day.reason,
-        "digest_id": digest_id,
-        "model": day.model,
-        **{name: getattr(day.counts, name) for name in _COUNTS},
-        "at": stamp,
-    }
+_REACHED = """exists (
+    select 1 from deliveries
+    where digest_id = digests.id and (state in ('sent', 'ambiguous', 'sending') or uncertain)
+)"""
+_HAS_A_CHANCE = """(
+    select sum(bounce) > 1 or max(not (state = 'failed' and bounce) and (state != 'suppressed' or not exists (
+        select 1 from suppressions where holds and suppressions.address = lower(deliveries.address)
+        and suppressions.list in ('', digests.list)
+    )))
+    from deliveries where digest_id = digests.id
+)"""
+_REACHED_NOBODY = f"""
+select id, date from digests
+where list = :list and date < :before and superseded is null and {_HAS_A_CHANCE} and date > coalesce((
+    select date from digests where list = :list and date < :before and {_REACHED} order by date desc limit 1
+), '')
+order by date desc
+"""
+_THESE = "in (select value from json_each(:ids))"
+_THEIR_DAYS = f"list = :list and date in (select date from digests where id {_THESE})"
+_LAST_REPLY = f"""
+select reply from deliveries where digest_id {_THESE} and state != 'suppressed' and reply != ''
+order by at desc, id limit 1
+"""
+_SUPERSEDE = (
+    f"update digests set superseded = :at where id {_THESE}",
+    f"""update deliveries set state = 'failed', reply = 'superseded: its papers come with the list''s next digest',
+    at = :at where digest_id {_THESE} and state in ('pending', 'deferred')""",
+    f"delete from seen where {_THEIR_DAYS} and became not in ('before start', 'let go')",
+    f"""update days set reason = ltrim(rtrim(reason, '.') || '; reached nobody; superseded', '; ')
+    where {_THEIR_DAYS}""",
+)

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
 
-from paperboy.models import Became, Cost, Counts, DaySummary, DeliveryState, Outcome, Paper, Score, Spending, Usage
+from paperboy.models import Became, Counts, DeliveryState, Outcome, Paper, Score, Spending
 from paperboy.store.database import Database, instant, iso
 from paperboy.store.papers import paper_of
+from paperboy.store.scores import SUMS, summed
 
 WAITING = frozenset({DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.DEFERRED})
 
 _TRIED_FOR = timedelta(days=30)  # a delivery that was settled lately has a digest no older than this
+
+
+@dataclass(frozen=True, slots=True)
+class DaySummary:
+    """A frozen day, as `status` shows it."""
+
+    list_name: str
+    date: date
+    outcome: Outcome
+    reason: str
+    model: str
+    counts: Counts
+    spending: Spending
+    deliveries: Mapping[DeliveryState, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """What all lists spent in one calendar month."""
+
+    first: date  # its first day
+    spending: Spending = Spending()
+    dollars: float = 0.0  # as far as prices are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +118,8 @@ class History:
 
     def _spent(self, days: list[list[str]]) -> dict[tuple[str, str], Spending]:
         """By list and date."""
-        found = {}
-        for row in self._database.rows(_SPENT, [json.dumps(days)]):
-            key, priced = (row.pop("list"), row.pop("date")), not row.pop("unpriced")
-            cost = Cost(row.pop("prompt_usd"), row.pop("completion_usd"))
-            found[key] = Spending(Usage(**row), cost if priced else None)
-        return found
+        rows = self._database.rows(_SPENT, [json.dumps(days)])
+        return {(row["list"], row["date"]): summed(row) for row in rows}
 
     def _states(self, digest_ids: list[int]) -> dict[int, dict[DeliveryState, int]]:
         """How many deliveries of each digest are in which state."""
@@ -107,6 +127,27 @@ class History:
         for row in self._database.rows(_STATES, [json.dumps(digest_ids)]):
             found.setdefault(row["digest_id"], {})[DeliveryState(row["state"])] = row["n"]
         return found
+
+    def months(self, now: datetime, most: int = 12) -> tuple[Month, ...]:
+        """What all lists spent in the month of `now`, and in up to `most` earlier ones in which they spent anything,
+        newest first. Days begin at midnight in the zone that `now` is told in.
+        """
+        oldest = self._database.rows("select min(at) as at from spending")[0]["at"]
+        first = now.date().replace(day=1)
+        began = instant(oldest).astimezone(now.tzinfo).date() if oldest else first
+        months = [self._month(first, now.tzinfo)]
+        while first > began and len(months) <= most:
+            first = (first - timedelta(days=1)).replace(day=1)
+            month = self._month(first, now.tzinfo)
+            if month.spending.usage.calls:
+                months.append(month)
+        return tuple(months)
+
+    def _month(self, first: date, zone: tzinfo | None) -> Month:
+        following = (first + timedelta(days=31)).replace(day=1)
+        bounds = [iso(datetime.combine(day, time(), zone)) for day in (first, following)]
+        (row,) = self._database.rows(f"select {SUMS} from spending where at >= ? and at < ?", bounds)
+        return Month(first, summed(row), row["prompt_usd"] + row["completion_usd"])
 
     def mailed(self, list_names: Iterable[str]) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
@@ -179,12 +220,8 @@ where date in (select date from days as own where own.list = name.value order by
 order by name.key, date desc
 """
 
-_SPENT = """
-select list, date, sum(calls) as calls, sum(prompt_tokens) as prompt_tokens, sum(cached_tokens) as cached_tokens,
-    sum(cache_write_tokens) as cache_write_tokens, sum(completion_tokens) as completion_tokens,
-    sum(reasoning_tokens) as reasoning_tokens, coalesce(sum(prompt_usd), 0.0) as prompt_usd,
-    coalesce(sum(completion_usd), 0.0) as completion_usd, count(*) - count(prompt_usd) as unpriced
-from spending where (list, date) in (
+_SPENT = f"""
+select list, date, {SUMS} from spending where (list, date) in (
     select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)
 ) group by list, date
 """

@@ -26,7 +26,7 @@ class Papers:
         with self._database.transaction():
             before = self._count()
             for paper in papers:
-                self._database.execute(_UPSERT, _row(paper, stamp))
+                self._database.execute(_UPSERT, _row(paper) | {"fetched_at": stamp})
                 for category in {paper.primary_category, *paper.categories}:
                     self._database.execute(
                         "insert into paper_categories values (?, ?) on conflict do nothing", [category, paper.arxiv_id]
@@ -40,20 +40,18 @@ class Papers:
 
         A category that was never fetched has nothing to catch up on and does not count.
         """
-        row = self._database.rows(
-            f"select min(fetched_at) as at from fetches where category in ({_marks(categories)})",
-            [*categories],
-        )[0]
-        return instant(row["at"]) if row["at"] else None
+        return self._instant(f"select min(fetched_at) as at from fetches where {_WITHIN}", categories)
 
-    def fetched_between(self, categories: Collection[str], since: datetime, now: datetime) -> bool:
-        """Whether all of these categories came whole since an instant, up to `now`."""
-        row = self._database.rows(
-            "select count(*) as n from fetches "
-            f"where category in ({_marks(categories)}) and fetched_at between ? and ?",
-            [*categories, iso(since), iso(now)],
-        )[0]
+    def fetched_since(self, categories: Collection[str], since: datetime) -> bool:
+        """Whether all of these categories came whole since an instant."""
+        (row,) = self._database.rows(
+            f"select count(*) as n from fetches where {_WITHIN} and fetched_at >= ?", [_json(categories), iso(since)]
+        )
         return int(row["n"]) == len(categories)
+
+    def newest(self, categories: Collection[str]) -> datetime | None:
+        """When the newest stored paper of these categories was submitted."""
+        return self._instant(f"select max(published) as at from papers where {_IN_CATEGORIES}", categories)
 
     def unseen(self, mailing_list: MailingList, known: dict[str, Paper] | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, by arXiv id.
@@ -69,84 +67,54 @@ class Papers:
         """The stored papers in the list's categories that were submitted since then, seen or not, by arXiv id."""
         return self._in_categories(mailing_list, "published >= ?", iso(since), known)
 
-    def newest(self, categories: Collection[str]) -> datetime | None:
-        """When the newest stored paper of these categories was submitted."""
-        row = self._database.rows(
-            "select max(published) as at from papers where arxiv_id in "
-            f"(select arxiv_id from paper_categories where category in ({_marks(categories)}))",
-            [*categories],
-        )[0]
-        return instant(row["at"]) if row["at"] else None
-
     def _in_categories(
         self, mailing_list: MailingList, condition: str, value: str, known: dict[str, Paper] | None
     ) -> tuple[Paper, ...]:
         """Papers that retention has taken out of their categories are settled, and looked through no more."""
-        marks, papers = _marks(mailing_list.categories), {} if known is None else known
-        if not mailing_list.cross_lists:
-            condition = f"primary_category in ({marks}) and {condition}"
+        papers, categories = {} if known is None else known, _json(mailing_list.categories)
+        primary = "1" if mailing_list.cross_lists else _WITHIN.replace("category", "primary_category")
         rows = self._database.rows(
-            f"select arxiv_id from papers where {condition} and arxiv_id in "
-            f"(select arxiv_id from paper_categories where category in ({marks})) order by arxiv_id",
-            [*(() if mailing_list.cross_lists else mailing_list.categories), value, *mailing_list.categories],
+            f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {primary} order by arxiv_id",
+            [categories, value, *(() if mailing_list.cross_lists else [categories])],
         )
         ids = [row["arxiv_id"] for row in rows]
         if missing := [arxiv_id for arxiv_id in ids if arxiv_id not in papers]:
             for row in self._database.rows(
-                "select * from papers where arxiv_id in (select value from json_each(?))", [json.dumps(missing)]
+                "select * from papers where arxiv_id in (select value from json_each(?))", [_json(missing)]
             ):
                 papers[row["arxiv_id"]] = paper_of(row)
         return tuple(papers[arxiv_id] for arxiv_id in ids)
+
+    def _instant(self, query: str, categories: Collection[str]) -> datetime | None:
+        at = self._database.rows(query, [_json(categories)])[0]["at"]
+        return instant(at) if at else None
 
     def _count(self) -> int:
         return int(self._database.rows("select count(*) as n from papers")[0]["n"])
 
 
-_UPSERT = """
-insert into papers values (
-    :arxiv_id, :version, :title, :authors, :abstract, :primary_category, :categories, :published, :updated,
-    :comment, :doi, :fetched_at
-) on conflict (arxiv_id) do update set
-    version = excluded.version, title = excluded.title, authors = excluded.authors, abstract = excluded.abstract,
-    primary_category = excluded.primary_category, categories = excluded.categories, updated = excluded.updated,
-    comment = excluded.comment, doi = excluded.doi
+_WITHIN = "category in (select value from json_each(?))"
+_IN_CATEGORIES = f"arxiv_id in (select arxiv_id from paper_categories where {_WITHIN})"
+_COLUMNS = (*Paper.__slots__, "fetched_at")
+_UPSERT = f"""
+insert into papers ({", ".join(_COLUMNS)}) values ({", ".join(f":{name}" for name in _COLUMNS)})
+on conflict (arxiv_id) do update set {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[:-1])}
 where excluded.version >= papers.version
 """
 
 
-def _marks(values: Collection[str]) -> str:
-    return ", ".join("?" * len(values))
+def _json(values: Collection[str]) -> str:
+    return json.dumps(list(values))
 
 
-def _row(paper: Paper, stamp: str) -> dict[str, Any]:
-    return {
-        "arxiv_id": paper.arxiv_id,
-        "version": paper.version,
-        "title": paper.title,
-        "authors": json.dumps(paper.authors, ensure_ascii=False),
-        "abstract": paper.abstract,
-        "primary_category": paper.primary_category,
-        "categories": json.dumps(paper.categories),
-        "published": iso(paper.published),
-        "updated": iso(paper.updated),
-        "comment": paper.comment,
-        "doi": paper.doi,
-        "fetched_at": stamp,
-    }
+def _row(paper: Paper) -> dict[str, Any]:
+    lists = {name: json.dumps(getattr(paper, name), ensure_ascii=False) for name in ("authors", "categories")}
+    instants = {name: iso(getattr(paper, name)) for name in ("published", "updated")}
+    return {name: getattr(paper, name) for name in Paper.__slots__} | lists | instants
 
 
 def paper_of(row: dict[str, Any]) -> Paper:
     """The paper of a row of `papers`."""
-    return Paper(
-        arxiv_id=row["arxiv_id"],
-        version=row["version"],
-        title=row["title"],
-        authors=tuple(json.loads(row["authors"])),
-        abstract=row["abstract"],
-        primary_category=row["primary_category"],
-        categories=tuple(json.loads(row["categories"])),
-        published=instant(row["published"]),
-        updated=instant(row["updated"]),
-        comment=row["comment"],
-        doi=row["doi"],
-    )
+    lists = {name: tuple(json.loads(row[name])) for name in ("authors", "categories")}
+    instants = {name: instant(row[name]) for name in ("published", "updated")}
+    return Paper(**{name: row[name] for name in Paper.__slots__} | lists | instants)

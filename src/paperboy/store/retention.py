@@ -41,32 +41,26 @@ class Retention:
         """Takes out what is older than `keep`, and of settled papers what nobody needs; gives the disk back what that
         leaves free. `lists` are the names of those that a paper may still come to. A disk that fails is logged.
         """
-        values = {
-            "settled": iso(now - SETTLED),
-            "old": iso(now - max(keep, SETTLED)),
-            "lists": json.dumps(list(lists)),
-        }
+        old, lists_now = iso(now - max(keep, SETTLED)), json.dumps(list(lists))
+        values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now}
+        gone = []
         try:
-            counts = {what: sum(self._run(statements, values)) for what, statements in _STEPS.items()}
-            if any(counts.values()):
-                gone = ", ".join(f"{number:,} {what}" for what, number in counts.items())
-                logger.info("retention: taken out %s", gone)
+            for what, statements in _STEPS.items():
+                with self._database.transaction(durable=False):
+                    if number := sum(self._database.execute(statement, values) for statement in statements):
+                        gone.append(f"{number:,} {what}")
+            if gone:
+                logger.info("retention: taken out %s", ", ".join(gone))
             self._shrink()
         except StoreWriteError as error:
             logger.warning("retention is tried again tomorrow: %s", error)
-
-    def _run(self, statements: Collection[str], values: dict[str, str]) -> list[int]:
-        with self._database.transaction(durable=False):
-            return [self._database.execute(statement, values) for statement in statements]
 
     def _shrink(self) -> None:
         """Writes the database anew where half of it is free and the disk has room for that; lets SQLite look after its
         statistics and its WAL.
         """
-        size, pages, free = (
-            int(self._database.rows(f"pragma {name}")[0][name])
-            for name in ("page_size", "page_count", "freelist_count")
-        )
+        names = ("page_size", "page_count", "freelist_count")
+        size, pages, free = (int(self._database.rows(f"pragma {name}")[0][name]) for name in names)
         folder = self._database.path.parent
         room = shutil.disk_usage(folder).free
         if size * free > _LARGE and 2 * free > pages and 2 * size * (pages - free) < room:
@@ -75,9 +69,8 @@ class Retention:
             self._database.execute("vacuum")
             self._database.rows("pragma wal_checkpoint(truncate)")
             logger.info("retention: %.0f MB given back to the disk", size * free / 1e6)
-        self._database.rows("pragma analysis_limit = 400")
-        self._database.rows("pragma optimize")
-        self._database.rows("pragma wal_checkpoint(passive)")
+        for pragma in ("analysis_limit = 400", "optimize", "wal_checkpoint(passive)"):
+            self._database.rows(f"pragma {pragma}")
 
 
 _OLD = """
@@ -111,14 +104,7 @@ _STEPS = {
         f"delete from deliveries where digest_id in ({_OLD})",
         f"delete from digests where id in ({_OLD})",
     ),
-    "abstracts": (
-        f"delete from paper_categories where arxiv_id in ({_SETTLED})",
-        _WITHOUT_ABSTRACT,
-    ),
-    "papers": (
-        f"delete from scores where arxiv_id in ({_GONE})",
-        f"delete from tries where arxiv_id in ({_GONE})",
-        f"delete from papers where arxiv_id in ({_GONE})",
-    ),
+    "abstracts": (f"delete from paper_categories where arxiv_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
+    "papers": tuple(f"delete from {table} where arxiv_id in ({_GONE})" for table in ("scores", "tries", "papers")),
     "attempts": ("delete from attempts where at < :old",),
 }

@@ -1,34 +1,16 @@
-"""The database's tables: one schema, and one migration to it from the version before.
-
-The migration copies each table whose columns differ, by the columns that old and new share; what a column needs
-beyond that stands in `_MOVES`. So a change of the schema is made here once.
-"""
+"""The database's tables: one schema, and one migration to it from the version before."""
 
 from __future__ import annotations
-
-import re
-from functools import cache
 
 from sqlite_utils import Database, Migrations
 
 migrations = Migrations("paperboy")
 
-BEFORE = frozenset(
-    {
-        "m001_the_first_morning",
-        "m002_what_the_operator_is_told",
-        "m003_papers_that_cannot_be_scored",
-        "m004_who_must_not_get_mail",
-        "m005_what_calls_have_set_aside",
-        "m006_what_the_operator_is_to_be_told",
-        "m007_what_grows",
-        "m008_when_a_trouble_began",
-    }
-)
-"""The steps of the version before; a database that has only some of them is older than we can read."""
+BEFORE, NOW = "m008_when_a_trouble_began", "m009_the_second_house"
+"""The last step of the version before, and of this one."""
 
 _SCHEMA = """
-create table papers (
+create table if not exists papers (
     arxiv_id text primary key,
     version integer not null,
     title text not null,
@@ -43,25 +25,25 @@ create table papers (
     fetched_at text not null    -- when it was first seen here
 ) strict;
 
-create table paper_categories (
+create table if not exists paper_categories (
     category text not null,
     arxiv_id text not null,
     primary key (category, arxiv_id)
 ) strict, without rowid;
 
-create table fetches (
+create table if not exists fetches (
     category text primary key,
     fetched_at text not null    -- the last time that all its papers came whole
 ) strict, without rowid;
 
-create table started (
+create table if not exists started (
     list text not null,
     way text not null,          -- by which papers come to it: a primary category, or "cross-list" and a category
     at text not null,
     primary key (list, way)
 ) strict, without rowid;
 
-create table scores (
+create table if not exists scores (
     criteria text not null,     -- fingerprint of rubric and topics
     model text not null,
     arxiv_id text not null,
@@ -73,7 +55,7 @@ create table scores (
     primary key (criteria, model, arxiv_id, list)   -- in this order, since lists share scores
 ) strict, without rowid;
 
-create table spending (
+create table if not exists spending (
     id integer primary key,
     list text not null,
     date text,                  -- the list's day it counts towards; null until that day is frozen
@@ -88,12 +70,10 @@ create table spending (
     prompt_usd real,            -- null: the price is unknown
     completion_usd real
 ) strict;
+create index if not exists spending_open on spending (list) where date is null;
+create index if not exists spending_at on spending (at);
 
-create index spending_open on spending (list) where date is null;
-
-create index spending_at on spending (at);
-
-create table digests (
+create table if not exists digests (
     id integer primary key,
     list text not null,
     date text not null,
@@ -105,7 +85,7 @@ create table digests (
     unique (list, date)
 ) strict;
 
-create table days (
+create table if not exists days (
     list text not null,
     date text not null,         -- local
     outcome text not null,
@@ -123,7 +103,7 @@ create table days (
     primary key (list, date)
 ) strict;
 
-create table attempts (
+create table if not exists attempts (
     list text primary key,      -- it is still due
     reason text not null,       -- for people: why its last try came to nothing
     at text not null,
@@ -131,14 +111,14 @@ create table attempts (
     next_try text not null      -- retry backoff: not before
 ) strict, without rowid;
 
-create table tries (
+create table if not exists tries (
     list text not null,
     arxiv_id text not null,
     mornings integer not null,  -- on which it could not be scored, though others were
     primary key (list, arxiv_id)
 ) strict, without rowid;
 
-create table seen (
+create table if not exists seen (
     list text not null,
     arxiv_id text not null,
     became text not null,
@@ -146,7 +126,7 @@ create table seen (
     primary key (list, arxiv_id)
 ) strict, without rowid;
 
-create table deliveries (
+create table if not exists deliveries (
     id integer primary key,
     digest_id integer not null references digests (id),
     address text not null,
@@ -165,20 +145,18 @@ create table deliveries (
     given_up integer not null default 0,    -- after three days
     unique (digest_id, address)
 ) strict;
+create index if not exists deliveries_waiting on deliveries (digest_id, id)
+    where state in ('pending', 'sending', 'deferred');
+create index if not exists deliveries_address on deliveries (address collate nocase, digest_id);
+create index if not exists deliveries_bounced on deliveries (address collate nocase) where bounce = 1;
 
-create index deliveries_waiting on deliveries (digest_id, id) where state in ('pending', 'sending', 'deferred');
-
-create index deliveries_address on deliveries (address collate nocase, digest_id);
-
-create index deliveries_bounced on deliveries (address collate nocase) where bounce = 1;
-
-create table server_backoff (
+create table if not exists server_backoff (
     id integer primary key,     -- one row
     at text not null,
     until text not null         -- retry backoff of the mail server: no delivery before
 ) strict;
 
-create table suppressions (
+create table if not exists suppressions (
     address text not null,      -- casefolded
     list text not null,         -- empty: from any list
     reason text not null,       -- for people
@@ -188,7 +166,7 @@ create table suppressions (
     primary key (address, list)
 ) strict, without rowid;
 
-create table alerts (
+create table if not exists alerts (
     cause text not null,
     subject text not null,      -- a list, an address, the mail server …
     reason text not null,       -- for people
@@ -202,65 +180,37 @@ create table alerts (
     primary key (cause, subject)
 ) strict, without rowid;
 
-create table secrets (
+create table if not exists secrets (
     name text primary key,
     value blob not null
 ) strict
 """
 
-_MOVES = {
-    "attempts": (
-        "insert into attempts select list, reason, at, case since when '' then at else since end, at from troubles"
-    ),
-    "alerts": (
-        "insert into alerts select cause, value, coalesce(json_extract(alert, '$.headline'), ''), '', '{}', since, "
-        "noted, null, told, null from before_alerts, json_each(about)"
-    ),
-}
-"""How tables are filled whose rows the version before kept in another way; what was there is `before_` that name."""
+_FROM_BEFORE = """
+drop index deliveries_waiting;
+drop index deliveries_given_up;
+alter table digests drop column tell;
+alter table suppressions drop column tell;
+alter table scores rename to before_scores;
+alter table alerts rename to before_alerts
+"""
 
-_GONE = {"troubles", "holds"}
-
-
-@migrations()
-def m009_the_second_house(db: Database) -> None:
-    """All tables of a new home; or those of the version before, moved into them."""
-    old = set(db.table_names()) - {migrations.migrations_table}
-    same = {name for name in old if _columns(db, name) == _columns(_new(), name)}
-    for (name,) in db.execute("select name from sqlite_master where type = 'index' and sql is not null").fetchall():
-        db.execute(f"drop index {name}")
-    for statement in _SCHEMA.split(";\n"):  # not as one script: executescript would commit half a migration
-        table = re.search(r"create table (\w+)", statement)
-        if table is None:
-            db.execute(statement)
-        elif table[1] not in same:
-            _make(db, table[1], statement, old)
-    for name in _GONE & old:
-        db.execute(f"drop table {name}")
+_INTO_THIS = """
+insert into scores select criteria, model, arxiv_id, list, relevance, novelty, comment, at from before_scores;
+insert into alerts
+    select cause, value, coalesce(json_extract(alert, '$.headline'), ''), '', '{}', since, noted, null, told, null
+    from before_alerts, json_each(about);
+insert into attempts select list, reason, at, case since when '' then at else since end, at from troubles;
+drop table before_scores;
+drop table before_alerts;
+drop table troubles;
+drop table holds
+"""
 
 
-def _make(db: Database, name: str, statement: str, old: set[str]) -> None:
-    """Makes the table, and fills it from the one of the version before."""
-    if name in old:
-        shared = ", ".join(sorted(_columns(db, name).keys() & _columns(_new(), name).keys()))
-        db.execute(f"alter table {name} rename to before_{name}")
+@migrations(name=NOW)
+def _make(db: Database) -> None:
+    """All tables of a new home; or those of the version before, changed to them."""
+    scripts = [_FROM_BEFORE, _SCHEMA, _INTO_THIS] if db["troubles"].exists() else [_SCHEMA]
+    for statement in ";\n".join(scripts).split(";\n"):  # not as a script, which would commit half a migration
         db.execute(statement)
-        db.execute(_MOVES.get(name, f"insert into {name} ({shared}) select {shared} from before_{name}"))
-        db.execute(f"drop table before_{name}")
-    else:
-        db.execute(statement)
-        if old and name in _MOVES:
-            db.execute(_MOVES[name])
-
-
-@cache
-def _new() -> Database:
-    """An empty database of this schema, to compare with."""
-    made = Database(memory=True)
-    made.conn.executescript(_SCHEMA)
-    return made
-
-
-def _columns(db: Database, table: str) -> dict[str, tuple[object, ...]]:
-    """Each column's type, whether it may be null, its default, and its place in the key."""
-    return {row[1]: tuple(row[2:]) for row in db.execute(f"pragma table_info({table})").fetchall()}
