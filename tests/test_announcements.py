@@ -47,7 +47,7 @@ WEEK = [  # an ordinary week, from arXiv's own table
 
 
 @pytest.mark.parametrize(("announced", *("start", "end", "at", "visible")), WEEK)
-def test_an_ordinary_week_is_the_table_of_arxiv(announced: str, start: str, end: str, at: str, visible: str) -> None:
+def test_ordinary_week_follows_arxivs_table(announced: str, start: str, end: str, at: str, visible: str) -> None:
     batch = newest_batch(eastern(announced) + timedelta(hours=4, minutes=15))
     assert in_eastern(batch) == (start, end, at, visible)
     assert batch_of(batch.submitted_from) == batch, "a window holds its first instant"
@@ -55,7 +55,7 @@ def test_an_ordinary_week_is_the_table_of_arxiv(announced: str, start: str, end:
     assert batch_of(batch.submitted_until) != batch, "and not its last"
 
 
-def test_a_batch_is_due_only_when_the_api_should_show_it() -> None:
+def test_batch_is_newest_once_the_api_should_show_it() -> None:
     before, after = eastern("2026-11-18T00:14:59"), eastern("2026-11-18T00:15")
     assert newest_batch(before).announced == eastern("2026-11-16T20:00")
     assert newest_batch(after).announced == eastern("2026-11-17T20:00")
@@ -75,9 +75,7 @@ def test_a_batch_is_due_only_when_the_api_should_show_it() -> None:
         ("2026-11-02T20:00", "2026-10-30T18:00", "2026-11-02T19:00", "2026-11-03T05:15"),
     ],
 )
-def test_windows_follow_new_york_through_changes_of_the_clocks(
-    announced: str, start: str, end: str, visible: str
-) -> None:
+def test_windows_follow_new_york_time_across_clock_changes(announced: str, start: str, end: str, visible: str) -> None:
     batch = newest_batch(utc(visible))
     assert batch == Batch(utc(start), utc(end), eastern(announced).astimezone(UTC), utc(visible))
     assert all(instant.tzinfo is UTC for instant in (batch.submitted_from, batch.announced, batch.visible))
@@ -99,18 +97,18 @@ def test_papers_of_a_holiday_join_the_next_batch(published: str, announced: str,
     assert (batch.announced, batch.submitted_from) == (eastern(announced), eastern(start))
 
 
-def test_the_holidays_of_2026_are_those_that_arxiv_lists() -> None:
+def test_holidays_of_2026_match_arxivs_list() -> None:
     listed = {(1, 1), (1, 19), (6, 19), (7, 3), (9, 7), (11, 26), (12, 25), (12, 29), (12, 31)}
     assert holidays(2026) == {date(2026, month, day) for month, day in listed}
 
 
-def test_other_years_follow_the_rules() -> None:
+def test_holidays_of_other_years_follow_the_rules() -> None:
     """The list of 2023, without its two dates that follow no rule; New Year 2023 was a Sunday, kept on Monday."""
     listed = {(1, 16), (6, 19), (7, 4), (9, 4), (11, 23), (12, 25)}
     assert holidays(2023) == {date(2023, month, day) for month, day in listed | {(1, 2)}}
 
 
-def test_a_deferred_announcement_is_told_from_outside() -> None:
+def test_deferred_announcement_merges_into_the_next_batch() -> None:
     now, evening = eastern("2026-11-19T08:00"), date(2026, 11, 18)
     assert newest_batch(now).announced == eastern("2026-11-18T20:00")
     assert newest_batch(now, {evening}).announced == eastern("2026-11-17T20:00")
@@ -146,7 +144,7 @@ F, Q = State.FRESH, State.QUIET
     ],
 )
 @pytest.mark.parametrize("monday", ["2026-03-02", "2026-03-16", "2026-07-13", "2026-11-09", "2026-11-16"])
-def test_each_batch_is_news_on_one_morning_wherever_the_reader_lives(
+def test_each_batch_is_news_on_one_morning_in_every_time_zone(
     monday: str, zone: str, clock: str, monday_to_sunday: list[State]
 ) -> None:
     first = datetime.fromisoformat(f"{monday}T{clock}").replace(tzinfo=ZoneInfo(zone))
@@ -154,7 +152,7 @@ def test_each_batch_is_news_on_one_morning_wherever_the_reader_lives(
     assert [state(now.astimezone(UTC), everything_at(now)) for now in mornings] == monday_to_sunday
 
 
-def test_no_change_of_clocks_hides_a_batch_from_a_daily_reader() -> None:
+def test_clock_changes_hide_no_batch_from_a_daily_reader() -> None:
     """A year of mornings in each zone: every batch is news exactly once, through all changes of clocks."""
     for zone in ("America/Los_Angeles", "UTC", "Europe/Berlin", "Asia/Tokyo"):
         first = datetime(2026, 1, 1, 7, tzinfo=ZoneInfo(zone))
@@ -179,7 +177,7 @@ def test_no_change_of_clocks_hides_a_batch_from_a_daily_reader() -> None:
         ("2026-12-30T07:00", State.QUIET),
     ],
 )
-def test_holidays_are_quiet(now: str, expected: State) -> None:
+def test_morning_after_a_holiday_is_quiet(now: str, expected: State) -> None:
     assert state(eastern(now), everything_at(eastern(now))) is expected
 
 
@@ -196,12 +194,14 @@ def test_holidays_are_quiet(now: str, expected: State) -> None:
         ("2026-11-22T07:00", None, State.LATE),
     ],
 )
-def test_late_means_that_a_batch_due_has_no_paper(now: str, newest_published: str | None, expected: State) -> None:
+def test_arxiv_is_late_while_the_newest_batch_has_no_paper(
+    now: str, newest_published: str | None, expected: State
+) -> None:
     newest = newest_published and eastern(newest_published)
     assert state(eastern(now), newest or None) is expected
 
 
-def test_a_batch_that_is_a_day_late_is_a_gap() -> None:
+def test_batch_that_is_a_day_late_is_not_waited_for() -> None:
     """Thursday's, on the weekend."""
     assert is_waited_for(eastern("2026-11-20T07:00"))
     assert is_waited_for(eastern("2026-11-21T00:10"))
@@ -227,18 +227,18 @@ def test_a_batch_that_is_a_day_late_is_a_gap() -> None:
         ([], "2026-11-18T07:00", "2026-11-16T14:00"),
     ],
 )
-def test_a_new_list_starts_with_the_newest_batch_that_has_papers(published: list[str], now: str, start: str) -> None:
+def test_new_list_starts_with_the_newest_batch_that_has_papers(published: list[str], now: str, start: str) -> None:
     assert start_of_newest([eastern(text) for text in published], eastern(now)) == eastern(start)
 
 
 @pytest.mark.parametrize("ask", [newest_batch, next_batch, batch_of])
-def test_an_instant_without_a_zone_is_refused(ask: object) -> None:
+def test_naive_instant_is_refused(ask: object) -> None:
     with pytest.raises(ValueError, match="needs a time zone"):
         ask(datetime(2026, 11, 18, 7))  # type: ignore[operator]  # noqa: DTZ001  # the point of the test
 
 
 @given(st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001  # made aware
-def test_batches_leave_no_gap_and_do_not_overlap(now: datetime) -> None:
+def test_batches_are_contiguous_and_do_not_overlap(now: datetime) -> None:
     newest, following = newest_batch(now), next_batch(now)
     assert newest.visible <= now < following.visible
     assert newest.submitted_until == following.submitted_from

@@ -72,7 +72,7 @@ class Asked:
 # a good day
 
 
-def test_one_query_for_the_union_of_the_categories_exactly_as_arxiv_wants_it(server: ArxivServer) -> None:
+def test_one_query_asks_for_the_union_of_the_categories(server: ArxivServer) -> None:
     asked = Asked(server.url, page_size=5_000)
     server.papers[0] = replace(server.papers[0], categories=("math.OC",))
     server.papers[1] = replace(server.papers[1], categories=("math.ST",))
@@ -91,7 +91,7 @@ def test_one_query_for_the_union_of_the_categories_exactly_as_arxiv_wants_it(ser
     assert asked.waits == []
 
 
-def test_a_paper_comes_back_as_it_went_in(server: ArxivServer) -> None:
+def test_paper_survives_the_round_trip_through_atom(server: ArxivServer) -> None:
     """Through Atom: TeX kept in title and abstract, names in Unicode, the version apart from the id."""
     sent = paper(
         "2611.00099",
@@ -121,7 +121,7 @@ def test_old_ids_keep_their_archive(server: ArxivServer) -> None:
     assert [(p.arxiv_id, p.version) for p in Asked(server.url).fetch()] == [("astro-ph/0601001", 2)]
 
 
-def test_pages_follow_each_other_three_seconds_apart_one_at_a_time(server: ArxivServer) -> None:
+def test_pages_are_requested_one_at_a_time_three_seconds_apart(server: ArxivServer) -> None:
     asked, progress = Asked(server.url, page_size=10), list[tuple[int, int]]()
     found = asked.feed.fetch(["cs.LG"], SINCE, NOW, lambda done, total: progress.append((done, total)))
     assert found == server.papers
@@ -133,7 +133,7 @@ def test_pages_follow_each_other_three_seconds_apart_one_at_a_time(server: Arxiv
     assert asked.waits == [3.0, 3.0, 3.0], "the rule holds between two calls as well"
 
 
-def test_arxiv_itself_is_never_asked_faster_than_every_three_seconds(server: ArxivServer) -> None:
+def test_delay_against_arxiv_is_never_under_three_seconds(server: ArxivServer) -> None:
     """Through a proxy that is our server: the address is arXiv's, and a delay of 0 counts as 3."""
     asked = Asked("http://export.arxiv.org/api/query", page_size=10, delay=0)
     asked.feed._session.proxies = {"http": f"http://127.0.0.1:{server.port}"}
@@ -144,7 +144,7 @@ def test_arxiv_itself_is_never_asked_faster_than_every_three_seconds(server: Arx
     assert here.waits == []
 
 
-def test_a_short_page_is_followed_from_where_it_ends(server: ArxivServer) -> None:
+def test_next_page_starts_where_a_short_page_ends(server: ArxivServer) -> None:
     server.faults += [faults.first_entries(4)]
     asked = Asked(server.url, page_size=20)
     assert asked.fetch() == server.papers
@@ -176,7 +176,7 @@ PASSING = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_a_fault_is_asked_for_again_and_costs_one_wait(server: ArxivServer, name: str) -> None:
+def test_passing_fault_costs_one_retry(server: ArxivServer, name: str) -> None:
     fault, wait = PASSING[name]
     server.faults += [fault]
     asked = Asked(server.url)
@@ -186,7 +186,7 @@ def test_a_fault_is_asked_for_again_and_costs_one_wait(server: ArxivServer, name
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_a_fault_on_a_later_page_costs_only_that_page_again(server: ArxivServer, name: str) -> None:
+def test_fault_on_a_later_page_repeats_that_page_alone(server: ArxivServer, name: str) -> None:
     fault, wait = PASSING[name]
     server.faults += [faults.fine, fault]
     asked = Asked(server.url, page_size=15)
@@ -195,7 +195,7 @@ def test_a_fault_on_a_later_page_costs_only_that_page_again(server: ArxivServer,
     assert asked.waits == [3.0, wait]
 
 
-def test_a_server_that_wants_a_long_rest_gets_it(server: ArxivServer) -> None:
+def test_long_retry_after_ends_the_fetch(server: ArxivServer) -> None:
     """Asking sooner would be impolite, and waiting for hours is the daemon's work."""
     asked = Asked(server.url)
     server.faults.append(faults.rate_limited(3600))
@@ -222,7 +222,7 @@ LASTING = {
 
 
 @pytest.mark.parametrize("name", LASTING)
-def test_a_fault_that_stays_is_an_error_and_never_an_empty_list(server: ArxivServer, name: str) -> None:
+def test_lasting_fault_is_an_error_and_never_an_empty_list(server: ArxivServer, name: str) -> None:
     fault, says, waits = LASTING[name]
     server.faults += [fault] * 5
     asked = Asked(server.url)
@@ -235,7 +235,7 @@ def test_a_fault_that_stays_is_an_error_and_never_an_empty_list(server: ArxivSer
     assert asked.fetch() == server.papers, "and the feed is as good as new"
 
 
-def test_an_empty_later_page_that_stays_loses_the_whole_list(server: ArxivServer) -> None:
+def test_lasting_empty_page_fails_the_whole_list(server: ArxivServer) -> None:
     """Half a list is no list: it would be taken for the day."""
     server.faults += [faults.fine, *[faults.empty_page] * 5]
     with pytest.raises(FeedError, match="a page of 0 papers and counts 30"):
@@ -250,7 +250,7 @@ def test_an_empty_later_page_that_stays_loses_the_whole_list(server: ArxivServer
         (faults.plain(404, ""), r"HTTP 404\. Check ARXIV_API_URL"),
     ],
 )
-def test_a_refusal_is_not_asked_again(server: ArxivServer, fault: faults.Fault, says: str) -> None:
+def test_refusal_is_not_retried(server: ArxivServer, fault: faults.Fault, says: str) -> None:
     server.faults += [fault]
     asked = Asked(server.url)
     with pytest.raises(FeedError, match=says):
@@ -258,12 +258,12 @@ def test_a_refusal_is_not_asked_again(server: ArxivServer, fault: faults.Fault, 
     assert (len(server.requests), asked.waits) == (1, [])
 
 
-def test_a_query_that_arxiv_cannot_read_is_reported_in_its_words(server: ArxivServer) -> None:
+def test_malformed_query_is_reported_in_arxivs_words(server: ArxivServer) -> None:
     with pytest.raises(FeedError, match=r"malformed query: .*Check the categories in subscribers\.yaml\."):
         Asked(server.url).fetch("cs.LG)")
 
 
-def test_nobody_there() -> None:
+def test_unreachable_server_is_reported_without_the_password_of_its_address() -> None:
     with socket.socket() as taken:  # bound, not listening: refuses
         taken.bind(("127.0.0.1", 0))
         asked = Asked(f"http://user:secret@127.0.0.1:{taken.getsockname()[1]}/api/query", tries=2)
@@ -285,7 +285,7 @@ def test_nobody_there() -> None:
         (faults.edited(r"<category[^>]*>", "", count=2), "2611.00001 without a category"),
     ],
 )
-def test_a_bad_entry_is_left_out_and_named_and_costs_no_other(
+def test_bad_entry_is_left_out_and_logged_alone(
     server: ArxivServer, fault: faults.Fault, defect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.faults += [fault]
@@ -296,14 +296,14 @@ def test_a_bad_entry_is_left_out_and_named_and_costs_no_other(
     assert asked.fetch() == server.papers, "every later morning asks for it again"
 
 
-def test_a_page_with_no_good_entry_is_an_error(server: ArxivServer) -> None:
+def test_page_without_a_good_entry_is_an_error(server: ArxivServer) -> None:
     server.papers[1:] = []
     server.faults += [faults.no_title] * 5
     with pytest.raises(FeedError, match=r"sent 1 bad entries in 1 \(2611\.00001 without a title\)"):
         Asked(server.url).fetch()
 
 
-def test_nonprintable_and_long_answers_do_not_flood_the_message(server: ArxivServer) -> None:
+def test_long_unprintable_answer_is_quoted_shortly(server: ArxivServer) -> None:
     server.faults += [faults.plain(404, "\x1b[31m" + "x" * 5_000)]
     with pytest.raises(FeedError) as caught:
         Asked(server.url).fetch()
@@ -311,7 +311,7 @@ def test_nonprintable_and_long_answers_do_not_flood_the_message(server: ArxivSer
     assert str(caught.value).isprintable()
 
 
-def test_a_paper_that_quotes_an_error_is_no_error(server: ArxivServer) -> None:
+def test_paper_that_quotes_an_error_is_no_error(server: ArxivServer) -> None:
     server.papers[0] = replace(server.papers[0], title="On https://arxiv.org/api/errors <summary>no</summary>")
     assert Asked(server.url).fetch() == server.papers
 
@@ -319,7 +319,7 @@ def test_a_paper_that_quotes_an_error_is_no_error(server: ArxivServer) -> None:
 # the whole list
 
 
-def test_fewer_different_papers_than_counted_are_read_again(server: ArxivServer) -> None:
+def test_window_with_fewer_papers_than_counted_is_read_again(server: ArxivServer) -> None:
     """Page two repeats page one: arXiv's index changed between them."""
 
     def first_page_again(answer: faults.Answer) -> faults.Answer:
@@ -332,7 +332,7 @@ def test_fewer_different_papers_than_counted_are_read_again(server: ArxivServer)
     assert asked.waits == [3.0, 3.0, 3.0]
 
 
-def test_a_paper_that_arxiv_lists_twice_for_good_costs_no_other(
+def test_paper_listed_twice_in_both_passes_costs_no_other(
     server: ArxivServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole = list(server.papers)
@@ -342,13 +342,13 @@ def test_a_paper_that_arxiv_lists_twice_for_good_costs_no_other(
     assert "counts 31 papers and listed only 30, twice" in caplog.text
 
 
-def test_pages_that_count_differently_for_good_cost_one_more_pass(server: ArxivServer) -> None:
+def test_changing_total_costs_one_more_pass(server: ArxivServer) -> None:
     server.faults += [faults.fine, faults.claimed_total(31), faults.fine] * 2
     assert Asked(server.url, page_size=10).fetch() == server.papers
     assert [request.query["start"] for request in server.requests] == ["0", "10", "20"] * 2
 
 
-def test_two_passes_that_each_lack_a_paper_complete_each_other(server: ArxivServer) -> None:
+def test_two_passes_complete_each_other(server: ArxivServer) -> None:
     def repeat(arxiv_id: bytes, instead: bytes) -> faults.Fault:
         return lambda answer: replace(answer, body=answer.body.replace(instead, arxiv_id))
 
@@ -358,13 +358,13 @@ def test_two_passes_that_each_lack_a_paper_complete_each_other(server: ArxivServ
     assert len(server.requests) == 2
 
 
-def test_a_silent_server_meets_the_time_limit(server: ArxivServer) -> None:
+def test_silent_server_meets_the_time_limit(server: ArxivServer) -> None:
     server.faults += [faults.hang(30)] * 2
     with pytest.raises(FeedError, match=r"could not be reached .*timed out.* at the last of 2 tries"):
         Asked(server.url, tries=2, timeout=(10, 0.1)).fetch()
 
 
-def test_a_long_window_is_asked_for_week_by_week(server: ArxivServer) -> None:
+def test_long_window_is_fetched_week_by_week(server: ArxivServer) -> None:
     """A short last week is joined to the one before, since it may well hold no paper."""
     server.papers[:] = [paper(f"2611.{day:05}", published=NOW - timedelta(days=day, hours=1)) for day in range(30)]
     progress = list[tuple[int, int]]()
@@ -382,13 +382,13 @@ def test_a_long_window_is_asked_for_week_by_week(server: ArxivServer) -> None:
     assert progress == [(7, 7), (14, 14), (21, 21), (30, 30)]
 
 
-def test_a_total_that_shrinks_between_pages_ends_nothing_early(server: ArxivServer) -> None:
+def test_shrinking_total_does_not_end_the_list_early(server: ArxivServer) -> None:
     server.faults += [faults.fine, faults.claimed_total(20)]
     assert Asked(server.url, page_size=10).fetch() == server.papers
     assert [request.query["start"] for request in server.requests] == ["0", "10", "0", "10", "20"]
 
 
-def test_a_paper_that_is_withdrawn_between_two_pages_costs_one_more_pass(server: ArxivServer) -> None:
+def test_withdrawal_between_two_pages_skips_no_paper(server: ArxivServer) -> None:
     """What follows moves up by one place, so the pages read so far have skipped a paper."""
 
     def withdraws(answer: faults.Answer) -> faults.Answer:
@@ -401,7 +401,7 @@ def test_a_paper_that_is_withdrawn_between_two_pages_costs_one_more_pass(server:
     assert len(server.papers) == 29
 
 
-def test_papers_that_come_between_two_pages_are_not_lost(server: ArxivServer) -> None:
+def test_paper_added_between_two_pages_is_not_lost(server: ArxivServer) -> None:
     """A held paper enters on page one while page two is asked for: page two repeats a paper, the count tells."""
     late = replace(server.papers[0], arxiv_id="2611.09999")
 
@@ -416,7 +416,7 @@ def test_papers_that_come_between_two_pages_are_not_lost(server: ArxivServer) ->
 # probing
 
 
-def test_a_probe_is_one_small_request(server: ArxivServer) -> None:
+def test_probe_is_one_small_request(server: ArxivServer) -> None:
     assert Asked(server.url).feed.probe("stat.ML") == 30
     (request,) = server.requests
     assert (request.query["search_query"], request.query["max_results"]) == ("cat:stat.ML", "1")
@@ -431,7 +431,7 @@ def test_a_probe_is_one_small_request(server: ArxivServer) -> None:
         (faults.nothing, "no paper at all"),
     ],
 )
-def test_a_probe_does_not_ask_again(server: ArxivServer, fault: faults.Fault, says: str) -> None:
+def test_probe_does_not_retry(server: ArxivServer, fault: faults.Fault, says: str) -> None:
     server.faults += [fault]
     asked = Asked(server.url)
     with pytest.raises(FeedError, match=says):
@@ -442,7 +442,7 @@ def test_a_probe_does_not_ask_again(server: ArxivServer, fault: faults.Fault, sa
 # the package, and what arXiv really sent
 
 
-def test_the_package_still_takes_its_address_from_query_url_format(server: ArxivServer) -> None:
+def test_arxiv_package_takes_its_address_from_query_url_format(server: ArxivServer) -> None:
     client = arxiv.Client(delay_seconds=0, num_retries=0)
     assert client.query_url_format == "https://export.arxiv.org/api/query?{}"
     client.query_url_format = server.url + "?{}"
@@ -450,7 +450,7 @@ def test_the_package_still_takes_its_address_from_query_url_format(server: Arxiv
     assert len(server.requests) == 1
 
 
-def test_the_package_still_asks_through_its_session(server: ArxivServer) -> None:
+def test_arxiv_package_requests_through_its_session(server: ArxivServer) -> None:
     """With `get`, and its own name in the call's headers, which ours has to replace."""
     client = arxiv.Client(delay_seconds=0, num_retries=0)
     assert type(client._session) is requests.Session
@@ -468,7 +468,7 @@ def test_the_package_still_asks_through_its_session(server: ArxivServer) -> None
 
 
 @pytest.mark.parametrize("contact", ["", "Ada\r\nX-Evil: 1 <ädä@example.org>"])
-def test_a_contact_cannot_break_the_header(server: ArxivServer, contact: str) -> None:
+def test_contact_cannot_break_the_header(server: ArxivServer, contact: str) -> None:
     ArxivFeed(server.url, contact=contact).probe()
     said = f"paperboy/{__version__} (arXiv e-mail digests{'; AdaX-Evil: 1 <d@example.org>' if contact else ''})"
     assert server.requests[0].user_agent == said
@@ -519,7 +519,7 @@ def test_captured_search_is_read_whole(count: int) -> None:
         assert not any("\n " in text or text != text.strip() for text in (found.title, found.abstract, found.comment))
 
 
-def test_captured_fields_arrive() -> None:
+def test_captured_entry_keeps_its_fields() -> None:
     found = {paper.arxiv_id: paper for paper in captured("api_atom_search_10.xml", total=10)}["2202.12139"]
     assert found.version == 1
     assert found.authors == ("Mohit Kumar Ahuja", "Arnaud Gotlieb", "Helge Spieker")
@@ -529,12 +529,12 @@ def test_captured_fields_arrive() -> None:
     assert found.comment.startswith("Artificial Intelligence in Software Testing 2022")
 
 
-def test_captured_old_id() -> None:
+def test_captured_old_id_is_read() -> None:
     (found,) = captured("api_atom_old_style_id.xml")
     assert (found.arxiv_id, found.version, found.categories) == ("astro-ph/0601001", 1, ("astro-ph",))
 
 
-def test_captured_empty_result_and_refusal_and_rss() -> None:
+def test_captured_empty_result_and_errors_are_refused() -> None:
     with pytest.raises(FeedError, match="no paper at all"):
         captured("api_atom_empty_result.xml")
     with pytest.raises(FeedError, match=r"HTTP 400 \(incorrect id format for abc\)"):
@@ -545,7 +545,7 @@ def test_captured_empty_result_and_refusal_and_rss() -> None:
         captured("rss_atom_csAI_2025-08-20_truncated.xml")
 
 
-def test_a_real_day_comes_through_whole(caplog: pytest.LogCaptureFixture) -> None:
+def test_real_day_is_fetched_whole(caplog: pytest.LogCaptureFixture) -> None:
     day = SHARED / "days" / "2025-02-18.jsonl"
     if not day.exists():
         pytest.skip("the real days are not beside this checkout")

@@ -31,7 +31,7 @@ def test_usage_and_cost_are_counted_from_the_replies() -> None:
     assert spending.cost == PRICES.cost(spending.usage)
 
 
-def test_the_request_is_what_the_wire_promises() -> None:
+def test_request_matches_the_wire_contract() -> None:
     with LlmServer() as server, scorer_for(server, reasoning_effort="low", service_tier="flex") as scorer:
         run(scorer, papers(1))
     request = server.requests[0]
@@ -50,7 +50,7 @@ def test_no_papers_make_no_call() -> None:
         assert server.requests == []
 
 
-def test_calls_run_at_once_up_to_the_limit() -> None:
+def test_concurrent_calls_reach_the_limit() -> None:
     """The first call warms the cache alone."""
     with LlmServer() as server, scorer_for(server, concurrency=3) as scorer:
         server.fault_for = meeting(3, after=1)
@@ -58,7 +58,7 @@ def test_calls_run_at_once_up_to_the_limit() -> None:
     assert server.most_at_once == 3
 
 
-def test_scores_are_given_as_they_arrive() -> None:
+def test_scores_are_yielded_as_they_arrive() -> None:
     """The first part is there while later calls are still to be made."""
     with LlmServer() as server, scorer_for(server) as scorer:
         parts = scorer.score(jobs(papers(40)))
@@ -68,13 +68,13 @@ def test_scores_are_given_as_they_arrive() -> None:
         assert len(server.requests) <= 2
 
 
-def test_an_empty_service_tier_and_effort_are_not_sent() -> None:
+def test_empty_service_tier_and_effort_are_not_sent() -> None:
     with LlmServer() as server, scorer_for(server, reasoning_effort="") as scorer:
         run(scorer, papers(1))
     assert not {"reasoning_effort", "service_tier"} & server.requests[0].keys()
 
 
-def test_a_server_without_keys_needs_none() -> None:
+def test_empty_key_is_accepted() -> None:
     with LlmServer() as server, scorer_for(server, api_key="") as scorer:
         assert len(run(scorer, papers(4)).scores) == 4
 
@@ -82,14 +82,14 @@ def test_a_server_without_keys_needs_none() -> None:
 # ---- money
 
 
-def test_without_a_price_there_are_tokens_and_no_cost() -> None:
+def test_unknown_price_gives_tokens_and_no_cost() -> None:
     with LlmServer() as server, scorer_for(server, prices=None) as scorer:
         spending = run(scorer, papers(8)).spending
     assert spending.cost is None
     assert spending.usage.prompt_tokens > 0
 
 
-def test_a_server_that_counts_no_tokens_has_an_unknown_cost() -> None:
+def test_uncounted_tokens_have_an_unknown_cost() -> None:
     with LlmServer(counts_tokens=False) as server, scorer_for(server) as scorer:
         spending = run(scorer, papers(8)).spending
     assert spending.cost is None
@@ -112,7 +112,7 @@ def test_no_call_begins_once_the_budget_is_used_up() -> None:
     )
 
 
-def test_no_budget_left_makes_no_call() -> None:
+def test_spent_budget_makes_no_call() -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         outcome = run(scorer, papers(5), budget=0.0)
     assert server.requests == []
@@ -125,20 +125,20 @@ def test_budget_that_the_last_call_uses_up_is_no_error() -> None:
     assert (len(outcome.scores), outcome.error) == (4, "")
 
 
-def test_a_server_that_counts_no_tokens_still_meets_the_budget() -> None:
+def test_uncounted_tokens_use_up_the_budget() -> None:
     """Its calls are estimated."""
     with LlmServer(counts_tokens=False) as server, scorer_for(server) as scorer:
         outcome = run(scorer, papers(80), budget=0.05)
     assert 0 < len(outcome.scores) < 80
 
 
-def test_a_budget_without_a_price_is_refused() -> None:
+def test_budget_without_a_price_is_refused() -> None:
     with LlmServer() as server, scorer_for(server, prices=None) as scorer:
         assert "the price of gpt-6-luna is unknown" in run(scorer, papers(5), budget=1.0).error
     assert server.requests == []
 
 
-def test_a_tier_that_is_refused_is_not_paid_for_as_that_tier() -> None:
+def test_refused_tier_is_priced_as_the_default_tier() -> None:
     flex = Prices(0.5, 0.05, 0.6, 2, tier="flex", standard=PRICES)
     for rejected, prices in (([], flex), (["service_tier"], PRICES)):
         with (
@@ -152,18 +152,18 @@ def test_a_tier_that_is_refused_is_not_paid_for_as_that_tier() -> None:
 # ---- the rest
 
 
-def test_criteria_are_the_prompts_for_the_lists_topics() -> None:
+def test_criteria_come_from_the_prompt_and_the_lists_topics() -> None:
     with scorer_for(DEAD) as scorer:
         one, other = mailing_list(topics="A"), mailing_list(topics="B")
         assert scorer.criteria(one) == PROMPT.criteria("A") != scorer.criteria(other)
 
 
-def test_a_probe_says_who_scores_and_how() -> None:
+def test_probe_reports_model_place_and_format() -> None:
     with LlmServer(rejected=["json_schema"]) as server, scorer_for(server) as scorer:
         assert scorer.probe() == f"gpt-6-luna at {server.base_url} answers (json_object) and scores"
 
 
-def test_a_probe_asks_for_one_paper_with_the_real_prompt() -> None:
+def test_probe_asks_for_one_paper_with_the_real_prompt() -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         scorer.probe()
     (system, user), (ids,) = server.requests[0]["messages"], server.asked
@@ -173,7 +173,7 @@ def test_a_probe_asks_for_one_paper_with_the_real_prompt() -> None:
 
 
 @pytest.mark.parametrize("fault", ["nonsense", "first missing", "out of range", "wrong type", "cut off"])
-def test_a_probe_finds_a_model_that_gives_no_usable_score(fault: str) -> None:
+def test_probe_reports_a_model_without_usable_scores(fault: str) -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         server.fail(fault)
         with pytest.raises(ScoringError) as caught:
@@ -185,7 +185,7 @@ def test_a_probe_finds_a_model_that_gives_no_usable_score(fault: str) -> None:
         )
 
 
-def test_a_probe_quotes_the_answer_shortly_and_without_the_key_or_orders_to_a_terminal() -> None:
+def test_probe_quotes_the_answer_shortly_and_without_secrets() -> None:
     key = KEY[:5] + "\x00" + KEY[5:]
     for words, quoted in {
         "I have read it.\n\x1b[31mWith \u202einterest.": "I have read it. [31mWith interest.",
@@ -210,7 +210,7 @@ def test_a_probe_quotes_the_answer_shortly_and_without_the_key_or_orders_to_a_te
         ("web page", "answers with something that is not JSON; check OPENAI_BASE_URL"),
     ],
 )
-def test_a_probe_that_gets_no_text_says_why(fault: str, reason: str) -> None:
+def test_probe_without_a_text_reports_the_reason(fault: str, reason: str) -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         server.fail(fault)
         with pytest.raises(ScoringError) as caught:
@@ -218,7 +218,7 @@ def test_a_probe_that_gets_no_text_says_why(fault: str, reason: str) -> None:
     assert str(caught.value) == f"the LLM at {server.base_url} {reason}"
 
 
-def test_a_probe_tries_once_and_raises() -> None:
+def test_probe_does_not_retry() -> None:
     waits: list[float] = []
     with LlmServer() as server, scorer_for(server, waits) as scorer:
         server.fail("error 503")

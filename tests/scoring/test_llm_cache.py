@@ -43,7 +43,7 @@ def score(server: LlmServer, *jobs: ToScore, **settings: Any) -> tuple[Outcome, 
     return collect(iter([part for part in parts if part.list_name == jobs[0].mailing_list.name])), spent
 
 
-def test_one_list_writes_its_topics_once_and_no_paper() -> None:
+def test_single_list_writes_its_topics_to_the_cache_once() -> None:
     """The first call answers before the others begin, and they read what it wrote."""
     with LlmServer(cache="breakpoints") as server:
         outcome, spent = score(server, job("one", papers(20)))
@@ -56,7 +56,7 @@ def test_one_list_writes_its_topics_once_and_no_paper() -> None:
     assert len({request["prompt_cache_key"] for request in server.requests}) == 1
 
 
-def test_one_batch_alone_pays_for_no_cache() -> None:
+def test_single_batch_pays_for_no_cache_write() -> None:
     with LlmServer(cache="breakpoints") as server:
         _, spent = score(server, job("one", papers(4)))
     assert (spent["one"].usage.cache_write_tokens, spent["one"].usage.cached_tokens) == (0, 0)
@@ -64,7 +64,7 @@ def test_one_batch_alone_pays_for_no_cache() -> None:
     assert server.requests[0]["prompt_cache_options"] == {"mode": "explicit"}
 
 
-def test_lists_with_the_same_papers_pay_for_reading_them_once() -> None:
+def test_lists_of_the_same_papers_share_the_cached_prefix() -> None:
     shared = papers(16)
     with LlmServer(cache="breakpoints") as server:
         _, spent = score(server, *(job(name, shared) for name in ("one", "two", "three")))
@@ -80,7 +80,7 @@ def test_lists_with_the_same_papers_pay_for_reading_them_once() -> None:
 
 
 @pytest.mark.parametrize("refused", ["prompt_cache_options", "prompt_cache_breakpoint", "prompt_cache_key"])
-def test_what_a_server_refuses_of_it_is_left_out_with_the_rest(refused: str) -> None:
+def test_one_refused_cache_option_leaves_out_all(refused: str) -> None:
     with LlmServer(rejected=[refused]) as server:
         outcome, _ = score(server, job("one", papers(20)))
     assert len(outcome.scores) == 20
@@ -90,15 +90,15 @@ def test_what_a_server_refuses_of_it_is_left_out_with_the_rest(refused: str) -> 
         assert isinstance(request["messages"][1]["content"], str)
 
 
-def test_an_older_model_is_warmed_up_and_marked_nowhere() -> None:
+def test_older_model_reads_its_cache_without_breakpoints() -> None:
     with LlmServer(cache="steps") as server:
         _, spent = score(server, job("one", papers(20)), breakpoints=False)
     assert spent["one"].usage.cached_tokens >= 4 * 1024
     assert all(not marks(request) and "prompt_cache_options" not in request for request in server.requests)
 
 
-def test_a_batch_that_its_first_list_could_not_have_scored_is_asked_for_by_the_others() -> None:
-    """Nobody waits for ever for a leader that was refused."""
+def test_other_lists_do_not_wait_for_a_refused_first_batch() -> None:
+    """A refused first batch does not block the batches of its prefix."""
     shared = papers(8)
     with LlmServer(cache="breakpoints") as server:
         server.fail("content filter")
@@ -107,7 +107,7 @@ def test_a_batch_that_its_first_list_could_not_have_scored_is_asked_for_by_the_o
     assert len({tuple(ids) for ids in server.asked}) > 2
 
 
-def test_calls_wait_for_the_cache_and_for_nothing_else() -> None:
+def test_calls_wait_for_the_cache_alone() -> None:
     """Two batches for three lists: both first ones at once, then the four others."""
     shared = papers(8)
     with LlmServer(cache="breakpoints") as server:
@@ -116,7 +116,7 @@ def test_calls_wait_for_the_cache_and_for_nothing_else() -> None:
     assert [server.asked[0] == server.asked[1], server.most_at_once] == [False, 4]
 
 
-def test_a_list_that_the_prompt_cannot_ask_for_stops_no_other(tmp_path: Path) -> None:
+def test_prompt_that_fails_for_one_list_stops_no_other(tmp_path: Path) -> None:
     """An operator's template may fail on one list's topics, which the check could not know."""
     prompt = Prompt([template(tmp_path, topics="{% if 'broken' in topics %}{{ 1 / 0 }}{% endif %}{{ topics }}")])
     shared = papers(8)

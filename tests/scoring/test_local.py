@@ -33,7 +33,7 @@ def scores(papers: list[Paper], recent: list[Paper] | None = None, topics: str =
     return dict(scored.scores)
 
 
-def test_labels_say_what_is_wanted() -> None:
+def test_labels_separate_wanted_from_unwanted_terms() -> None:
     """An item goes on over its lines; what is wanted once is unwanted nowhere; no pair reaches over a clause's end."""
     wanted, unwanted = wanted_and_unwanted(TOPICS)
     assert Counter(wanted) == Counter(
@@ -42,25 +42,25 @@ def test_labels_say_what_is_wanted() -> None:
     assert unwanted == ["planets", "massive", "massive galaxies"]
 
 
-def test_free_prose_is_wanted_whole() -> None:
+def test_unlabelled_prose_is_wanted_whole() -> None:
     wanted, unwanted = wanted_and_unwanted("I would like to read about tensor networks, and\nrelevant spin glasses.")
     assert set(wanted) == {"tensor", "networks", "tensor networks", "spin", "glasses", "spin glasses", "read"}
     assert unwanted == []
 
 
 @pytest.mark.parametrize("heading", ["Relevant:", "## Relevant", "**Relevant:**"])
-def test_a_label_on_its_own_line_holds_for_the_items_below(heading: str) -> None:
+def test_label_on_its_own_line_applies_to_the_items_below(heading: str) -> None:
     wanted, unwanted = wanted_and_unwanted(f"{heading}\n\n- spin glasses\n- tensors\n\nNot relevant:\n- hardware\n")
     assert wanted == ["spin", "glasses", "spin glasses", "tensors"]
     assert unwanted == ["hardware"]
 
 
-def test_macros_of_tex_are_no_words_to_look_for() -> None:
+def test_tex_macros_are_no_search_terms() -> None:
     wanted, _ = wanted_and_unwanted(r"Dwarfs at $M_V \approx -5$, \textit{faint} ones.")
     assert wanted == ["Dwarfs", "faint", "ones", "faint ones"]
 
 
-def test_shared_words_rank_and_unwanted_words_push_down() -> None:
+def test_shared_words_raise_and_unwanted_words_lower_the_rank() -> None:
     papers = [
         on(1, "Quenching of dwarf galaxies and their star formation"),
         on(2, "Star formation in massive galaxies with planets"),
@@ -71,11 +71,11 @@ def test_shared_words_rank_and_unwanted_words_push_down() -> None:
     assert all(score.novelty is None for score in found.values())
 
 
-def test_forms_of_a_word_are_one_word() -> None:
+def test_inflected_forms_match() -> None:
     assert scores([on(1, "A dwarf galaxy that quenches")], off_topic(20))["2611.00001"].relevance >= 7
 
 
-def test_the_top_tenth_of_the_recent_papers_gets_seven_and_up() -> None:
+def test_top_tenth_of_the_recent_papers_gets_seven_or_more() -> None:
     """Of 200 papers that all match, 20 pass, graded; without a match it is 1."""
     papers = [on(number, "galaxies " + "and so on " * number) for number in range(200)]
     counts = Counter(score.relevance for score in scores(papers).values())
@@ -84,21 +84,21 @@ def test_the_top_tenth_of_the_recent_papers_gets_seven_and_up() -> None:
     assert scores(off_topic(3), papers)["2611.50000"] == Score(relevance=1, novelty=None, comment="")
 
 
-def test_a_place_is_among_the_recent_papers_not_among_the_day() -> None:
+def test_rank_is_among_the_recent_papers_not_the_days() -> None:
     """A weak day sends little: its best paper is not in the top tenth of the month."""
     month = [on(number, "Quenching of dwarf galaxies by reionisation") for number in range(100, 200)]
     assert scores([on(1, "Galaxies"), on(2, "Sorting")], month)["2611.00001"].relevance < 7
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_the_best_of_very_few_papers_is_nothing_special(number: int) -> None:
+def test_best_of_very_few_papers_stays_below_seven(number: int) -> None:
     """Being first of three says nothing: a new home must not send whatever comes first."""
     found = scores([on(each, "Quenching of dwarf galaxies") for each in range(number)])
     assert all(score.relevance < 7 for score in found.values())
 
 
-def test_papers_that_are_all_alike_are_average_ones() -> None:
-    """Not all of them the best: nobody wants a digest of everything."""
+def test_identical_papers_are_average() -> None:
+    """Otherwise a digest would hold all of them."""
     alike = [paper(f"2611.{n:05}", title="Why networks generalise", abstract="We learn why.") for n in range(40)]
     (answer,) = LocalScorer().score(
         [ToScore(mailing_list(topics="Relevant: why networks generalise"), tuple(alike), tuple(alike))]
@@ -113,7 +113,7 @@ def test_equal_papers_get_equal_scores_in_any_order() -> None:
     assert found == scores(list(reversed(off_topic(30) + papers)))
 
 
-def test_a_comment_names_the_shared_words_from_relevance_six() -> None:
+def test_comment_names_the_shared_words_from_relevance_six() -> None:
     found = scores([on(1, "Quenching in a dwarf galaxy"), on(2, "A formation of geese")], off_topic(8))
     assert found["2611.00001"] == Score(
         relevance=8, novelty=None, comment="Shares with the topics: dwarf galaxies, quenching"
@@ -127,18 +127,18 @@ def test_topics_without_usable_words_score_everything_one(topics: str) -> None:
     assert {score.relevance for score in scores(off_topic(5), topics=topics).values()} == {1}
 
 
-def test_topics_are_never_read_as_a_query() -> None:
+def test_topics_are_never_parsed_as_a_query() -> None:
     """Words of FTS5's language are words; thousands of them are no error."""
     assert scores([on(1, "NEAR misses")], off_topic(20), "NEAR(misses, 3) NOT title:^*")["2611.00001"].relevance == 9
     assert scores(off_topic(3), topics=" ".join(f"word{number}" for number in range(10_000)))
 
 
-def test_a_paper_given_twice_counts_once() -> None:
+def test_duplicate_paper_counts_once() -> None:
     papers = [on(number, "galaxies " + "and so on " * number) for number in range(20)]
     assert scores(papers, papers) == scores(papers)
 
 
-def test_a_scorer_forgets_the_papers_of_another_list() -> None:
+def test_scorer_does_not_mix_the_papers_of_two_lists() -> None:
     scorer, wants = LocalScorer(), mailing_list(topics=TOPICS)
     first, second = [on(1, "Dwarf galaxies"), *off_topic(30)], [on(2, "Quenching"), *off_topic(12)]
     for papers in (first, second, second, first):
@@ -147,11 +147,11 @@ def test_a_scorer_forgets_the_papers_of_another_list() -> None:
         )
 
 
-def test_no_papers_no_answer() -> None:
+def test_no_papers_give_no_answer() -> None:
     assert list(LocalScorer().score([ToScore(mailing_list(), (), tuple(off_topic(3)))])) == []
 
 
-def test_criteria_change_with_the_topics_alone() -> None:
+def test_criteria_change_with_the_topics_and_no_other_option() -> None:
     scorer = LocalScorer()
     criteria = scorer.criteria(mailing_list(topics=TOPICS))
     assert criteria == LocalScorer().criteria(mailing_list(topics=TOPICS, min_relevance=9, title="Other"))
@@ -160,7 +160,7 @@ def test_criteria_change_with_the_topics_alone() -> None:
 
 
 @pytest.mark.skipif(not embedded.DATA.is_dir(), reason="the judged days of ../shared/data are not here")
-def test_it_ranks_real_days_as_an_llm_does() -> None:
+def test_ranking_of_real_days_agrees_with_an_llm() -> None:
     """Every sixth day of the benchmark, `python -m tests.benchmarks.embedded`."""
     found = embedded.areas(embedded.astro_days(), embedded.topics("near-field-cosmology"), every=6)
     assert sum(found) / len(found) >= 0.85

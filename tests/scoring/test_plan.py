@@ -22,7 +22,7 @@ def ids(batch: Batch) -> list[int]:
     return [int(each.arxiv_id[-5:]) for each in batch.papers]
 
 
-def test_batches_of_a_list_alone_share_its_topics() -> None:
+def test_batches_of_a_single_list_share_its_topics() -> None:
     batches = plan([job("one", *range(10))], 4)
     assert [(ids(batch), batch.prefix) for batch in batches] == [
         ([0, 1, 2], "one"),
@@ -37,7 +37,7 @@ def test_single_batch_shares_nothing() -> None:
     assert not batch.prefix
 
 
-def test_lists_that_want_the_same_papers_share_them_batch_by_batch() -> None:
+def test_lists_of_the_same_papers_share_them_batch_by_batch() -> None:
     batches = plan([job(name, *range(8)) for name in ("one", "two", "three")], 4)
     assert [(batch.mailing_list.name, ids(batch)[0]) for batch in batches] == [
         ("one", 0),
@@ -51,12 +51,12 @@ def test_lists_that_want_the_same_papers_share_them_batch_by_batch() -> None:
     assert len({(batch.prefix, batch.papers) for batch in batches}) == 2
 
 
-def test_first_list_is_a_few_batches_in_front_so_that_no_call_waits_at_the_end() -> None:
+def test_first_list_stays_a_few_batches_ahead() -> None:
     batches = plan([job(name, *range(40)) for name in ("one", "two")], 4)
     assert [batch.mailing_list.name for batch in batches] == ["one"] * 8 + ["two", "one"] * 2 + ["two"] * 8
 
 
-def test_papers_that_only_some_lists_want_are_shared_among_those() -> None:
+def test_papers_of_some_lists_are_shared_among_those() -> None:
     batches = plan([job("one", *range(8)), job("two", *range(4, 12)), job("three", *range(4, 8))], 4)
     asked = [(batch.mailing_list.name, ids(batch), batch.papers_first) for batch in batches]
     assert ("three", [4, 5, 6, 7], True) in asked
@@ -64,7 +64,7 @@ def test_papers_that_only_some_lists_want_are_shared_among_those() -> None:
     assert ("two", [8, 9, 10, 11], False) in asked
 
 
-def test_few_papers_in_common_are_not_worth_sharing() -> None:
+def test_few_common_papers_are_not_shared() -> None:
     batches = plan([job("one", 0, 1, 2, 3), job("two", 3, 4, 5, 6)], 4)
     assert sorted(sorted(ids(batch)) for batch in batches) == [[0, 1, 2, 3], [3, 4, 5, 6]]
     assert not any(batch.papers_first for batch in batches)
@@ -74,7 +74,7 @@ def test_few_papers_in_common_are_not_worth_sharing() -> None:
     st.lists(st.lists(st.integers(0, 59), max_size=60, unique=True), min_size=1, max_size=6),
     st.integers(1, 20),
 )
-def test_every_list_is_asked_for_each_of_its_papers_once(wanted: list[list[int]], size: int) -> None:
+def test_plan_asks_for_each_paper_of_each_list_once(wanted: list[list[int]], size: int) -> None:
     jobs = [job(f"list{number}", *numbers) for number, numbers in enumerate(wanted)]
     batches = plan(jobs, size)
     for each in jobs:
@@ -85,6 +85,6 @@ def test_every_list_is_asked_for_each_of_its_papers_once(wanted: list[list[int]]
     assert all(0 < len(batch.papers) <= size for batch in batches)
 
 
-def test_parts_are_as_few_as_the_size_allows_and_nearly_even() -> None:
+def test_parts_are_as_few_as_possible_and_nearly_even() -> None:
     assert [len(part) for part in even_parts(PAPERS[:17], 8)] == [5, 6, 6]
     assert list(even_parts([], 8)) == []

@@ -19,7 +19,7 @@ WHOLE = {
 LOCAL = "http://127.0.0.1:8002/v1"
 
 
-def test_a_whole_usage_is_read() -> None:
+def test_complete_usage_is_read() -> None:
     assert read_usage(WHOLE) == Usage(1, 2000, 1024, 512, 300, 120)
 
 
@@ -34,18 +34,18 @@ def test_a_whole_usage_is_read() -> None:
         {**WHOLE, "prompt_tokens_details": {"cache_write_tokens": True}, "completion_tokens_details": 0},
     ],
 )
-def test_parts_that_a_server_leaves_out_count_as_none(usage: dict[str, object]) -> None:
+def test_missing_parts_of_the_usage_count_as_zero(usage: dict[str, object]) -> None:
     assert read_usage(usage) == Usage(1, 2000, 0, 0, 300, 0)
 
 
 @pytest.mark.parametrize(
     "usage", [None, {}, [], "many", 7, {"prompt_tokens": None}, {"prompt_tokens": 0, "completion_tokens": 0}]
 )
-def test_a_server_that_counts_nothing_is_not_taken_for_free(usage: object) -> None:
+def test_missing_usage_is_unknown_not_zero(usage: object) -> None:
     assert read_usage(usage) is None
 
 
-def test_parts_never_exceed_the_whole() -> None:
+def test_parts_never_exceed_the_total() -> None:
     usage = read_usage(
         {
             "prompt_tokens": 100,
@@ -66,7 +66,7 @@ def test_each_kind_of_token_has_its_price() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "https://api.openai.com/v1", "https://api.openai.com/v1/"])
-def test_a_known_model_has_prices_from_the_table(url: str) -> None:
+def test_known_model_has_the_tables_prices(url: str) -> None:
     prices = Prices.find("gpt-4o-mini", url)
     assert prices is not None
     assert 0 < prices.cached_input < prices.input < prices.output
@@ -76,12 +76,12 @@ def test_a_known_model_has_prices_from_the_table(url: str) -> None:
     ("model", "url"),
     [("gpt-4o-mini", LOCAL), ("gpt-4o-mini", "https://llm.example.org/v1"), ("no-such-model", ""), ("", "")],
 )
-def test_an_unknown_price_is_none(model: str, url: str) -> None:
+def test_unknown_price_is_none(model: str, url: str) -> None:
     """A local model that is called like one of OpenAI's is not priced as OpenAI's."""
     assert Prices.find(model, url) is None
 
 
-def test_the_operators_prices_stand_alone_for_an_unknown_model() -> None:
+def test_operators_prices_suffice_for_an_unknown_model() -> None:
     assert Prices.find("llama", LOCAL, input=0.2, output=0.6) == Prices(0.2, 0.2, 0.2, 0.6)
     assert Prices.find("llama", LOCAL, input=0, output=0) == Prices(0, 0, 0, 0)
     whole = Prices.find(
@@ -90,19 +90,19 @@ def test_the_operators_prices_stand_alone_for_an_unknown_model() -> None:
     assert whole == Prices(2, 1, 3, 4)
 
 
-def test_half_of_the_operators_prices_is_not_enough_for_an_unknown_model() -> None:
+def test_unknown_model_needs_input_and_output_prices() -> None:
     assert Prices.find("llama", LOCAL, input=0.2) is None
     assert Prices.find("llama", LOCAL, output=0.2, cached_input=0.1) is None
 
 
-def test_the_operators_prices_come_before_the_tables() -> None:
+def test_operators_prices_override_the_tables() -> None:
     known = Prices.find("gpt-4o-mini")
     mixed = Prices.find("gpt-4o-mini", output=9.0)
     assert known is not None
     assert mixed == Prices(known.input, known.cached_input, known.cache_write, 9.0)
 
 
-def test_a_service_tier_has_its_own_prices_while_the_server_serves_it() -> None:
+def test_service_tier_is_priced_by_the_tier_in_the_reply() -> None:
     standard, flex = Prices.find("gpt-6-luna"), Prices.find("gpt-6-luna", service_tier="flex")
     assert standard is not None
     assert flex is not None

@@ -77,7 +77,7 @@ def test_every_form_of_the_same_scores_is_read(text: str) -> None:
         entry([A]),
     ],
 )
-def test_an_entry_that_cannot_be_trusted_is_missing(bad: dict[str, Any]) -> None:
+def test_invalid_entry_is_missing_and_costs_no_other(bad: dict[str, Any]) -> None:
     """And the entry beside it is used."""
     reply = read_reply(json.dumps({"scores": [bad, BOTH[1]]}), ASKED)
     assert dict(reply.scores) == {B: GOOD[B]}
@@ -89,20 +89,20 @@ def test_ids_that_were_not_asked_for_are_dropped() -> None:
     assert set(reply.scores) == {B}
 
 
-def test_of_duplicates_the_first_usable_one_counts() -> None:
+def test_first_usable_duplicate_counts() -> None:
     entries = [entry(relevance=99), entry(relevance=7), entry(relevance=1)]
     assert read_reply(json.dumps(entries), [A]).scores[A].relevance == 7
 
 
 @pytest.mark.parametrize("comment", [None, 7, ["a"], {"a": 1}])
-def test_a_comment_of_the_wrong_type_costs_only_the_comment(comment: object) -> None:
+def test_comment_of_the_wrong_type_costs_only_the_comment(comment: object) -> None:
     assert read_reply(json.dumps([entry(comment=comment)]), [A]).scores[A] == Score(9, 8, "")
 
 
 @pytest.mark.parametrize(
     "text", ["", "   ", "No.", "{", "[[[[", "null", "7", '"x"', "{}", '{"scores": null}', "<think>"]
 )
-def test_a_reply_without_scores_leaves_all_missing_in_the_order_asked(text: str) -> None:
+def test_reply_without_scores_leaves_all_missing_in_order(text: str) -> None:
     reply = read_reply(text, ASKED)
     assert dict(reply.scores) == {}
     assert reply.missing == (A, B)
@@ -113,7 +113,7 @@ def test_a_reply_without_scores_leaves_all_missing_in_the_order_asked(text: str)
     ["[" * 200_000, '{"a":' * 50_000, "[0," * 100_000, "<think>" * 50_000, "[{}," * 50_000, "9" * 100_000],
     ids=["brackets", "objects", "lists", "thoughts", "pairs", "digits"],
 )
-def test_a_hostile_reply_is_read_in_reasonable_time(text: str) -> None:
+def test_hostile_reply_is_read_in_bounded_time(text: str) -> None:
     start = time.process_time()
     assert read_reply(text, ASKED).missing == (A, B)
     assert time.process_time() - start < 2
@@ -124,7 +124,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st
 
 
 @given(st.text() | VALUES.map(json.dumps))
-def test_no_reply_breaks_the_reader_or_gets_a_score_in_by_accident(text: str) -> None:
+def test_no_reply_crashes_the_parser_or_scores_by_accident(text: str) -> None:
     assert read_reply(text, ASKED).missing == (A, B)
 
 
@@ -175,7 +175,7 @@ def test_long_comments_end_at_a_word() -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[a](" * 25_000, "a." * 50_000, "a://" * 25_000, "http" * 25_000])
-def test_hostile_comments_are_cleaned_in_reasonable_time(text: str) -> None:
+def test_hostile_comments_are_cleaned_in_bounded_time(text: str) -> None:
     start = time.process_time()
     assert len(clean_comment(text)) <= MAX_COMMENT
     assert time.process_time() - start < 1

@@ -103,7 +103,7 @@ class PrefixCache:
 
     @contextmanager
     def answer(self, call: Lookup) -> Iterator[None]:
-        """Sends the answer inside: who calls after it has come finds the prefixes, and nobody before."""
+        """Sends the answer within: only calls that begin after it find the prefixes."""
         with self._lock:
             yield
             self._known |= call.prefixes

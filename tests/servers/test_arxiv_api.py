@@ -58,13 +58,13 @@ def ids(feed: str) -> list[str]:
         ("cat:math.OC", []),
     ],
 )
-def test_searches(server: ArxivServer, query: str, expected: list[str]) -> None:
+def test_search_finds_papers_by_category_and_date(server: ArxivServer, query: str, expected: list[str]) -> None:
     feed = get(server, search_query=query)
     assert ids(feed) == expected
     assert f"<opensearch:totalResults>{len(expected)}<" in feed
 
 
-def test_pages_orders_and_ids(server: ArxivServer) -> None:
+def test_pages_follow_the_order_and_ids_asked_for(server: ArxivServer) -> None:
     every = {"search_query": "cat:cs.AI OR cat:cs.LG", "sortBy": "submittedDate"}
     newest = get(server, **every, max_results=2)
     assert ids(newest) == ["00003v1", "00002v2"]
@@ -87,7 +87,7 @@ def test_pages_orders_and_ids(server: ArxivServer) -> None:
         ({"id_list": "abc"}, "incorrect id format for abc"),
     ],
 )
-def test_bad_queries_get_400_and_one_entry(server: ArxivServer, query: dict[str, object], says: str) -> None:
+def test_bad_query_gets_400_and_one_error_entry(server: ArxivServer, query: dict[str, object], says: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as caught:
         get(server, **query)
     feed = ET.fromstring(caught.value.read())  # noqa: S314  # our own
@@ -96,7 +96,7 @@ def test_bad_queries_get_400_and_one_entry(server: ArxivServer, query: dict[str,
     assert says in (entry.findtext(f"{ATOM}summary") or "")
 
 
-def test_entries_have_the_elements_that_arxiv_gives(server: ArxivServer) -> None:
+def test_entries_have_arxivs_elements(server: ArxivServer) -> None:
     """Each element and attribute of ours occurs in a captured answer under the same name and parent."""
     capture = RAW / "api_atom_search_10.xml"
     if not capture.exists():
@@ -122,7 +122,7 @@ def day(folder: Path, count: int) -> Path:
     return path
 
 
-def test_a_day_is_spread_inside_its_batch(tmp_path: Path) -> None:
+def test_papers_of_a_day_are_spread_within_its_batch(tmp_path: Path) -> None:
     batch = newest_batch(datetime(2026, 11, 20, 7, tzinfo=UTC))
     papers = papers_from_day(day(tmp_path, 300), batch)
     instants = [paper.published for paper in papers]
@@ -132,7 +132,7 @@ def test_a_day_is_spread_inside_its_batch(tmp_path: Path) -> None:
     assert all(instant.microsecond == 0 for instant in instants), "Atom has whole seconds"
 
 
-def test_it_runs_by_itself(tmp_path: Path) -> None:
+def test_arxiv_server_runs_by_itself(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.servers.arxiv_api", "--port", "0", "--papers", str(day(tmp_path, 3))]
     with subprocess.Popen([*command, "--date-into-newest", "--fault", "503"], cwd=CHECKOUT, stdout=-1) as process:
         try:

@@ -41,7 +41,7 @@ def scores(answer: Any) -> list[dict[str, Any]]:
     return entries
 
 
-def test_it_scores_the_papers_of_the_prompt_and_those_only() -> None:
+def test_server_scores_only_the_papers_of_the_prompt() -> None:
     with LlmServer({"2611.00001": Score(9, 8, "Why.")}) as server:
         status, answer = ask(server)
     assert status == 200
@@ -52,13 +52,13 @@ def test_it_scores_the_papers_of_the_prompt_and_those_only() -> None:
     assert server.asked == [["2611.00001", "astro-ph/0601001"]]
 
 
-def test_it_finds_ids_in_prompts_of_another_layout() -> None:
+def test_server_finds_ids_in_other_layouts() -> None:
     with LlmServer() as server:
         _, answer = ask(server, "Papers: [2611.00001v2] One. hep-th/9901001: two. Version 1.2345 is none.")
     assert [entry["arxiv_id"] for entry in scores(answer)] == ["2611.00001", "hep-th/9901001"]
 
 
-def test_it_counts_a_token_per_4_6_bytes() -> None:
+def test_server_counts_a_token_per_4_6_bytes() -> None:
     with LlmServer() as server:
         assert [ask(server, text)[1]["usage"]["prompt_tokens"] for text in ("x" * 9200, "Ω" * 4600, "x")] == [
             2000,
@@ -74,7 +74,7 @@ Its abstract, which builds on [2502.06786] and on arXiv:2401.00001.
 [Note] The third stands in a sentence: [2502.00003] is none."""
 
 
-def test_it_finds_the_papers_of_compact_blocks_and_not_those_that_they_mention() -> None:
+def test_server_ignores_ids_that_papers_mention() -> None:
     with LlmServer() as server:
         parts = [{"type": "text", "text": COMPACT}, {"type": "text", "text": "[2611.00004] In a part of its own"}]
         ask(server, parts)
@@ -85,13 +85,13 @@ def test_it_finds_the_papers_of_compact_blocks_and_not_those_that_they_mention()
     ]
 
 
-def test_it_counts_nothing_when_told_so() -> None:
+def test_server_can_omit_the_usage() -> None:
     with LlmServer(counts_tokens=False) as server:
         assert "usage" not in ask(server)[1]
     assert server.counted == [{}]
 
 
-def test_it_keeps_what_it_counted_by_request() -> None:
+def test_server_keeps_the_usage_of_each_request() -> None:
     with LlmServer() as server:
         server.fail("error 500")
         ask(server)
@@ -100,7 +100,7 @@ def test_it_keeps_what_it_counted_by_request() -> None:
             assert json.load(counted) == server.counted == [{}, answer["usage"]]
 
 
-def test_it_runs_on_its_own(tmp_path: Path) -> None:
+def test_llm_server_runs_by_itself(tmp_path: Path) -> None:
     file = tmp_path / "scores.jsonl"
     file.write_text('{"arxiv_id": "2611.00001", "relevance": 9, "novelty": 7, "comment": "Why."}\n')
     command = [sys.executable, "-m", "tests.servers.llm", "--port", "0", "--scores", str(file)]
@@ -117,7 +117,7 @@ def test_it_runs_on_its_own(tmp_path: Path) -> None:
     assert answer["usage"]["completion_tokens_details"] == {"reasoning_tokens": 14}
 
 
-def test_it_refuses_keys_models_and_parameters() -> None:
+def test_server_refuses_wrong_keys_models_and_parameters() -> None:
     with LlmServer(api_key="right", models=["known"], rejected=["json_schema", "reasoning_effort"]) as server:
         assert ask(server, key="wrong")[0] == 401
         assert ask(server, key="right")[0] == 404
@@ -128,28 +128,28 @@ def test_it_refuses_keys_models_and_parameters() -> None:
         assert (status, answer["error"]["param"]) == (400, "response_format")
 
 
-def test_faults_are_taken_in_order_and_then_it_behaves_again() -> None:
+def test_faults_come_in_order_and_then_end() -> None:
     with LlmServer() as server:
         server.fail("rate limited", "error 500")
         assert [ask(server)[0] for _ in range(3)] == [429, 500, 200]
 
 
 @pytest.mark.parametrize("name", ["temperature", "max_tokens", "prompt_cache_options", "prompt_cache_key"])
-def test_it_refuses_any_parameter_by_its_name(name: str) -> None:
+def test_server_refuses_a_parameter_by_name(name: str) -> None:
     with LlmServer(rejected=[name]) as server:
         status, answer = ask(server, **{name: "x"})
         assert (status, answer["error"]["param"]) == (400, name)
         assert ask(server)[0] == 200
 
 
-def test_it_refuses_a_field_of_a_text_part_by_its_name() -> None:
+def test_server_refuses_a_field_of_a_text_part_by_name() -> None:
     with LlmServer(rejected=["prompt_cache_breakpoint"]) as server:
         status, answer = ask(server, [text("A"), text("B", marked=True)])
         assert (status, answer["error"]["param"]) == (400, "messages[0].content[1].prompt_cache_breakpoint")
         assert ask(server, [text("A"), text("B")])[0] == 200
 
 
-def test_a_reply_may_be_cut_off_before_a_word() -> None:
+def test_reply_can_be_cut_off_before_a_word() -> None:
     with LlmServer() as server:
         server.fail("cut off before a word")
         [choice] = ask(server)[1]["choices"]
@@ -157,7 +157,7 @@ def test_a_reply_may_be_cut_off_before_a_word() -> None:
 
 
 @pytest.mark.parametrize(("fault", "value"), [("half number", 8.5), ("null", None), ("boolean", True)])
-def test_a_mark_may_be_no_whole_number(fault: str, value: object) -> None:
+def test_mark_can_be_no_whole_number(fault: str, value: object) -> None:
     with LlmServer() as server:
         server.fail(fault)
         first, second = scores(ask(server)[1])
@@ -165,7 +165,7 @@ def test_a_mark_may_be_no_whole_number(fault: str, value: object) -> None:
     assert second["relevance"] == invented_score("astro-ph/0601001").relevance
 
 
-def test_prose_may_stand_around_the_scores() -> None:
+def test_prose_can_surround_the_scores() -> None:
     with LlmServer() as server:
         good = ask(server)[1]["choices"][0]["message"]["content"]
         server.fail("prose around")
@@ -175,20 +175,20 @@ def test_prose_may_stand_around_the_scores() -> None:
         json.loads(said)
 
 
-def test_it_counts_how_many_requests_are_under_way_at_once() -> None:
+def test_server_counts_concurrent_requests() -> None:
     with LlmServer(latency=0.1) as server, ThreadPoolExecutor(3) as threads:
         list(threads.map(lambda _: ask(server), range(3)))
     assert server.most_at_once == 3
 
 
-def test_a_file_of_scores_is_read(tmp_path: Path) -> None:
+def test_file_of_scores_is_read(tmp_path: Path) -> None:
     file = tmp_path / "scores.jsonl"
     file.write_text('{"arxiv_id": "a", "relevance": 9, "novelty": 7}\n{"arxiv_id": "b", "relevance": null}\n')
     assert read_scores(file) == {"a": Score(9, 7, "It scored 9 and 7."), "b": Score(3, 3)}
 
 
 @pytest.mark.parametrize("arxiv_id", ["2611.00001", "astro-ph/0601001"])
-def test_invented_scores_are_the_same_every_time(arxiv_id: str) -> None:
+def test_invented_scores_are_stable(arxiv_id: str) -> None:
     assert invented_score(arxiv_id) == invented_score(arxiv_id)
 
 
@@ -212,7 +212,7 @@ def counted(server: LlmServer, content: Any, **more: Any) -> tuple[int, int, int
 EXPLICIT: dict[str, Any] = {"prompt_cache_options": {"mode": "explicit", "ttl": "30m"}}
 
 
-def test_a_cache_in_steps_knows_any_prefix_and_writes_for_nothing() -> None:
+def test_step_cache_knows_any_prefix_and_writes_for_free() -> None:
     with LlmServer(cache="steps") as server:
         _, answer = ask(server, f"{LONG * 2} 0")
         assert answer["usage"]["prompt_tokens_details"] == {"cached_tokens": 0}
@@ -222,7 +222,7 @@ def test_a_cache_in_steps_knows_any_prefix_and_writes_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("cache", "known"), [("steps", [0, 0, 1920, 3968]), ("breakpoints", [0, 0, 0, 4000])])
-def test_a_cache_knows_who_said_what(cache: CacheMode, known: list[int]) -> None:
+def test_cache_distinguishes_roles(cache: CacheMode, known: list[int]) -> None:
     system, user = ({"role": role, "content": LONG * 2} for role in ("system", "user"))
     with LlmServer(cache=cache) as server:
         for messages in ([system, user], [user, user], [system, system], [system, user]):
@@ -230,19 +230,19 @@ def test_a_cache_knows_who_said_what(cache: CacheMode, known: list[int]) -> None
     assert [usage["prompt_tokens_details"]["cached_tokens"] for usage in server.counted] == known
 
 
-def test_a_cache_in_steps_ignores_what_others_are_told_by() -> None:
+def test_step_cache_ignores_breakpoints() -> None:
     with LlmServer(cache="steps") as server:
         ask(server, LONG * 2)
         again = counted(server, [text(LONG * 2)], **EXPLICIT, prompt_cache_key="other")
     assert again == (2000, 1920, 0)
 
 
-def test_without_a_cache_nothing_is_known() -> None:
+def test_server_without_a_cache_knows_no_prefix() -> None:
     with LlmServer(cache="none") as server:
         assert [counted(server, [text(LONG * 2, marked=True)]) for _ in range(2)] == [(2000, 0, 0)] * 2
 
 
-def test_a_whole_prompt_is_written_where_no_other_breakpoint_is_asked_for() -> None:
+def test_whole_prompt_is_written_without_a_breakpoint() -> None:
     with LlmServer(cache="breakpoints") as server:
         assert counted(server, LONG * 2) == (2000, 0, 2000)
         assert counted(server, LONG * 2) == (2000, 2000, 0)
@@ -250,7 +250,7 @@ def test_a_whole_prompt_is_written_where_no_other_breakpoint_is_asked_for() -> N
         assert counted(server, [text(LONG * 2, marked=True), text(LONG)]) == (3000, 2000, 1000)
 
 
-def test_what_lies_between_the_known_breakpoint_and_the_last_is_written() -> None:
+def test_text_after_the_known_breakpoint_is_written() -> None:
     def rising(*last: str) -> list[dict[str, Any]]:
         return [text(LONG * 2, marked=True), *(text(each, marked=True) for each in last[:-1]), text(last[-1])]
 
@@ -261,13 +261,13 @@ def test_what_lies_between_the_known_breakpoint_and_the_last_is_written() -> Non
         assert counted(server, rising(LONG, "d"), **EXPLICIT) == (3001, 3000, 0)
 
 
-def test_a_prefix_is_known_up_to_a_breakpoint_of_the_request_alone() -> None:
+def test_prefix_is_known_up_to_a_breakpoint_of_the_request() -> None:
     with LlmServer(cache="breakpoints") as server:
         ask(server, [text(LONG * 2, marked=True), text(LONG, marked=True)], **EXPLICIT)
         assert counted(server, [text(LONG * 2), text(LONG + "y", marked=True)], **EXPLICIT) == (3000, 0, 3000)
 
 
-def test_a_prefix_below_1024_tokens_is_never_written() -> None:
+def test_prefix_below_1024_tokens_is_never_written() -> None:
     with LlmServer(cache="breakpoints") as server:
         short = [text("x" * 4708, marked=True), text("y")]  # 1,023 tokens
         assert [counted(server, short, **EXPLICIT)[1:] for _ in range(2)] == [(0, 0)] * 2
@@ -282,7 +282,7 @@ def test_explicit_mode_without_a_breakpoint_caches_nothing() -> None:
 
 
 @pytest.mark.parametrize(("options", "known"), [(EXPLICIT, [3, 4, 5, 6]), ({}, [4, 5, 6, 7])])
-def test_the_latest_four_breakpoints_are_written(options: dict[str, Any], known: list[int]) -> None:
+def test_latest_four_breakpoints_are_written(options: dict[str, Any], known: list[int]) -> None:
     """Of six after 2,000 tokens each; the implicit one at the end of the seventh part is one of the four."""
     texts = [LONG * 2] * 7
     with LlmServer(cache="breakpoints") as server:
@@ -301,7 +301,7 @@ def test_keys_and_models_share_no_cache() -> None:
 
 
 @pytest.mark.parametrize("cache", [mode for mode in get_args(CacheMode) if mode != "none"])
-def test_a_prefix_is_known_only_after_the_call_that_brought_it_was_answered(cache: CacheMode) -> None:
+def test_prefix_is_known_once_its_first_call_is_answered(cache: CacheMode) -> None:
     with LlmServer(cache=cache, latency=0.1) as server, ThreadPoolExecutor(3) as threads:
         together = list(threads.map(lambda _: counted(server, LONG * 2)[1], range(3)))
         assert (together, server.most_at_once) == ([0, 0, 0], 3)
@@ -309,7 +309,7 @@ def test_a_prefix_is_known_only_after_the_call_that_brought_it_was_answered(cach
 
 
 @pytest.mark.parametrize("cache", [mode for mode in get_args(CacheMode) if mode != "none"])
-def test_a_call_that_fails_writes_nothing(cache: CacheMode) -> None:
+def test_failed_call_writes_nothing(cache: CacheMode) -> None:
     with LlmServer(cache=cache) as server:
         server.fail("error 500")
         ask(server, LONG * 2)
@@ -317,7 +317,7 @@ def test_a_call_that_fails_writes_nothing(cache: CacheMode) -> None:
 
 
 @pytest.mark.parametrize("options", [{"mode": "automatic"}, {"mode": "explicit", "ttl": "5m"}])
-def test_a_cache_with_breakpoints_refuses_options_that_do_not_exist(options: dict[str, str]) -> None:
+def test_breakpoint_cache_refuses_unknown_options(options: dict[str, str]) -> None:
     with LlmServer(cache="breakpoints") as server:
         assert ask(server, prompt_cache_options=options)[0] == 400
     with LlmServer(cache="steps") as server:

@@ -14,7 +14,7 @@ def _send(server: SmtpServer, recipient: str = "ada@example.org") -> None:
         client.sendmail("papers@example.org", [recipient], b"Subject: hello\r\n\r\n.one\r\n")
 
 
-def test_it_remembers_what_it_took() -> None:
+def test_server_keeps_the_messages_it_accepted() -> None:
     with SmtpServer() as server:
         _send(server)
         _send(server, "bob@example.org")
@@ -26,7 +26,7 @@ def test_it_remembers_what_it_took() -> None:
     assert server.messages[0].peer[0] == "127.0.0.1"
 
 
-def test_a_fault_meets_its_address_alone_and_only_so_often() -> None:
+def test_fault_applies_to_its_address_a_limited_number_of_times() -> None:
     with SmtpServer(faults=[Fault("RCPT", "450 4.2.1 busy", address="bob@example.org", times=1)]) as server:
         _send(server)
         with pytest.raises(smtplib.SMTPRecipientsRefused):
@@ -36,14 +36,14 @@ def test_a_fault_meets_its_address_alone_and_only_so_often() -> None:
 
 
 @pytest.mark.parametrize(("keeps", "taken"), [(False, 0), (True, 1)])
-def test_a_connection_dropped_after_the_dot_leaves_the_message_taken_or_not(keeps: bool, taken: int) -> None:
+def test_drop_after_the_dot_keeps_or_loses_the_message(keeps: bool, taken: int) -> None:
     with SmtpServer(faults=[Fault("dot", keeps=keeps)]) as server:
         with pytest.raises(smtplib.SMTPServerDisconnected):
             _send(server)
         assert len(server.messages) == taken
 
 
-def test_it_wants_the_login_that_it_was_given() -> None:
+def test_server_requires_its_login() -> None:
     context, trusting = certificates()
     with (
         SmtpServer(security="starttls", ssl_context=context, username="paperboy", password="secret") as server,
