@@ -176,23 +176,16 @@ PASSING = {
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_passing_fault_costs_one_retry(server: ArxivServer, name: str) -> None:
+@pytest.mark.parametrize(("before", "starts"), [([], ["0", "0", "15"]), ([faults.fine], ["0", "15", "15"])])
+def test_passing_fault_repeats_its_page_alone_after_one_wait(
+    server: ArxivServer, name: str, before: list[faults.Fault], starts: list[str]
+) -> None:
     fault, wait = PASSING[name]
-    server.faults += [fault]
-    asked = Asked(server.url)
-    assert asked.fetch() == server.papers
-    assert len(server.requests) == 2
-    assert asked.waits == [wait]
-
-
-@pytest.mark.parametrize("name", PASSING)
-def test_fault_on_a_later_page_repeats_that_page_alone(server: ArxivServer, name: str) -> None:
-    fault, wait = PASSING[name]
-    server.faults += [faults.fine, fault]
+    server.faults += [*before, fault]
     asked = Asked(server.url, page_size=15)
     assert asked.fetch() == server.papers
-    assert [request.query["start"] for request in server.requests] == ["0", "15", "15"]
-    assert asked.waits == [3.0, wait]
+    assert [request.query["start"] for request in server.requests] == starts
+    assert asked.waits == ([3.0, wait] if before else [wait, 3.0])
 
 
 def test_long_retry_after_ends_the_fetch(server: ArxivServer) -> None:

@@ -149,38 +149,6 @@ def test_server_refuses_a_field_of_a_text_part_by_name() -> None:
         assert ask(server, [text("A"), text("B")])[0] == 200
 
 
-def test_reply_can_be_cut_off_before_a_word() -> None:
-    with LlmServer() as server:
-        server.fail("cut off before a word")
-        [choice] = ask(server)[1]["choices"]
-    assert (choice["finish_reason"], choice["message"]["content"]) == ("length", "")
-
-
-@pytest.mark.parametrize(("fault", "value"), [("half number", 8.5), ("null", None), ("boolean", True)])
-def test_mark_can_be_no_whole_number(fault: str, value: object) -> None:
-    with LlmServer() as server:
-        server.fail(fault)
-        first, second = scores(ask(server)[1])
-    assert first["relevance"] is value or first["relevance"] == value
-    assert second["relevance"] == invented_score("astro-ph/0601001").relevance
-
-
-def test_prose_can_surround_the_scores() -> None:
-    with LlmServer() as server:
-        good = ask(server)[1]["choices"][0]["message"]["content"]
-        server.fail("prose around")
-        said = ask(server)[1]["choices"][0]["message"]["content"]
-    assert good in said
-    with pytest.raises(ValueError, match="Expecting value"):
-        json.loads(said)
-
-
-def test_server_counts_concurrent_requests() -> None:
-    with LlmServer(latency=0.1) as server, ThreadPoolExecutor(3) as threads:
-        list(threads.map(lambda _: ask(server), range(3)))
-    assert server.most_at_once == 3
-
-
 def test_file_of_scores_is_read(tmp_path: Path) -> None:
     file = tmp_path / "scores.jsonl"
     file.write_text('{"arxiv_id": "a", "relevance": 9, "novelty": 7}\n{"arxiv_id": "b", "relevance": null}\n')
