@@ -6,6 +6,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 from pylatexenc.latex2text import get_default_latex_context_db
@@ -17,24 +18,18 @@ _RAISED = str.maketrans(
 _LOWERED = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
 SCRIPTS = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_LOWERED.values()}
 _ALL_SCRIPTS = SCRIPTS | set(_RAISED.values())
-_ALONE = "⊙⊕☉⋆★∗*†‡⊥∥″•∙"  # read as well on the line: M⊙
+_ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙")  # read as well on the line: M⊙
 
 
 def raised(sign: str, text: str, *, before_word: bool = False) -> str:
     """A superscript (`^`) or subscript (`_`) in Unicode if every character has one, else legible on the line."""
     table = _RAISED if sign == "^" else _LOWERED
     tight = text.replace(" ", "")
-    if all(ord(character) in table for character in tight):
+    if tight in _ALONE or all(ord(character) in table for character in tight):
         return tight.translate(table)
-    if len(tight) == 1 and tight in _ALONE:
-        return tight
     has_scripts = sign == "^" and any(ord(character) in _ALL_SCRIPTS for character in text)  # 2^(n²) is not (2^n)²
     is_word = re.fullmatch(r"[\w.⊙⊕∞]+|\S", text) and not before_word and not has_scripts
     return sign + (text if is_word else f"({text})")
-
-
-def _fraction(above: str, below: str) -> str:
-    return f"{enclosed(above)}/{enclosed(below)}"
 
 
 def enclosed(text: str) -> str:
@@ -48,10 +43,8 @@ def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
         kind = unicodedata.name(text, "") if len(text) == 1 else ""
         kind = re.sub(r"^(LATIN|GREEK) (SMALL|CAPITAL) LETTER ", r"\2 ", kind)
         for alphabet in alphabets:
-            try:
+            with suppress(KeyError):
                 return unicodedata.lookup(f"{alphabet} {kind}")
-            except KeyError:
-                continue
         return text
 
     return write
@@ -62,11 +55,7 @@ def both_errors(above: str, below: str) -> str:
     is_pair = above[:1] == "+" and below[:1] in {"-", "−"}
     if not is_pair or not all(re.fullmatch(r". ?\d[\d.,]* ?%?", text) for text in (above, below)):
         return ""
-    has_scripts = raised("^", above)[0] != "^" and raised("_", below)[0] != "_"
-    return "" if has_scripts else f"({above}/{below})"
-
-
-# Macros
+    return "" if raised("^", above)[0] != "^" and raised("_", below)[0] != "_" else f"({above}/{below})"
 
 
 def _code_point(text: str) -> str:
@@ -86,8 +75,8 @@ def _names(text: str) -> frozenset[str]:
 DECLARATIONS = _names(
     "rm bf it em sc tt sf sl cal normalfont bfseries itshape ttfamily scshape slshape sffamily rmfamily mdseries"
     " upshape tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge textstyle displaystyle"
-    " scriptstyle noindent limits nolimits left right middle"
-    " big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr"
+    " scriptstyle noindent limits nolimits left right middle big Big bigg Bigg bigl bigr Bigl Bigr"
+    " biggl biggr Biggl Biggr"
 )
 LETTERS = _names("i j o O l L ss ae AE oe OE aa dh DH th TH")  # TeX's space after one belongs to it
 
@@ -106,7 +95,10 @@ PROSE_COMMANDS = _names(
 COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, and what they come to
     **dict.fromkeys(PROSE_COMMANDS, (1, str)),
     **dict.fromkeys(["mathrm", "mathit", "mathsf", "mathtt", "ensuremath", "operatorname", "underline"], (1, str)),
-    **dict.fromkeys(["frac", "tfrac", "dfrac", "nicefrac", "sfrac"], (2, _fraction)),
+    **dict.fromkeys(
+        ["frac", "tfrac", "dfrac", "nicefrac", "sfrac"],
+        (2, lambda above, below: f"{enclosed(above)}/{enclosed(below)}"),
+    ),
     **dict.fromkeys(["cite", "citep", "citet", "citealt"], (1, "[{}]".format)),
     **dict.fromkeys(["mathcal", "mathscr"], (1, _in_alphabet("MATHEMATICAL SCRIPT", "SCRIPT"))),
     **dict.fromkeys(["mathbf", "boldsymbol", "bm", "pmb"], (1, _in_alphabet("MATHEMATICAL BOLD"))),
