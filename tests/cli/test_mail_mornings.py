@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from paperboy.mail import smtp
 from tests.cli.conftest import World
 from tests.cli.mail_world import (
     ADA,
@@ -218,13 +219,15 @@ LOGIN: dict[str, object] = {
 
 
 @pytest.fixture
-def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
     """A server's context, under an authority that this process trusts as it does those of its system."""
     authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
     authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
-    return context
+    smtp._usual_context.cache_clear()
+    yield context
+    smtp._usual_context.cache_clear()
 
 
 def test_refused_password_is_offered_once_per_round(world: World, trusted: ssl.SSLContext) -> None:

@@ -14,6 +14,7 @@ An OSError means that the connection is gone; smtplib's own exceptions are OSErr
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import smtplib
 import socket
@@ -242,15 +243,14 @@ class SmtpTransport:
                 "SMTP_SECURITY is none, and a password is never sent in the clear: set it to starttls or tls, or leave "
                 "SMTP_USERNAME and SMTP_PASSWORD empty."
             )
-        self.ssl_context = self.ssl_context or ssl.create_default_context()
         self._connection = connection = _Connection(local_hostname=self.local_hostname, timeout=self.timeout)
         step = _CONNECT
         try:
-            self._connect(connection, self.ssl_context)
+            self._connect(connection)
             step = _GREET
             if self.security == "starttls":
                 connection._host = self.host  # type: ignore[attr-defined]  # the name the certificate must have
-                connection.starttls(context=self.ssl_context)
+                connection.starttls(context=self.ssl_context or _usual_context())
                 connection.buffer = b""  # anyone may have injected unread bytes before TLS
             connection.ehlo_or_helo_if_needed()
             step = _LOG_IN
@@ -267,7 +267,7 @@ class SmtpTransport:
             raise MailServerError(self._explained(step, error), temporary=later, busy=busy) from cause
         return connection
 
-    def _connect(self, connection: _Connection, context: ssl.SSLContext) -> None:
+    def _connect(self, connection: _Connection) -> None:
         if self._aborted:
             raise ConnectionAbortedError
         sock = socket.create_connection((self.host, self.port), self.timeout)
@@ -277,6 +277,7 @@ class SmtpTransport:
         # Otherwise Nagle's algorithm delays the end of each TLS message by 40 ms. The option outlives STARTTLS.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.security == "tls":
+            context = self.ssl_context or _usual_context()
             connection.sock = context.wrap_socket(sock, server_hostname=self.host)
         code, reply = connection.getreply()
         if code != 220:
@@ -431,3 +432,8 @@ def _complaint(error: Exception) -> str:
 
 def _text(reply: bytes) -> str:
     return one_line(reply.decode("utf-8", "replace"))
+
+
+@functools.cache
+def _usual_context() -> ssl.SSLContext:  # cached: reading the authorities takes as long as sending 50 messages
+    return ssl.create_default_context()
