@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -21,12 +21,10 @@ from paperboy.config.home import Files, Home, Recipients
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import (
-    Composed,
     Delivery,
     MailingList,
     MorningReport,
     Problem,
-    Receipt,
     Subscriber,
 )
 from paperboy.store import Store
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.mail.templates import Templates
-    from paperboy.preview import Preview
+    from paperboy.preview import Previews
     from paperboy.resend import Resend
     from paperboy.scoring.llm import LlmScorer
     from paperboy.scoring.local import LocalScorer
@@ -231,25 +229,13 @@ class App:
 
         return check.findings(self.path, self.environ, self.at, self.clock(), offline=offline)
 
-    def preview(self, mailing_list: MailingList) -> Preview:
-        """A list's digest of today, or what it would be now, marking nothing."""
-        from paperboy import preview
+    def previews(self, command: str) -> Previews:
+        """Shows what a morning would send now. Raises ConfigError."""
+        from paperboy.preview import Previews
 
         self.prepare()
-        alone = partial(self.alone, "morning", "preview")
-        return preview.preview(self.drafter, self.look, mailing_list, self.home.lists, alone, self.clock())
-
-    def write_preview(self, name: str, composed: Composed) -> Path:
-        """Writes a reader's copy to the outbox, and gives the HTML's path."""
-        from paperboy import preview
-
-        return preview.write(self.settings.paperboy_outbox, self.composer, composed, name, self.clock())
-
-    def send_test(self, name: str, composed: Composed, reader: Subscriber) -> Receipt:
-        """Sends it to one address as a test mail."""
-        from paperboy import preview
-
-        return preview.send(self.transports[0], self.composer, composed, name, reader, self.clock())
+        lists, alone = self.home.lists, partial(self.alone, "morning", command)
+        return Previews(self.drafter, self.composer, self.feed, lists, self._lookback, alone, self.clock())
 
     # The two halves of a morning
 
@@ -272,8 +258,7 @@ class App:
     def due(self) -> frozenset[str]:
         """The lists whose day a morning may take up now, whatever was tried before."""
         lists, now = self.home.lists, self.clock()
-        patience = timedelta(hours=self.settings.give_up_after_hours)
-        standings = due.standings(lists, self.store.days.outcomes(lists, now), {}, now, patience)
+        standings = due.standings(lists, self.store.days.outcomes(lists, now), {}, now, self.patience)
         return frozenset(name for name, each in standings.items() if each.ready(now))
 
     @cached_property
@@ -293,60 +278,18 @@ class App:
             holidays=settings.arxiv_holidays,
         )
 
-    def look(self, lists: Sequence[MailingList], now: datetime) -> fetching.Look:
-        """Fetch what arXiv has for these lists."""
-        from paperboy import fetching
-
-        settings = self.settings
-        return fetching.look(
-            self.store,
-            self.feed,
-            lists,
-            now,
-            lookback=timedelta(days=settings.arxiv_lookback_days),
-            progress=self.progress,
-            holidays=settings.arxiv_holidays,
-        )
-
-    def dry_run(self, names: Collection[str]) -> tuple[str, dict[str, drafting.Draft | PaperboyError | None]]:
-        """What a morning would make of these lists now, freezing nothing: why arXiv's papers are missing, and by
-        list its draft, an error, or None where today is done.
-        """
-        from paperboy import drafting, due
-
-        now, lists = self.clock(), [each for each in self.home.lists if each.subscribers]
-        made: dict[str, drafting.Draft | PaperboyError | None] = {}
-        with self.alone("morning"):
-            missing, scorings = self.look(lists, now).missing, []
-            for each in [each for each in lists if each.name in names]:
-                outcome = self.store.days.outcome(each.name, due.local_date(each, now))
-                made[each.name] = None
-                if due.is_open(each, due.local_date(each, now), outcome, by_hand=True):
-                    try:
-                        papers, _ = self.drafter.candidates(each, now)
-                        scorings.append(self.drafter.gather(each, papers, now))
-                    except PaperboyError as error:
-                        made[each.name] = error
-            self.drafter.score(scorings, now)
-            for scoring in scorings:
-                made[scoring.mailing_list.name] = drafting.draft(self.drafter.material(scoring, now))
-        return missing, made
-
     def morning(self, names: Collection[str], patience: timedelta | None = None) -> MorningReport:
         """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
         None: this one attempt is by hand.
         """
         from paperboy import morning
 
-        return morning.run(
-            self.drafter,
-            self.feed,
-            self.home.lists,
-            names,
-            patience=patience,
-            lookback=timedelta(days=self.settings.arxiv_lookback_days),
-            keep=timedelta(days=self.settings.keep_days),
+        keep, lists = timedelta(days=self.settings.keep_days), self.home.lists
+        report = morning.run(
+            self.drafter, self.feed, lists, names, patience=patience, lookback=self._lookback, keep=keep
         )
+        self.note(report)
+        return report
 
     def deliver(
         self,
@@ -356,15 +299,15 @@ class App:
         by_hand: bool = False,
         only: Delivery | None = None,
     ) -> delivery.Report:
-        """Send what waits, or `only` one delivery; see `delivery.deliver`."""
+        """Send what waits, or `only` one delivery, then the alerts; see `delivery.deliver`."""
         from paperboy import alerts, delivery
         from paperboy.store.alerts import Cause
 
         settings = self.settings
         with alerts.never_raising():
             if Cause.PROCESS in alerts.lasting(self.store.alerts.all()):  # for this one may end as badly
-                self.report()
-        return delivery.deliver(
+                self._report()
+        sent = delivery.deliver(
             self.store,
             self.transports,
             self.composer,
@@ -379,6 +322,8 @@ class App:
             by_hand=by_hand,
             only=only,
         )
+        self.tell(sent)
+        return sent
 
     def resend(self, mailing_list: MailingList) -> Resend:
         """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
@@ -407,20 +352,19 @@ class App:
         from paperboy import alerts
 
         with alerts.never_raising():
-            alerts.morning(self.store, self.home.lists, report, self.clock(), self._patience)
+            alerts.morning(self.store, self.home.lists, report, self.clock(), self.patience)
 
     def tell(self, sent: delivery.Report) -> None:
         """Note what a round of sending came to, and report what waits, but through no server that has just refused."""
         from paperboy import alerts
 
         with alerts.never_raising():
-            alerts.sending(self.store, self.home.lists, sent, self.clock(), self._patience)
-            self.report(by_mail=not sent.problem or sent.passing)
+            alerts.sending(self.store, self.home.lists, sent, self.clock(), self.patience)
+            self._report(by_mail=not sent.problem or sent.passing)
 
-    def report(self, *, by_mail: bool = True) -> None:
-        """Report what waits."""
+    def _report(self, *, by_mail: bool = True) -> None:
+        """Report the alerts that wait."""
         from paperboy import alerts
-        from paperboy.models import Subscriber
 
         settings, to = self.settings, self.settings.alert_to
         with closing(self.transports[0]) as transport:
@@ -429,5 +373,10 @@ class App:
             alerts.report(self.store, through, self.composer, reader, settings.timezone, self.clock())
 
     @property
-    def _patience(self) -> timedelta:
+    def patience(self) -> timedelta:
+        """How long a morning of the daemon waits for a late arXiv or a dead LLM."""
         return timedelta(hours=self.settings.give_up_after_hours)
+
+    @property
+    def _lookback(self) -> timedelta:
+        return timedelta(days=self.settings.arxiv_lookback_days)

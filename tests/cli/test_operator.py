@@ -17,7 +17,6 @@ from rich.console import Console
 from paperboy import delivery
 from paperboy.app import App
 from paperboy.cli import output
-from paperboy.cli.main import Surroundings
 from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, ListReport, Outcome, Shortfall, Subscriber
 from paperboy.models import MorningReport as Report
 from tests.builders import paper
@@ -49,7 +48,7 @@ def told(world: World) -> World:
 
 @contextmanager
 def at_work(world: World) -> Iterator[App]:
-    with Surroundings(world.path, world.environ, world.clock).app() as app:
+    with App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0) as app:
         assert app.store  # opened, and so made
         yield app
 

@@ -17,7 +17,7 @@ _TO_COPY = re.compile(r'"[^"]*"|\b(?:chmod|paperboy) .*')  # records, and comman
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
-@click.command(name="check", short_help="Everything that would fail tomorrow, found today.")
+@click.command()
 @click.option("--offline", is_flag=True, help="Ask no server: neither mail, nor LLM, nor arXiv.")
 @click.pass_obj
 def check(app: App, *, offline: bool) -> int:

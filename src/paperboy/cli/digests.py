@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from paperboy.resend import Resend
 
 
-@click.command(name="preview", short_help="A list's digest of today, or what it would be now.")
+@click.command()
 @click.argument("name", metavar="LIST")
 @click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
 @click.option("--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail.")
@@ -33,23 +33,24 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
     """
     mailing_list = app.home.list(name)
     reader = None if address is None else _reader(address)
-    found = app.preview(mailing_list)
+    previews = app.previews("preview")
+    found = previews.of(mailing_list)
     if found.composed is None:
         click.echo(f"{name}: {found.about}", err=True)
         return 0
     about = f"{found.made.outcome}, {output.papers(found.made.digest.counts)}" if found.made else found.about
     click.echo(f"{name}: {about}", err=True)
     if reader:
-        receipt = app.send_test(name, found.composed, reader)
+        receipt = previews.send(app.transports[0], name, found.composed, reader)
         return _said(reader, receipt.state, receipt.reply)
-    page = app.write_preview(name, found.composed)
+    page = previews.write(app.settings.paperboy_outbox, name, found.composed)
     click.echo(page)
     if open_it and not webbrowser.open(page.as_uri()):
         click.echo("No browser could be opened.", err=True)
     return 0
 
 
-@click.command(name="resend", short_help="A list's newest digest again, to those whom it did not reach.")
+@click.command()
 @click.argument("name", metavar="LIST")
 @click.option(
     "--failed",
@@ -131,9 +132,7 @@ def _deliver(app: App, only: Delivery | None = None) -> Report:
 
     with Stop() as stop:
         stop.gently = True
-        sent = app.deliver(lambda: stop.asked, by_hand=True, only=only)
-    app.tell(sent)
-    return sent
+        return app.deliver(lambda: stop.asked, by_hand=True, only=only)
 
 
 def _said(reader: Subscriber, state: DeliveryState, reply: str) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
 _COMMANDS = {  # name: its module, and a line for --help
     "demo": ("mornings", "A whole morning on a bundled sample of papers."),
     "once": ("mornings", "This morning's work now; a second run sends nothing again."),
@@ -82,7 +83,7 @@ def with_app(command: Callable[..., int]) -> Callable[..., int]:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--home",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=_FOLDER,
     envvar="PAPERBOY_HOME",
     default=Path(),
     help="The folder with .env, subscribers.yaml, emails/ and prompts/. Default: the current one.",
@@ -137,8 +138,7 @@ def _home_option() -> click.Option:
         if home is not None:
             ctx.obj.path = home.absolute()  # nothing was read yet
 
-    kind = click.Path(file_okay=False, path_type=Path)
-    return click.Option(["--home"], type=kind, expose_value=False, callback=move, help="The folder with your files.")
+    return click.Option(["--home"], type=_FOLDER, expose_value=False, callback=move, help="The folder with your files.")
 
 
 def main() -> None:

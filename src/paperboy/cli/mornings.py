@@ -10,7 +10,6 @@ import sys
 import tempfile
 import webbrowser
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -37,7 +36,7 @@ logger = logging.getLogger(__name__)
 # ---- demo
 
 
-@click.command(short_help="A whole morning on a bundled sample of papers.")
+@click.command()
 @click.option("--open", "open_it", is_flag=True, help="Show the digests in the browser.")
 @click.pass_obj
 def demo(app: App, *, open_it: bool) -> int:
@@ -77,7 +76,7 @@ def _demo_home(folder: Path, emails: Path) -> Home:
 # ---- once
 
 
-@click.command(short_help="This morning's work now.")
+@click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent; freeze and send nothing. Scores are kept.")
 @click.option("--scheduled", type=click.Choice(["morning", "sending"]), hidden=True, help="One half, for the daemon.")
@@ -100,11 +99,9 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: Literal[
     with Stop() as stop:
         with app.alone("morning"):
             report = app.morning(chosen)
-            app.note(report)
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
-            app.tell(sent)
     click.echo(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     if unfinished := app.store.deliveries.unfinished():
         click.echo(output.unfinished(unfinished, sent), err=True)
@@ -112,7 +109,7 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: Literal[
 
 
 def _dry_run(app: App, chosen: frozenset[str]) -> int:
-    missing, drafts = app.dry_run(chosen)
+    missing, drafts = app.previews("once").all(chosen)
     for name, made in drafts.items():
         if made is None:
             click.echo(f"{name}: done earlier today")
@@ -130,13 +127,10 @@ def _scheduled(app: App, chosen: frozenset[str], half: Literal["morning", "sendi
         app.prepare()
         with Stop() as stop, app.alone(half, "run"):
             if half == "morning":
-                patience = timedelta(hours=app.settings.give_up_after_hours)
-                report = app.morning(app.due() & chosen, patience)
-                app.note(report)
+                app.morning(app.due() & chosen, app.patience)
             else:
                 stop.gently = True
-                sent = app.deliver(lambda: stop.asked)
-                app.tell(sent)
+                app.deliver(lambda: stop.asked)
     except PaperboyError as error:
         click.echo(f"\n{error}")
         raise
@@ -176,7 +170,7 @@ class Stop:
 # ---- run
 
 
-@click.command(short_help="The daemon.")
+@click.command()
 @click.pass_obj
 def run(app: App) -> int:
     """The daemon: this morning's work, every morning, until SIGTERM.

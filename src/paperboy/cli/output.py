@@ -25,22 +25,19 @@ if TYPE_CHECKING:
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
-class _Masked(logging.Formatter):
-    """Masks every address, whoever wrote it: a mail server, a file, a traceback."""
+class _Formatter(logging.Formatter):
+    """Masks every address, whoever wrote it: a mail server, a file, a traceback. For the journal, each line begins with
+    its priority: `<N>`.
+    """
+
+    def __init__(self, form: str = "%(message)s", *, whole_addresses: bool = False, journal: bool = False) -> None:
+        super().__init__(form)
+        self._whole_addresses, self._journal = whole_addresses, journal
 
     def format(self, record: logging.LogRecord) -> str:
-        return without_addresses(super().format(record))
-
-
-class _Journal(logging.Formatter):
-    """Starts every line, a traceback's too, with the priority that journald reads: `<N>`."""
-
-    def __init__(self, inner: logging.Formatter) -> None:
-        super().__init__()
-        self._inner = inner
-
-    def format(self, record: logging.LogRecord) -> str:
-        return _with_priority(_PRIORITIES.get(record.levelno, 6), self._inner.format(record))
+        text = super().format(record)
+        text = text if self._whole_addresses else without_addresses(text)
+        return _with_priority(_PRIORITIES.get(record.levelno, 6), text) if self._journal else text
 
 
 class _Terminal(logging.Handler):
@@ -59,17 +56,15 @@ def set_up(level: str, environ: Mapping[str, str], console: Console | None) -> N
 
     At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole addresses.
     """
-    threshold = logging.getLevelNamesMapping()[level]
-    formatter: type[logging.Formatter] = logging.Formatter if threshold == logging.DEBUG else _Masked
+    threshold, journal = logging.getLevelNamesMapping()[level], _is_journal(environ)
+    form, debug = "%(message)s", threshold == logging.DEBUG
     handler: logging.Handler
     if console is not None and console.is_terminal:
-        handler = _Terminal(console)
-        handler.setFormatter(formatter())
-        threshold = max(threshold, logging.WARNING) if threshold != logging.DEBUG else threshold
+        handler, threshold = _Terminal(console), threshold if debug else max(threshold, logging.WARNING)
     else:
         handler = logging.StreamHandler(sys.stderr)
-        plain = formatter("%(asctime)s %(levelname)s %(message)s")
-        handler.setFormatter(_Journal(formatter()) if _is_journal(environ) else plain)
+        form = form if journal else "%(asctime)s %(levelname)s %(message)s"
+    handler.setFormatter(_Formatter(form, whole_addresses=debug, journal=journal))
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
     root.setLevel(threshold)

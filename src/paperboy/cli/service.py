@@ -22,7 +22,7 @@ from paperboy.systemd import Service, unit
 _PATHS = frozenset({"PAPERBOY_DATABASE", "PAPERBOY_OUTBOX"})
 
 
-@click.command(name="service", short_help="The systemd unit for this home.")
+@click.command()
 @click.pass_obj
 def service(app: App) -> int:
     """Print the systemd unit for this home and this interpreter; install nothing.
