@@ -112,15 +112,11 @@ class FakeComposer:
     broken: Exception | None = None
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
-        if self.broken:
+        if self.broken and digest.entries:
             raise self.broken
         self.made.append(digest)
         ids = " ".join(entry.paper.arxiv_id for entry in digest.entries)
-        return Composed(f"digest {digest.date}", "papers@example.org", ids.encode())
-
-    def note(self, digest: Digest, now: datetime) -> Composed:
-        self.made.append(digest)
-        return Composed(f"note {digest.date}", "papers@example.org", b"")
+        return Composed(f"{'digest' if ids else 'note'} {digest.date}", "papers@example.org", ids.encode())
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         return Addressed(subscriber, f"<{day}.{list_name}.{subscriber.address}>", "token")

@@ -74,8 +74,6 @@ class Composer(Protocol):
 
     def digest(self, digest: Digest, now: datetime) -> Composed: ...
 
-    def note(self, digest: Digest, now: datetime) -> Composed: ...
-
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed: ...
 
 
@@ -160,10 +158,8 @@ def draft(material: Material) -> Draft:
 def compose(material: Material) -> Draft:
     """Chooses, renders and compresses. Pure, from one value that can be pickled to another: any process may do it."""
     made, composer, now = draft(material), material.composer, material.now
-    if made.outcome is Outcome.DIGEST:
+    if made.outcome is Outcome.DIGEST or (made.outcome is Outcome.NOTE and material.mailing_list.send_empty):
         return replace(made, packed=packed(composer.digest(made.digest, now)))
-    if made.outcome is Outcome.NOTE and material.mailing_list.send_empty:
-        return replace(made, packed=packed(composer.note(made.digest, now)))
     return made
 
 

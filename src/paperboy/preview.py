@@ -64,8 +64,7 @@ class Previews:
             return Preview(None, made, "arXiv has nothing that this list has not seen; no mail")
         if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
             return Preview(None, made, "none passed, and send_empty is false; no mail")
-        compose = self.composer.digest if made.outcome is Outcome.DIGEST else self.composer.note
-        return Preview(compose(made.digest, now), made)
+        return Preview(self.composer.digest(made.digest, now), made)
 
     def all(self, names: Collection[str]) -> tuple[str, dict[str, Draft | PaperboyError | None]]:
         """What a morning would make of these lists: why arXiv's papers are missing (empty: they are not), and each

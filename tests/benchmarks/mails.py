@@ -9,7 +9,7 @@ import time
 from statistics import median
 
 from paperboy.mail.fit import size
-from paperboy.mail.page import Copy
+from paperboy.mail.page import Copy, page
 from paperboy.models import Digest, Rendered
 from tests.mail import real_days
 from tests.mail.mails import TEMPLATES
@@ -19,7 +19,7 @@ COPY = Copy("Paperboy", "You get this mail because ada@example.org is on the lis
 
 
 def rendered(digest: Digest) -> Rendered:
-    return TEMPLATES.to_readers("digest", digest, copy=COPY, unsubscribe_address="papers@example.org")
+    return TEMPLATES.to_readers(page(digest, copy=COPY, unsubscribe_address="papers@example.org"))
 
 
 def milliseconds(digest: Digest) -> float:

@@ -75,10 +75,6 @@ def as_digest(digest: Digest) -> Mail:
     return read(COMPOSER.envelope(COMPOSER.digest(digest, NOW), to_ada(digest)), digest)
 
 
-def as_note(digest: Digest) -> Mail:
-    return read(COMPOSER.envelope(COMPOSER.note(digest, NOW), to_ada(digest)), digest)
-
-
 def as_test(digest: Digest) -> Mail:
     """As `paperboy preview --to` sends it."""
     return read(COMPOSER.test(COMPOSER.digest(digest, NOW), to_ada(digest)), digest)
@@ -288,6 +284,6 @@ MAILS: Mapping[str, Callable[[], Mail]] = {
     "single": cache(lambda: as_digest(single_digest())),
     "odd": cache(lambda: as_digest(odd_digest())),
     "test": cache(lambda: as_test(sample_digest())),
-    "note": cache(lambda: as_note(empty_digest())),
+    "note": cache(lambda: as_digest(empty_digest())),
     "alert": cache(lambda: as_alert(alert())),
 }

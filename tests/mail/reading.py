@@ -18,13 +18,8 @@ THANKS = "Thank you to arXiv for use of its open access interoperability."
 
 
 def render(of: Digest, by: Templates = TEMPLATES) -> Rendered:
-    """The digest's mail to Ada."""
-    return by.to_readers("digest", of, copy=COPY, unsubscribe_address=FROM)
-
-
-def note(of: Digest, by: Templates = TEMPLATES) -> Rendered:
-    """The note's mail to Ada."""
-    return by.to_readers("note", of, copy=COPY, unsubscribe_address=FROM)
+    """The mail of a digest, or the note of one without entries, to Ada."""
+    return by.to_readers(page_of(of))
 
 
 def page_of(of: Digest) -> Page:

@@ -80,13 +80,18 @@ def test_only_the_best_papers_stay_where_titles_alone_are_too_many() -> None:
     assert fitted(many(90), draw, 999) is None
 
 
-def test_the_contents_name_what_is_shown_and_give_way_before_a_paper_does() -> None:
-    whole, *_, without, bare = levels(many(40, title="A title? It " + "goes on " * 20))
-    assert len(whole.contents) == 40
-    assert all(100 < len(line.title) <= 122 for line in whole.contents), "cut at a word, not at a question mark"
-    assert without.contents == whole.contents, "while every paper has more than its title"
-    assert [line.rank for line in bare.contents] == list(range(1, 31))
-    assert bare.contents_left == 10
+@pytest.mark.parametrize(("number", "named", "left"), [(40, 40, 0), (110, 30, 80)])
+def test_contents_name_every_paper_and_the_best_thirty_where_papers_have_only_titles(
+    number: int, named: int, left: int
+) -> None:
+    title, body = "A title? It " + "goes on " * 20, SENTENCE * 10
+    html = render(
+        digest([entry(n, paper(f"2611.{n:05}", title=title, abstract=body)) for n in range(1, number + 1)])
+    ).html
+    lines = re.findall(r'<li><a href="[^"]*">(.*?)</a></li>', html)
+    assert len(lines) == named
+    assert all(100 < len(line) <= 122 for line in lines), "cut at a word, not at a question mark"
+    assert (f"and {left} more below" in html) == bool(left)
 
 
 def test_the_mail_says_what_it_left_to_the_text() -> None:

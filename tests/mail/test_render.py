@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from lxml import html as lxml_html
 
 from paperboy.mail.fit import size
+from paperboy.mail.page import page
 from paperboy.mail.templates import HTML_BUDGET
 from paperboy.mail.text import one_line, prose
 from paperboy.models import Alert, Digest, Spending, Usage
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
-from tests.mail.reading import COPY, TEMPLATES, THANKS, flat, note, render, visible
+from tests.mail.reading import COPY, TEMPLATES, THANKS, flat, render, visible
 
 ALERT = Alert("It", ("happened",))
 
@@ -99,14 +100,14 @@ def test_the_text_tells_how_to_leave_the_list() -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
-    for mail in (render(rich()), note(digest([], below=3)), TEMPLATES.alert(Alert("It", ("happened",)))):
+    for mail in (render(rich()), render(digest([], below=3)), TEMPLATES.alert(Alert("It", ("happened",)))):
         assert not re.search(r"<(?:img|link|script|iframe)|@import|url\(|\ssrc=|<mj-", mail.html)
         assert "prefers-color-scheme:dark" in mail.html
 
 
 def test_the_page_is_made_for_screen_readers() -> None:
     """Language, title, one h1, an h2 for each paper, headings that skip no level, and tables that are only layout."""
-    for mail, papers in ((render(rich()), 2), (note(digest([], below=3)), 0)):
+    for mail, papers in ((render(rich()), 2), (render(digest([], below=3)), 0)):
         root = lxml_html.document_fromstring(mail.html)
         assert root.get("lang") == "en"
         assert root.findtext(".//title") == "Foundations of machine learning, Friday, 20 November 2026"
@@ -144,7 +145,7 @@ def test_lists_of_topics_are_lists() -> None:
         below=3,
         mailing_list=mailing_list(topics="We read\n\n1. dwarfs\n   - near\n   - far\n\nand so on\n\n- more"),
     )
-    root = lxml_html.document_fromstring(note(of).html)
+    root = lxml_html.document_fromstring(render(of).html)
     lists = [[" ".join(item.text_content().split()) for item in each] for each in root.findall(".//div[@role='list']")]
     assert lists == [["1. dwarfs", "• near", "• far"], ["• more"]]
 
@@ -153,7 +154,7 @@ def test_no_table_for_word_is_wider_than_its_cell() -> None:
     """Outlook on Windows takes the width of each table from its attribute, and widens what is around it."""
     for mail, lines in (
         (render(rich()), {"616"}),
-        (note(digest([], below=3)), {"616"}),
+        (render(digest([], below=3)), {"616"}),
         (TEMPLATES.alert(ALERT), set()),
     ):
         widths = re.findall(r'<table[^>]*?width="?(\d+)(?:px)?"[^>]*?style="border-top', mail.html)
@@ -195,7 +196,7 @@ def test_the_embedded_scorer_is_named_as_what_it_is() -> None:
 
 
 def test_a_note_says_that_papers_came_and_none_passed() -> None:
-    mail = note(digest([], below=123))
+    mail = render(digest([], below=123))
     assert mail.subject == "Foundations of machine learning, 20 Nov: no relevant papers today"
     for part in (visible(mail.html), flat(mail.text)):
         assert "No relevant papers today. 123 new papers came in cs.LG, stat.ML" in part
@@ -228,7 +229,7 @@ def test_an_alert_with_a_thousand_lines_is_sent_all_the_same() -> None:
 def test_plain_text_is_wrapped_whatever_the_settings() -> None:
     of = replace(rich(), model=replace(rich().model, name="a/very/long/name-of-a-model " * 9))
     sender = "a-rather-long-name-of-a-sender@mail.department.university.example.org"
-    mail = TEMPLATES.to_readers("digest", of, copy=COPY, unsubscribe_address=sender)
+    mail = TEMPLATES.to_readers(page(of, copy=COPY, unsubscribe_address=sender))
     assert max(map(len, mail.text.splitlines())) <= 76
     assert max(map(len, render(rich()).text.splitlines())) <= 76
     assert not re.search(r"[ \t]$", render(rich()).text.replace("\n-- \n", "\n"), re.MULTILINE)
@@ -321,10 +322,3 @@ def test_a_paper_without_anything_still_has_an_entry() -> None:
     assert "(no title)" in visible(mail.html)
     assert "(no title)" in mail.text
     assert "Why:" not in mail.html + mail.text
-
-
-def test_a_digest_of_nothing_is_a_mail_all_the_same() -> None:
-    mail = render(digest([], below=0))
-    assert "0 of 0 new papers" in visible(mail.html)
-    assert "<ol" not in mail.html
-    assert "CONTENTS" not in mail.text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.errors import ConfigError
-from paperboy.mail.page import Author, Bill, Copy, Figure, Item, Line, Mention, Page
+from paperboy.mail.page import Author, Copy, Item, Mention, Page
 from paperboy.mail.templates import Templates
 from paperboy.mail.topics import Block
 from paperboy.models import Alert
@@ -27,7 +27,7 @@ def test_the_templates_we_ship_are_in_order() -> None:
     TEMPLATES.check()
 
 
-@pytest.mark.parametrize("shown", [Page, Item, Author, Line, Figure, Bill, Block, Copy, Mention, Alert])
+@pytest.mark.parametrize("shown", [Page, Item, Author, Block, Copy, Mention, Alert])
 def test_the_readme_names_everything_that_a_template_may_use(shown: type) -> None:
     readme = (EMAILS / "README.md").read_text("utf-8")
     assert [field.name for field in fields(shown) if f"`{field.name}`" not in readme] == []
@@ -111,20 +111,17 @@ def test_a_template_that_leaves_out_what_every_mail_needs_is_told(
         ("_entry.mjml.j2", "format(item.author_count)", "format(item.authorcount)", r"item has no 'authorcount'"),
         ("digest.mjml.j2", "And {{ page.hidden }}", "And {{ page.hiden }}", r"page has no 'hiden'"),
         ("digest.mjml.j2", '<p class="f">So that', '<p class="f">{{ page.foo }}So that', r"page has no 'foo'"),
-        (
-            "digest.mjml.j2",
-            "and {{ page.contents_left }}",
-            "and {{ page.contentsleft }}",
-            r"page has no 'contentsleft'",
-        ),
+        ("digest.mjml.j2", "and {{ page.items|length", "and {{ page.itms|length", r"page has no 'itms'"),
+        ("alert.mjml.j2", "alert.details|length - 50", "alert.detials|length - 50", r"alert has no 'detials'"),
+        ("_end.mjml.j2", ", {{ page.followed|length", ", {{ page.folowed|length", r"page has no 'folowed'"),
         ("digest.mjml.j2", "{{ page.without_abstract|counted", "{{ page.without|counted", r"page has no 'without'"),
         ("digest.mjml.j2", "{{ bare|length|counted", "{{ page.foo }}{{ bare|length|counted", r"page has no 'foo'"),
         ("digest.mjml.j2", "abstracts are shortened here;", "{{ page.foo }};", r"page has no 'foo'"),
         ("_end.mjml.j2", "<p>The plain-text part of this mail has", "<p>{{ page.foo }}", r"page has no 'foo'"),
         (
             "_end.mjml.j2",
-            "number - papers|length",
-            "number - papers|lenght",
+            "papers|length - 10",
+            "papers|lenght - 10",
             r"No filter named 'lenght' found\. Beside Jinja's",
         ),
         (
@@ -178,7 +175,9 @@ def test_a_comment_without_an_end_is_told_with_its_file(tmp_path: Path) -> None:
 def test_a_fault_names_the_template_that_included_the_one_it_is_in(tmp_path: Path) -> None:
     """As after an update, when a template of ours needs a name that an old copy of another does not give."""
     old = (
-        (EMAILS / "digest.mjml.j2").read_text("utf-8").replace('{% set heading = page.title ~ ", " ~ page.date %}', "")
+        (EMAILS / "digest.mjml.j2")
+        .read_text("utf-8")
+        .replace('{% set heading = page.title|shorten(400) ~ ", " ~ page.date %}', "")
     )
     with pytest.raises(
         ConfigError,

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from paperboy.mail.text import WIDTH, Prose, columns, cut, one_line, prose, shorten, shortened, wrap
+from paperboy.mail.text import WIDTH, Prose, clipped, columns, cut, one_line, prose, shorten, wrap
 from paperboy.tex import to_text
 
 ODD = st.text(st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u1100\u1161\ud800数😀é-–'), max_size=300)
@@ -47,6 +47,7 @@ def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:
     assert shorten(text, 60) == "We follow J. Doe et al. here, e.g. This holds. …"
     assert shorten("word " * 30, 22) == "word word word word …"
     assert shorten("short", 60) == "short"
+    assert clipped("Is this a title? Yes, it is one.", 29) == "Is this a title? Yes, it is …"
 
 
 @pytest.mark.parametrize(
@@ -208,18 +209,18 @@ def test_both_forms_are_clean(tex: str) -> None:
 
 def test_no_formula_is_cut() -> None:
     text = prose("Of $N_{a,b}$ stars. We see $M_{V,0} = 3$. This is the rest, and it is longer.")
-    assert escape(shortened(text, 62)) == "Of <code>N_{a,b}</code> stars. We see <code>M_{V,0} = 3</code>. …"
-    assert shortened(text, 500) is text
+    assert escape(shorten(text, 62)) == "Of <code>N_{a,b}</code> stars. We see <code>M_{V,0} = 3</code>. …"
+    assert shorten(text, 500) is text
     text = prose("We see $M_{V,0} = 3 + 4$ here")
-    assert shown(shortened(text, 18)) == "We see …"
-    assert shown(shortened(text, 25)) == "We see M_{V,0} = 3 + 4 …"
-    assert shown(shortened(prose("$A_{1,2} : C_{3,4} : E_F : G_H : I_J$"), 24)) == "A_(1,2) : C_(3,4) : E_F …"
+    assert shown(shorten(text, 18)) == "We see …"
+    assert shown(shorten(text, 25)) == "We see M_{V,0} = 3 + 4 …"
+    assert shown(shorten(prose("$A_{1,2} : C_{3,4} : E_F : G_H : I_J$"), 24)) == "A_(1,2) : C_(3,4) : E_F …"
 
 
 @given(TEX, st.integers(1, 60), st.integers(0, 60))
 def test_a_shortened_text_is_a_start_of_the_whole(tex: str, limit: int, more: int) -> None:
     whole = prose(tex)
-    narrow, wide = shortened(whole, limit), shortened(whole, limit + more)
+    narrow, wide = shorten(whole, limit), shorten(whole, limit + more)
     for text in (narrow, wide):
         assert text is whole or shown(text).endswith("…")
         start = shown(text).removesuffix("…").rstrip()
@@ -275,4 +276,4 @@ def test_no_line_is_too_long_and_nothing_gets_lost(text: str, first: str, rest: 
 def test_hostile_text_is_wrapped_soon() -> None:
     for text in ("x" * 100_000, "( " * 50_000, "\u0301" * 100_000, "数" * 100_000, "$a_V$" * 5_000, "." * 50_000):
         assert wrap(text)
-        shortened(prose(text), 600)
+        shorten(prose(text), 600)

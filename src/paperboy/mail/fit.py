@@ -4,8 +4,8 @@ The whole page is drawn at one level after the other, until it fits:
 
     whole → abstracts of 700 characters → of 350 → no abstracts → titles and comments alone → and only the best papers
 
-The plain-text part always has everything. The table of contents names every paper that is shown; where papers have
-only title and comment, it names the first 30.
+The plain-text part always has everything. Texts that have no natural end, such as a title of 3,000 characters, are
+shortened by the templates.
 """
 
 from __future__ import annotations
@@ -13,33 +13,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from paperboy.mail.page import Author, Item, Mention, Page
-from paperboy.mail.text import clipped, prose, shorten, shortened
+from paperboy.mail.page import Author, Page
+from paperboy.mail.text import prose, shorten
 from paperboy.mail.topics import within
 
 _ABSTRACTS = (700, 350)  # characters, by level
-_MARGIN = 0.97  # of the budget, for a number of papers that is only an estimate
-
-# What HTML shows at most of texts that have no natural end.
-_TITLE, _COMMENT, _NAME, _TOPICS = 400, 600, 80, 9_000
-_LINE, _LINES = 120, 30  # characters of a title in the table of contents; its lines, where room is short
-_AUTHORS, _FOLLOWED, _MENTIONS = 12, 40, 10
-_NONE = prose("")
+_TOPICS = 9_000  # bytes
+_AUTHORS = 12  # of a paper, before the middle of the list is left out
+_MARGIN = 0.97  # of the budget, because the number of papers that fit is an estimate
 
 
 def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
-    """The HTML that `draw` makes of the page at the first level that fits a budget in bytes. None: not even the page
-    without a paper fits.
+    """Draw the page as HTML at the first level that fits a budget in bytes. None if not even the page without a paper
+    fits.
     """
     html, shown = "", whole
     for shown in levels(whole):
         html = draw(shown)
         if size(html) <= budget:
             return html
-    bare = shown
     while shown.items:
-        fewer = min(int(len(shown.items) * _MARGIN * budget / size(html)), len(shown.items) - 1)
-        shown = _first(bare, fewer)
+        number = min(int(len(shown.items) * _MARGIN * budget / size(html)), len(shown.items) - 1)
+        shown = replace(shown, items=shown.items[:number], hidden=len(whole.items) - number)
         html = draw(shown)
         if size(html) <= budget:
             return html
@@ -53,73 +48,28 @@ def size(html: str) -> int:
 
 def levels(whole: Page) -> Iterator[Page]:
     """The page at each level, from the whole of it to titles and comments alone."""
-    page = _trimmed(whole)
+    topics = within(whole.topics, _TOPICS)
+    items = tuple(replace(item, authors=_some_authors(item.authors)) for item in whole.items)
+    page = replace(whole, items=items, topics=topics, topics_cut=topics != whole.topics)
     yield page
     for limit in _ABSTRACTS:
-        items = tuple(replace(item, abstract=shortened(item.abstract, limit)) for item in page.items)
-        yield replace(page, items=items, shortened=True)
-    items = tuple(replace(item, abstract=_NONE) for item in page.items)
-    without = replace(
-        page, items=items, shortened=True, without_abstract=sum(bool(item.abstract) for item in page.items)
-    )
-    yield without
-    bare = tuple(replace(item, bare=True) for item in items)
-    yield _first(replace(without, items=bare), len(bare))
-
-
-def _first(bare: Page, number: int) -> Page:
-    """The page with only so many of its papers, and no more lines in its table of contents than a reader takes in."""
-    lines = min(_LINES, number)
-    return replace(
-        bare,
-        items=bare.items[:number],
-        hidden=len(bare.items) - number,
-        contents=bare.contents[:lines],
-        contents_left=number - lines if bare.contents else 0,
-    )
-
-
-def _trimmed(page: Page) -> Page:
-    """The page with titles, comments, lists of authors and such cut to what a reader of HTML takes in."""
-    topics = within(page.topics, _TOPICS)
-    followed = page.followed
-    if len(followed) > _FOLLOWED:
-        followed = (*followed[:_FOLLOWED], f"{len(followed) - _FOLLOWED} more")
-    return replace(
-        page,
-        title=shorten(page.title, _TITLE),
-        contents=tuple(replace(line, title=clipped(line.title, _LINE)) for line in page.contents),
-        items=tuple(_trimmed_item(item) for item in page.items),
-        topics=topics,
-        topics_cut=topics != page.topics,
-        followed=followed,
-        carried_over=_few(page.carried_over),
-        let_go=_few(page.let_go),
-    )
-
-
-def _few(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
-    return tuple(replace(mention, title=shortened(mention.title, _TITLE)) for mention in mentions[:_MENTIONS])
-
-
-def _trimmed_item(item: Item) -> Item:
-    return replace(
-        item,
-        title=shortened(item.title, _TITLE),
-        comment=shortened(item.comment, _COMMENT),
-        author_match=shorten(item.author_match, _NAME),
-        authors=_some_authors(item.authors),
-    )
+        shorter = tuple(replace(item, abstract=shorten(item.abstract, limit)) for item in items)
+        yield replace(page, items=shorter, shortened=True)
+    without = sum(bool(item.abstract) for item in items)
+    items = tuple(replace(item, abstract=prose("")) for item in items)
+    yield replace(page, items=items, shortened=True, without_abstract=without)
+    items = tuple(replace(item, bare=True) for item in items)
+    yield replace(page, items=items, shortened=True, without_abstract=without)
 
 
 def _some_authors(authors: tuple[Author, ...]) -> tuple[Author, ...]:
-    """A long list without its middle: its first names, its last, and the followed ones at their places."""
-    names = tuple(replace(author, name=shorten(author.name, _NAME)) for author in authors)
-    if len(names) <= _AUTHORS:
-        return names
-    gap, last = Author("…"), len(names) - 1
-    kept = [
-        author if place < _AUTHORS // 2 or place == last or author.followed else gap
-        for place, author in enumerate(names)
-    ]
-    return tuple(author for author, before in zip(kept, [None, *kept], strict=False) if author != gap or before != gap)
+    """A long list without its middle: the first names, the last, and the followed ones at their places."""
+    if len(authors) <= _AUTHORS:
+        return authors
+    shown: list[Author] = []
+    for place, author in enumerate(authors):
+        if place < _AUTHORS // 2 or place == len(authors) - 1 or author.followed:
+            shown.append(author)
+        elif shown[-1].name != "…":
+            shown.append(Author("…"))
+    return tuple(shown)

@@ -1,8 +1,8 @@
 """A mail's bytes (RFC 5322, 2045-2047, 2369, 2919): frozen once per list, completed for each recipient. Pure.
 
-    freeze     the rendered digest, a placeholder in the place of each value that differs between recipients
+    freeze     the rendered digest, with a placeholder for each value that differs between recipients
                → the message that all of them share
-    complete   the frozen message, a recipient's own values in the place of the placeholders
+    complete   the frozen message, with a recipient's own values in place of the placeholders
                → their copy, after three headers of their own: To, Message-ID, List-Unsubscribe
 
 A placeholder is a word of 32 digits that may stand in any number of places. In the frozen bytes each has a line to
@@ -16,7 +16,7 @@ import contextlib
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from email.charset import Charset
@@ -28,7 +28,7 @@ from functools import lru_cache
 
 import idna
 
-from paperboy.mail.page import Copy, unsubscribe_uri
+from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import one_line
 from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, Rendered, Subscriber
@@ -55,22 +55,30 @@ class Composer:
             addr_spec(mailbox)
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
-        """Compose the digest's mail, dated `now`. Errors as for `Templates.digest`."""
-        return self._composed("digest", digest, now)
-
-    def note(self, digest: Digest, now: datetime) -> Composed:
-        """Compose the note of a morning on which no paper passed, dated `now`. Errors as for `Templates.digest`."""
-        return self._composed("note", digest, now)
+        """Compose the mail of a digest, or the note of one without entries, dated `now`. Errors as for
+        `Templates.to_readers`.
+        """
+        mailing_list, domain = digest.mailing_list, _domain(self._from)
+        marks = placeholders(self.secret, mailing_list.name)
+        whole = page(digest, copy=marks, unsubscribe_address=addr_spec(self.reply_to or self._from))
+        rendered = self.templates.to_readers(whole)
+        headers = [
+            *self._headers(rendered.subject, now.astimezone(mailing_list.timezone)),
+            *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
+            _header("List-Id", [*_words(mailing_list.title, _ATOMS), f"<{mailing_list.name}.lists.{domain}>"]),
+            "Precedence: bulk",
+        ]
+        return Composed(rendered.subject, addr_spec(self._from), freeze(headers, rendered, marks))
 
     def alert(self, alert: Alert, to: Subscriber, now: datetime) -> Envelope:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
         own_id = self._message_id("alert", instant.date(), "alert", instant.isoformat(), alert.headline)
-        message = freeze(self._headers(rendered.subject, instant), rendered)
-        return Envelope(addr_spec(self._from), to.address, own_headers(to, own_id) + message, _ALERT)
+        message = own_headers(to, own_id) + freeze(self._headers(rendered.subject, instant), rendered)
+        return Envelope(addr_spec(self._from), to.address, message, _ALERT)
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
-        """What makes one subscriber's copy theirs; always the same for the same arguments."""
+        """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
         own_id = self._message_id(list_name, day, "message", list_name, day.isoformat(), subscriber.address)
         return Addressed(subscriber, own_id, unsubscribe_token(list_name, subscriber.address, self.secret))
 
@@ -90,19 +98,6 @@ class Composer:
     def _from(self) -> str:
         return self.sender or LOCAL_SENDER
 
-    def _composed(self, kind: str, digest: Digest, now: datetime) -> Composed:
-        mailing_list, domain = digest.mailing_list, _domain(self._from)
-        marks = placeholders(self.secret, mailing_list.name)
-        unsubscribe_address = addr_spec(self.reply_to or self._from)
-        rendered = self.templates.to_readers(kind, digest, copy=marks, unsubscribe_address=unsubscribe_address)
-        headers = [
-            *self._headers(rendered.subject, now.astimezone(mailing_list.timezone)),
-            *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
-            _header("List-Id", [*_phrase(mailing_list.title), f"<{mailing_list.name}.lists.{domain}>"]),
-            "Precedence: bulk",
-        ]
-        return Composed(rendered.subject, addr_spec(self._from), freeze(headers, rendered, marks))
-
     def _headers(self, subject: str, now: datetime) -> list[str]:
         return [
             _header("From", _mailbox(*parseaddr(self._from))),
@@ -120,13 +115,13 @@ class Composer:
         own, list_name = delivery.addressed, delivery.list_name
         leave = unsubscribe_uri(_replies_to(composed.message), list_name, own.token)
         copy = Copy(kicker, reason, own.token)
-        body = complete(composed.message, placeholders(self.secret, list_name), copy)
-        message = own_headers(own.subscriber, own.message_id, [leave]) + body
+        shared = complete(composed.message, placeholders(self.secret, list_name), copy)
+        message = own_headers(own.subscriber, own.message_id, leave) + shared
         return Envelope(composed.sender, own.subscriber.address, message, list_name)
 
 
 def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
-    """What names list and subscriber in an unsubscribe mail: 32 hexadecimal digits."""
+    """The token that names list and subscriber in an unsubscribe mail: 32 hexadecimal digits."""
     return _keyed(secret, "unsubscribe", list_name, address)[:32]
 
 
@@ -139,7 +134,7 @@ def addr_spec(mailbox: str) -> str:
 
 
 def boundary_of(message: bytes) -> bytes:
-    """What stands between the parts of a message from here, and is the same in all copies; empty for others."""
+    """The MIME boundary of a composed message, which is the same in all copies; empty for other messages."""
     found = _BOUNDARY.search(message)
     return found[1] if found else b""
 
@@ -150,7 +145,7 @@ def _domain(mailbox: str) -> str:
 
 @lru_cache(maxsize=8)
 def _replies_to(message: bytes) -> str:
-    """Where replies to a frozen message go: it stays what it was then, whatever is set now."""
+    """The address that replies to a frozen message go to, whatever the settings are now."""
     head = BytesHeaderParser(policy=SMTP).parsebytes(message)
     address: str = (head["Reply-To"] or head["From"]).addresses[0].addr_spec
     return address
@@ -175,13 +170,10 @@ _POLICY = SMTP.clone(max_line_length=None)  # headers arrive encoded and folded
 _BOUNDARY = re.compile(rb'\r\nContent-Type: multipart/alternative;\r\n boundary="([^"\r\n]+)"\r\n')
 _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: quoted-printable has no '="'
 _UTF8 = Charset("utf-8")
-_LINE = 76
-_WORD = 66  # what cannot be folded still fits after the longest name, "Reply-To: "
+_LINE, _WORD = 76, 66  # octets; a word that cannot be folded still fits after the longest name, "Reply-To: "
 _ASCII = re.compile(r"[ -~]*")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
-_MESSAGE_ID = re.compile(r"<[!-;=?-~]+@[!-;=?-~]+>")
-_URI = re.compile(r"[a-z]+:[!-;=?-~]+")
 _SUBJECT = re.compile(rb"\r\nSubject:[^\r\n]*(?:\r\n[ \t][^\r\n]*)*")
 _NEVER_FIRST = re.compile(rb"^\.*(?:F(?=rom ))?", re.MULTILINE)
 _LATE = re.compile(rb"^(.{74,75})(=20|=09)$", re.MULTILINE)
@@ -257,15 +249,13 @@ def _pieces(message: bytes, marks: Copy) -> tuple[list[bytes], list[bytes]]:
 # Headers
 
 
-def own_headers(to: Subscriber, message_id: str, list_unsubscribe: Sequence[str] = ()) -> bytes:
-    """A recipient's own headers. ValueError for an identifier or a URI that may not stand in one."""
-    if not _MESSAGE_ID.fullmatch(message_id):
-        raise ValueError(f"not a Message-ID: {message_id!r}")
-    if not all(map(_URI.fullmatch, list_unsubscribe)):
-        raise ValueError("not a List-Unsubscribe of URIs")
+def own_headers(to: Subscriber, message_id: str, list_unsubscribe: str = "") -> bytes:
+    """A recipient's own headers. ValueError for what is no address. A URI is never folded or encoded: clients would
+    not take it for one.
+    """
     headers = [_header("To", _mailbox(to.name, to.address)), f"Message-ID: {message_id}"]
-    if list_unsubscribe:  # no line ends within a URI, however long it is, and none is encoded
-        headers.append("List-Unsubscribe: " + ",\r\n ".join(f"<{uri}>" for uri in list_unsubscribe))
+    if list_unsubscribe:
+        headers.append(f"List-Unsubscribe: <{list_unsubscribe}>")
     return "".join(f"{header}\r\n" for header in headers).encode("ascii")
 
 
@@ -281,12 +271,8 @@ def _header(name: str, words: Iterable[str]) -> str:
 
 
 def _mailbox(name: str, address: str) -> list[str]:
-    phrase = _phrase(name)
+    phrase = _words(name, _ATOMS)
     return [*phrase, f"<{addr_spec(address)}>"] if phrase else [addr_spec(address)]
-
-
-def _phrase(name: str) -> list[str]:
-    return _words(name, _ATOMS)
 
 
 def _words(text: str, plain: re.Pattern[str] = _ASCII) -> list[str]:
@@ -298,7 +284,7 @@ def _words(text: str, plain: re.Pattern[str] = _ASCII) -> list[str]:
 
 
 def _encoded_words(text: str) -> Iterator[str]:
-    """These end where words end: some readers show a space between them, and in a name all do."""
+    """Encoded words that end where words end: some readers show a space between them, and in a name all do."""
     chunk = ""
     for word in re.findall(r"[^ ]* ?", text):
         for part in [word] if len(_UTF8.header_encode(word)) <= _WORD else word:
@@ -306,5 +292,4 @@ def _encoded_words(text: str) -> Iterator[str]:
                 yield _UTF8.header_encode(chunk)
                 chunk = ""
             chunk += part
-    if chunk:
-        yield _UTF8.header_encode(chunk)
+    yield from [_UTF8.header_encode(chunk)] if chunk else []

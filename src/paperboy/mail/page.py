@@ -1,13 +1,13 @@
-"""What a mail's templates see: a digest as words and numbers for readers. Pure.
+"""What a mail's templates see: a digest as text and numbers for readers. Pure.
 
-All text here is clean (`mail.text`), with TeX turned into Unicode, and not escaped: that is the templates' part. What
-each name means to somebody who edits the templates stands in `emails/README.md`.
+All text here is clean (`mail.text`), with TeX turned into Unicode, and not escaped: escaping is the templates' part.
+`emails/README.md` explains each name to the people who edit the templates.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -18,7 +18,7 @@ from markupsafe import escape
 from paperboy.curate import name_key
 from paperboy.mail.text import Prose, clipped, one_line, prose, wrap
 from paperboy.mail.topics import Block, blocks
-from paperboy.models import Counts, Digest, Entry, MailingList, Paper, Shortfall, Spending, Usage
+from paperboy.models import Counts, Digest, Entry, MailingList, Paper, Shortfall, Spending
 
 _PREHEADER = 130  # characters; no client shows more before it shows the mail itself
 
@@ -63,36 +63,6 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of the table of contents."""
-
-    rank: int
-    title: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A row of the counts. The rows of one depth add up to the last row above them that is less deep."""
-
-    label: str
-    number: str
-    depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bill:
-    """The rows of the model's table, each prompt, completion and total, formatted. `tokens` is None where the server
-    counts none, `cost` where a price is unknown.
-    """
-
-    tokens: tuple[str, str, str] | None
-    cost: tuple[str, str, str] | None
-    details: str  # how many calls, and what the tokens were
-    about: str  # the total in words for the masthead, empty where there is nothing to say
-
-
-@dataclass(frozen=True, slots=True)
 class Copy:
     """What differs from copy to copy: a recipient's own values, or the placeholders of the bytes that all share."""
 
@@ -119,24 +89,19 @@ class Page:
 
     mailing_list: MailingList  # without its subscribers
     copy: Copy
-    list_name: str
     title: str  # of the list
     date: str  # "Friday, 20 November 2026"
-    short_date: str  # "20 Nov"
     subject: str
     preheader: str
-    contents: tuple[Line, ...]
-    contents_left: int  # papers that are shown and stand in no line of it
     items: tuple[Item, ...]
     counts: Counts
-    figures: tuple[Figure, ...]
     model: str
-    bill: Bill | None  # None: the embedded scorer, and no LLM
+    spending: Spending | None  # None: the embedded scorer, and no LLM
+    shortfall: Shortfall | None
     topics: tuple[Block, ...]
     followed: tuple[str, ...]
     over_cap: tuple[Mention, ...]
     carried_over: tuple[Mention, ...]
-    carried_over_because: str  # a clause to follow "because"; empty where no paper was carried over
     let_go: tuple[Mention, ...]
     unsubscribe_address: str
     unsubscribe_subject: str
@@ -152,7 +117,7 @@ class Page:
 
 
 def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
-    """The whole digest, nothing shortened: as the plain-text part shows it."""
+    """Everything of a digest, nothing shortened, as the plain-text part shows it."""
     mailing_list = digest.mailing_list
     followed = frozenset(name_key(name) for name in mailing_list.authors)
     items = tuple(_item(entry, followed) for entry in digest.entries)
@@ -161,24 +126,19 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     return Page(
         mailing_list=replace(mailing_list, subscribers=()),
         copy=copy,
-        list_name=mailing_list.name,
         title=title,
         date=f"{digest.date:%A}, {digest.date.day} {digest.date:%B %Y}",
-        short_date=_short(digest.date),
         subject=subject,
         preheader=_preheader(items[in_subject:] or items, digest.counts),
-        contents=tuple(Line(item.rank, str(item.title), item.url) for item in items) if len(items) > 1 else (),
-        contents_left=0,
         items=items,
         counts=digest.counts,
-        figures=tuple(_figures(digest.counts, mailing_list.max_papers)),
         model=one_line(digest.model.name),
-        bill=bill(digest.spending) if digest.model.is_llm else None,
+        spending=digest.spending if digest.model.is_llm else None,
+        shortfall=digest.shortfall,
         topics=blocks(mailing_list.topics),
         followed=tuple(one_line(name) for name in mailing_list.authors),
         over_cap=tuple(_mention(entry.paper) for entry in digest.over_cap),
         carried_over=tuple(_mention(paper) for paper in digest.carried_over),
-        carried_over_because=_BECAUSE[digest.shortfall] if digest.counts.carried_over else "",
         let_go=tuple(_mention(paper) for paper in digest.let_go),
         unsubscribe_address=unsubscribe_address,
         unsubscribe_subject=unsubscribe_subject(mailing_list.name, copy.token),
@@ -197,27 +157,16 @@ def _subject(title: str, day: date, items: Sequence[Item], counts: Counts) -> tu
     """The list, the day, how many, and the top paper if it fits, whole or up to its colon; with the number of papers
     that it names.
     """
-    title = clipped(title, _TITLE)
+    start = f"{clipped(title, _TITLE)}, {_short(day)}:"
     if not items:
-        return f"{title}, {_short(day)}: {_none_relevant(counts)}", 0
-    short = f"{title}, {_short(day)}: {counted(len(items), 'paper')}"
+        is_whole = counts.scored == counts.considered  # else it claims no more than was scanned
+        return f"{start} {'no relevant papers today' if is_whole else _none_passed(counts)}", 0
+    start += f" {counted(len(items), 'paper')}"
     top = str(items[0].title)
-    room = SUBJECT_WIDTH - len(short) - len(" · ")
-    if len(top) <= room:
-        return f"{short} · {top}", 1
-    heads = [
-        top[: match.start()]
-        for match in _CLAUSE.finditer(top, 0, max(room, 0) + 3)
-        if match.start() <= room and " " in top[: match.start()]
-    ]
-    return (f"{short} · {heads[-1]}", 1) if heads else (short, 0)
-
-
-def _none_relevant(counts: Counts) -> str:
-    """Of a morning that was not scored whole, no more than was scanned."""
-    if counts.scored == counts.considered:
-        return "no relevant papers today"
-    return _none_passed(counts)
+    room = SUBJECT_WIDTH - len(start) - len(" · ")
+    clauses = (match.start() for match in _CLAUSE.finditer(top) if " " in top[: match.start()])
+    end = max((end for end in (len(top), *clauses) if end <= room), default=0)
+    return (f"{start} · {top[:end]}", 1) if end else (start, 0)
 
 
 def _none_passed(counts: Counts) -> str:
@@ -227,7 +176,7 @@ def _none_passed(counts: Counts) -> str:
 
 
 def _preheader(items: Sequence[Item], counts: Counts) -> str:
-    """What an inbox shows behind the subject: the titles that the subject does not."""
+    """What an inbox shows after the subject: the titles that the subject does not."""
     if not items:
         left = counts.considered - counts.scored
         if left:
@@ -292,61 +241,7 @@ def _short(day: date) -> str:
     return f"{day.day} {day:%b}"
 
 
-# --- numbers
-
-
-def _figures(counts: Counts, cap: int) -> Iterator[Figure]:
-    rows = (
-        ("Total arXiv papers", counts.considered, 0, True),
-        ("Scanned", counts.scored, 1, True),
-        ("Relevant", counts.relevant, 2, True),
-        ("by authors this list follows", counts.author_matches, 3, 0 < counts.author_matches < counts.relevant),
-        ("by their scores", counts.selected, 3, 0 < counts.author_matches < counts.relevant),
-        (f"Passed, beyond the {cap} that this list takes", counts.over_cap, 2, counts.over_cap > 0),
-        ("Below the thresholds", counts.below, 2, True),
-        ("Not scored, and back on the next morning", counts.carried_over, 1, counts.carried_over > 0),
-        ("Not scored, and let go", counts.let_go, 1, counts.let_go > 0),
-    )
-    for label, number, depth, shown in rows:
-        if shown:
-            yield Figure(label, f"{number:,}", depth)
-
-
-_BECAUSE = {
-    None: "the LLM gave no usable score",
-    Shortfall.BUDGET: "today's budget for the LLM was used up",
-    Shortfall.SERVER: "the LLM stopped answering",
-}
-
-
-def bill(spending: Spending) -> Bill:
-    """The bill of what scoring used."""
-    usage, cost = spending.usage, spending.cost
-    if usage.calls and not usage.total_tokens:  # no model answers with nothing: the server does not count
-        return Bill(tokens=None, cost=None, details=_details(usage), about="")
-    return Bill(
-        tokens=(f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}", f"{usage.total_tokens:,}"),
-        cost=None if cost is None else (money(cost.prompt), money(cost.completion), money(cost.total)),
-        details=_details(usage),
-        about="" if cost is None or cost.total <= 0 else _about(cost.total),
-    )
-
-
-def _details(usage: Usage) -> str:
-    """How many calls, and what the tokens were, without what there was none of."""
-    if not usage.calls:
-        return "No calls for this list: its scores were paid for earlier, or by another list."
-    cached, written = usage.cached_tokens, usage.cache_write_tokens
-    parts = []
-    if cached:
-        into = f" and {written:,} went into it" if written else ""
-        parts.append(f"the prompt, {counted(cached, 'token')} came from the provider's cache{into}")
-    elif written:
-        parts.append(f"the prompt, {counted(written, 'token')} went into the provider's cache")
-    if usage.reasoning_tokens:
-        parts.append(f"the completion, {counted(usage.reasoning_tokens, 'token')} went into reasoning")
-    made_of = f" Of {'; of '.join(parts)}." if parts else ""
-    return f"Asked in {counted(usage.calls, 'call')}.{made_of}"
+# --- numbers and links
 
 
 def counted(number: int, noun: str) -> str:
@@ -359,13 +254,6 @@ def money(dollars: float) -> str:
     if dollars == 0 or dollars >= 0.1:
         return f"${dollars:,.2f}"
     return f"${dollars:.4f}" if dollars >= 0.0001 else "under $0.0001"
-
-
-def _about(dollars: float) -> str:
-    return f"about ${dollars:,.2f}" if dollars >= 0.01 else "less than a cent"
-
-
-# --- leaving the list
 
 
 def unsubscribe_subject(list_name: str, token: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from html import escape
 from itertools import takewhile
-from typing import Self
+from typing import Self, overload
 
 from paperboy.tex import Span, spans
 
@@ -16,31 +16,29 @@ WIDTH = 76  # columns of the plain-text part
 
 # Cleaning
 
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_INVISIBLE = frozenset("\u200b\u2060\ufeff\ufdd0\ufdd1\ufffe\uffff")
+_REMOVED = frozenset(  # marks of the writing direction, and characters that are invisible or no characters
+    "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufdd0\ufdd1\ufeff"
+)
 
 
 def one_line(text: str) -> str:
-    """The text on one line, in NFC, without control characters, marks that turn the writing direction, invisible
+    """Clean a text: one line in NFC, without control characters, marks that turn the writing direction, invisible
     characters, lone surrogates and code points that no XML may hold.
     """
     return unicodedata.normalize("NFC", " ".join(visible(text).split()))
 
 
 def visible(text: str) -> str:
-    """The text without what `one_line` removes, every space and line end a plain space, but none of them joined."""
-    if text.isprintable():  # as nearly all of it is: nothing invisible, and no space but the plain one
-        return text
-    return "".join(" " if character.isspace() else character for character in text if _may_stay(character))
+    """Remove what `one_line` removes, and turn every space and line end into a plain space; none are joined."""
+    return text if text.isprintable() else "".join(map(_cleaned, text))
 
 
 @cache
-def _may_stay(character: str) -> bool:
+def _cleaned(character: str) -> str:
     if character.isspace():
-        return True
-    if character in _DIRECTIONS or character in _INVISIBLE:
-        return False
-    return unicodedata.category(character) not in {"Cc", "Cs"} and (ord(character) & 0xFFFE) != 0xFFFE
+        return " "
+    is_bad = unicodedata.category(character) in {"Cc", "Cs"} or (ord(character) & 0xFFFE) == 0xFFFE
+    return "" if is_bad or character in _REMOVED else character
 
 
 # Mathematics
@@ -78,26 +76,8 @@ def prose(tex: str) -> Prose:
     """A title, an abstract or a comment for readers."""
     parts = tuple(spans(tex))
     marked = "".join(_source(part) or visible(part.text) for part in parts)
-    return Prose(one_line("".join(part.text for part in parts)), _clean(marked))
-
-
-def shortened(text: Prose, limit: int) -> Prose:
-    """What HTML shows of a text within the limit, as `shorten` does it, but with no formula cut."""
-    if len(text.marked) <= limit:
-        return text
-    masked = _FORMULA.sub(lambda formula: "\ufffc" * len(formula[0]), text.marked)  # one long word
-    kept = text.marked[: cut(masked, limit)]
-    if kept.count(_OPEN) > kept.count(_CLOSE):
-        kept = kept[: kept.rindex(_OPEN)]
-    if not kept.strip():  # all of it is one formula
-        plain = shorten(str(text), limit)
-        return Prose(plain, plain)
-    kept = f"{kept.rstrip()} …"
-    return Prose(_FORMULA.sub(r"\1", kept), kept)
-
-
-def _clean(marked: str) -> str:
-    return unicodedata.normalize("NFC", re.sub(" +", " ", marked)).strip(" ")
+    marked = unicodedata.normalize("NFC", re.sub(" +", " ", marked)).strip(" ")
+    return Prose(one_line("".join(part.text for part in parts)), marked)
 
 
 def _source(part: Span) -> str:
@@ -127,39 +107,47 @@ _ABBREVIATION = re.compile(
 )
 
 
+@overload
+def shorten(text: Prose, limit: int) -> Prose: ...
+@overload
+def shorten(text: str, limit: int) -> str: ...
 def shorten(text: str, limit: int) -> str:
-    """At most about `limit` characters of a line: whole sentences where one ends in its last two thirds, else whole
-    words. A text that was cut ends in an ellipsis.
+    """Shorten prose to about `limit` characters: whole sentences where one ends in the last two thirds of the limit,
+    else whole words. A text that was cut ends in an ellipsis. In a `Prose`, what HTML shows counts, and no formula is
+    cut.
     """
-    return text if len(text) <= limit else _with_ellipsis(text[: cut(text, limit)])
+    if not isinstance(text, Prose):
+        return text if len(text) <= limit else f"{text[: cut(text, limit)]} …"
+    if len(text.marked) <= limit:
+        return text
+    masked = _FORMULA.sub(lambda formula: "\ufffc" * len(formula[0]), text.marked)  # one long word
+    kept = text.marked[: cut(masked, limit)]
+    if kept.count(_OPEN) > kept.count(_CLOSE):
+        kept = kept[: kept.rindex(_OPEN)]
+    if not kept.strip():  # all of it is one formula
+        plain = shorten(str(text), limit)
+        return Prose(plain, plain)
+    kept = f"{kept.rstrip()} …"
+    return Prose(_FORMULA.sub(r"\1", kept), kept)
 
 
 def clipped(text: str, limit: int) -> str:
-    """At most about `limit` characters of a line that is no prose, such as a title: whole words and an ellipsis."""
-    if len(text) <= limit:
-        return text
-    return _with_ellipsis(text[: _last(_word_ends(text), text, limit) or _between_characters(text, limit)])
+    """Shorten a line that is no prose, such as a title: whole words and an ellipsis. The result is a plain `str`."""
+    return str(text) if len(text) <= limit else f"{text[: cut(text, limit, _word_ends)]} …"
 
 
-def _with_ellipsis(kept: str) -> str:
-    return f"{kept} …" if kept else "…"
-
-
-def cut(text: str, limit: int) -> int:
-    """Where `shorten` ends a line that is longer than the limit. A wider limit never cuts earlier: where a text may
-    end does not depend on the limit.
+def cut(text: str, limit: int, *kinds: Callable[[str], Iterator[int]]) -> int:
+    """Where to end a text that is longer than the limit: at the last sentence's or word's end, or the last end of the
+    given kinds, before which no bracket is open if possible. A wider limit never cuts earlier.
     """
-    return (
-        _last(_sentence_ends(text), text, limit)
-        or _last(_word_ends(text), text, limit)
-        or _between_characters(text, limit)
-    )
-
-
-def _last(ends: Iterator[int], text: str, limit: int) -> int:
-    """The last of these ends within two thirds of the limit, of those that leave no bracket open if there are any."""
-    near = [end for end in takewhile(lambda end: end <= limit, ends) if end >= limit // 3]
-    return next((end for end in reversed(near) if not _is_open(text[:end])), near[-1] if near else 0)
+    for ends in kinds or (_sentence_ends, _word_ends):
+        near = [end for end in takewhile(lambda end: end <= limit, ends(text)) if end >= limit // 3]
+        if near:
+            return next((end for end in reversed(near) if not _is_open(text[:end])), near[-1])
+    end = limit
+    while end and unicodedata.combining(text[end]):  # takes no accent off its letter
+        end -= 1
+    return end or limit
 
 
 def _is_open(text: str) -> bool:
@@ -177,14 +165,6 @@ def _sentence_ends(text: str) -> Iterator[int]:
 
 def _word_ends(text: str) -> Iterator[int]:
     return (match.end() for match in _WORD_END.finditer(text))
-
-
-def _between_characters(text: str, end: int) -> int:
-    """The last place, at most `end`, that takes no accent off its letter."""
-    start = end
-    while start and unicodedata.combining(text[start]):
-        start -= 1
-    return start or end
 
 
 # Wrapping
