@@ -18,14 +18,18 @@ FLOORS = {
     7: {"__main__"},
 }
 FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
-ADJOINING = {
-    ("daemon", "systemd"),
-    ("fetching", "drafting"),
-    *(("preview", "drafting"), ("preview", "fetching"), ("preview", "morning"), ("preview", "delivery")),
-    *(("resend", "delivery"), ("resend", "status")),
-    ("morning", "fetching"),
-    *(("morning", "drafting"), ("delivery", "drafting")),  # they share its parts and its Progress
-    ("alerts", "delivery"),  # it reads its report
+ADJOINING = {  # a room, and one of the same floor that it may import: why
+    ("daemon", "systemd"): "it notifies systemd",
+    ("fetching", "drafting"): "Progress",
+    ("delivery", "drafting"): "Progress",
+    ("morning", "fetching"): "the first step of its flow",
+    ("morning", "drafting"): "the second step of its flow",
+    ("preview", "fetching"): "the first half of a morning's flow, marking nothing",
+    ("preview", "drafting"): "the first half of a morning's flow, marking nothing",
+    ("preview", "delivery"): "Transport, for a test mail",
+    ("resend", "delivery"): "Transport, for a mail beside the ledger",
+    ("resend", "status"): "both say for how long a digest may be sent again",
+    ("alerts", "delivery"): "it reads its report",
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -64,7 +68,11 @@ def test_a_room_imports_from_lower_floors_only(path: Path) -> None:
 
 
 def test_every_room_has_its_floor() -> None:
-    assert {room_of(path) for path in FILES} - {"__init__"} <= set(FLOOR_OF)
+    assert {room_of(path) for path in FILES} - {"__init__"} == set(FLOOR_OF)
+
+
+def test_every_import_within_a_floor_that_is_allowed_is_needed() -> None:
+    assert {(room_of(path), other) for path in FILES for other in imported_rooms(path)} >= set(ADJOINING)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -101,21 +101,20 @@ def cli(ctx: click.Context, home: Path) -> None:
     ctx.obj = ctx.with_resource(App(home.absolute(), *ctx.obj))
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 def invoke(
     arguments: Sequence[str] | None = None,
     environ: Mapping[str, str] = os.environ,
-    clock: Callable[[], datetime] | None = None,
+    clock: Callable[[], datetime] = _now,
     wait: Callable[[float], None] = time.sleep,
     timer: Callable[[], float] = time.monotonic,
 ) -> int:
     """Run one command line and give its exit code. Errors that a person can cause are sentences on stderr."""
     try:
-        code = cli.main(
-            args=list(arguments) if arguments is not None else None,
-            prog_name="paperboy",
-            standalone_mode=False,
-            obj=(environ, clock or _now, wait, timer),
-        )
+        code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(environ, clock, wait, timer))
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -144,7 +143,3 @@ def _home_option() -> click.Option:
 def main() -> None:
     """The console script."""
     sys.exit(invoke())
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
