@@ -80,12 +80,12 @@ def unsupported() -> Mapping[str, set[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("name", MAILS)
-def test_a_mail_asks_for_no_more_than_mjml_does(unsupported: Mapping[str, set[tuple[str, str]]], name: str) -> None:
+def test_mail_needs_no_client_feature_beyond_mjmls(unsupported: Mapping[str, set[tuple[str, str]]], name: str) -> None:
     beyond = {(client, title) for client, title in unsupported[name] - unsupported["bare"] if title not in ENHANCEMENTS}
     assert not beyond
 
 
-def test_every_enhancement_named_is_one_that_we_use(unsupported: Mapping[str, set[tuple[str, str]]]) -> None:
+def test_every_listed_enhancement_is_used(unsupported: Mapping[str, set[tuple[str, str]]]) -> None:
     used = {title for name in MAILS for _, title in unsupported[name] - unsupported["bare"]}
     if "prefers-color-scheme" in MAILS["digest"]().html:
         used.add(MEDIA_SCHEME)  # which the package knows of and never reports

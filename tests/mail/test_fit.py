@@ -28,7 +28,7 @@ HEAVY = [
 
 
 @pytest.mark.parametrize(("number", "abstract", "comment", "authors"), HEAVY)
-def test_no_day_is_too_large(number: int, abstract: int, comment: int, authors: int) -> None:
+def test_html_of_any_day_fits_the_budget(number: int, abstract: int, comment: int, authors: int) -> None:
     """The HTML keeps its budget and its end; the text drops nothing."""
     body, remark = (SENTENCE * 2_000)[:abstract], ("A remark on this paper. " * 500)[:comment].strip()
     names = (*(f"Author Number{n}" for n in range(authors - 1)), "Yoshua Bengio")
@@ -45,7 +45,7 @@ def test_no_day_is_too_large(number: int, abstract: int, comment: int, authors: 
     assert (shown == number) or f"And {number - shown} more in the plain-text part" in mail.html
 
 
-def test_a_day_that_fits_is_left_whole() -> None:
+def test_day_that_fits_is_shown_whole() -> None:
     body = SENTENCE * 20
     mail = render(digest([entry(1, paper(abstract=body))]))
     assert body.strip() in mail.html
@@ -56,7 +56,7 @@ def many(number: int, **of_paper: str) -> Page:
     return page_of(digest([entry(n, paper(f"2611.{n:05}", **of_paper)) for n in range(1, number + 1)]))
 
 
-def test_each_level_takes_from_all_papers_alike() -> None:
+def test_each_level_shortens_all_papers_alike() -> None:
     whole, *shorter, without, bare = levels(many(3, abstract=SENTENCE * 25))
     assert not whole.shortened
     assert all(len(item.abstract) == len(SENTENCE) * 25 - 1 for item in whole.items)
@@ -66,7 +66,7 @@ def test_each_level_takes_from_all_papers_alike() -> None:
     assert (without.without_abstract, [item.bare for item in bare.items]) == (3, [True] * 3)
 
 
-def test_only_the_best_papers_stay_where_titles_alone_are_too_many() -> None:
+def test_best_papers_stay_where_titles_alone_do_not_fit() -> None:
     def draw(page: Page) -> str:
         drawn.append(page)
         return "x" * (1_000 + 300 * len(page.items))
@@ -94,7 +94,7 @@ def test_contents_name_every_paper_and_the_best_thirty_where_papers_have_only_ti
     assert (f"and {left} more below" in html) == bool(left)
 
 
-def test_the_mail_says_what_it_left_to_the_text() -> None:
+def test_html_says_what_only_the_text_part_has() -> None:
     def said(number: int) -> str:
         abstract = SENTENCE * 28
         return visible(
@@ -114,14 +114,14 @@ def test_the_mail_says_what_it_left_to_the_text() -> None:
     assert re.search(r"And \d+ more in the plain-text part of this mail\. So that", said(900))
 
 
-def test_a_long_list_of_authors_loses_its_middle_and_no_followed_author() -> None:
+def test_long_list_of_authors_keeps_its_ends_and_followed_authors() -> None:
     names = tuple(f"Author {n}" for n in range(100))
     mail = render(digest([entry(1, paper(authors=(*names[:50], "Yoshua Bengio", *names[50:])))]))
     assert "Author 5, …, Yoshua Bengio, …, Author 99 (101 authors)" in visible(mail.html)
     assert all(name in " ".join(mail.text.split()) for name in names)
 
 
-def test_a_thousand_short_topics_leave_the_papers_their_room() -> None:
+def test_thousand_topics_leave_room_for_the_papers() -> None:
     topics = "\n".join(f"- topic {n}" for n in range(1_000))
     of = [entry(n, paper(f"2611.{n:05}", abstract=SENTENCE * 15)) for n in range(1, 41)]
     mail = render(digest(of, mailing_list=mailing_list(topics=topics)))
@@ -131,7 +131,7 @@ def test_a_thousand_short_topics_leave_the_papers_their_room() -> None:
     assert "topic 999" in mail.text
 
 
-def test_followed_authors_are_named_however_many_wrote_a_paper() -> None:
+def test_followed_authors_are_all_shown_among_thousands() -> None:
     followed = tuple(f"Followed {n}" for n in range(60))
     others = tuple(f"Author {n}" for n in range(2_940))
     of = digest([entry(1, paper(authors=others + followed))], mailing_list=mailing_list(authors=followed))
@@ -140,7 +140,7 @@ def test_followed_authors_are_named_however_many_wrote_a_paper() -> None:
     assert "(3,000 authors)" in shown
 
 
-def test_a_template_that_is_too_large_by_itself_is_told(tmp_path: Path) -> None:
+def test_template_too_large_by_itself_is_reported(tmp_path: Path) -> None:
     shutil.copytree(EMAILS, tmp_path, dirs_exist_ok=True)
     template = tmp_path / "_masthead.mjml.j2"
     template.write_text(template.read_text("utf-8").replace("<h1>", "<h1>" + "x" * 96_000), "utf-8")

@@ -10,17 +10,17 @@ from tests.mail.golden import FILES, FOLDER, comparable, difference, made
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_mail_is_as_it_was(name: str) -> None:
+def test_golden_mail_is_unchanged(name: str) -> None:
     told = difference(name, (FOLDER / name).read_bytes(), made(name))
     if told:
         pytest.fail(told, pytrace=False)
 
 
-def test_no_file_is_left_over() -> None:
+def test_golden_folder_has_no_stray_file() -> None:
     assert {file.name for file in FOLDER.iterdir()} == set(FILES)
 
 
-def test_a_renderer_may_differ_in_what_does_not_show() -> None:
+def test_comparison_ignores_what_does_not_show() -> None:
     """White space, the order of attributes and declarations, and how conditional comments are cut."""
     html = (
         '<p class="a" style="color:red;margin:0">one  <b>two</b></p><!--[if mso]><table><tr><![endif]-->'
@@ -36,12 +36,12 @@ def test_a_renderer_may_differ_in_what_does_not_show() -> None:
 @pytest.mark.parametrize(
     ("was", "now"), [("two", "three"), ("color:red", "color:blue"), ("<b>", "<i>"), ("b:c", "b:d"), ("<tr>", "")]
 )
-def test_what_shows_may_not_differ(was: str, now: str) -> None:
+def test_comparison_finds_what_shows(was: str, now: str) -> None:
     html = '<p style="color:red">one <b>two</b></p><!--[if mso]><table><tr><![endif]--><style>a{b:c}</style>'
     assert difference("x.html", html.encode(), html.replace(was, now).encode())
 
 
-def test_a_difference_names_the_command_and_is_short() -> None:
+def test_difference_is_short_and_names_the_command() -> None:
     mail = made("digest.eml")
     told = difference("digest.eml", mail, re.sub(rb"(?m)^Subject: ", b"Subject: Other ", mail))
     assert "python -m tests.mail.golden" in told

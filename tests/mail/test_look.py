@@ -112,7 +112,7 @@ def inverted(rgb: tuple[float, ...]) -> tuple[float, ...]:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAILS)
-def test_a_mail_fits_every_screen(window: Browser, name: str, scheme: str) -> None:
+def test_mail_fits_every_screen(window: Browser, name: str, scheme: str) -> None:
     window.show(MAILS[name]().html, WIDTHS[0], scheme)
     for width in WIDTHS:
         window.resize(width, scheme)
@@ -121,7 +121,7 @@ def test_a_mail_fits_every_screen(window: Browser, name: str, scheme: str) -> No
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAILS)
-def test_axe_finds_nothing_to_mend(window: Browser, name: str, scheme: str) -> None:
+def test_axe_finds_no_violation(window: Browser, name: str, scheme: str) -> None:
     window.show(MAILS[name]().html, WIDTHS[0], scheme)
     window.run(AXE.read_text("utf-8") + "; window.axe = axe")
     for width in WIDTHS:
@@ -141,7 +141,7 @@ def violations(window: Browser) -> list[str]:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAILS)
-def test_text_is_large_enough_and_stands_out(window: Browser, name: str, scheme: str) -> None:
+def test_text_has_enough_size_and_contrast(window: Browser, name: str, scheme: str) -> None:
     """In our colours, and in the light ones as a client inverts them that does not know of the dark ones."""
     window.show(MAILS[name]().html, 390, scheme)
     for ink, paper, size, words in texts(window):
@@ -151,7 +151,7 @@ def test_text_is_large_enough_and_stands_out(window: Browser, name: str, scheme:
 
 
 @pytest.mark.parametrize("name", MAILS)
-def test_without_any_style_sheet_a_mail_still_reads(window: Browser, name: str) -> None:
+def test_mail_is_readable_without_style_sheets(window: Browser, name: str) -> None:
     """Some clients drop `<style>`: nothing sticks out then, text stands out, and all is there in its order."""
     mail = MAILS[name]()
     window.show(mail.html, WIDTHS[0], "light")
@@ -173,7 +173,7 @@ def test_without_any_style_sheet_a_mail_still_reads(window: Browser, name: str) 
 
 
 @pytest.mark.parametrize("name", MAILS)
-def test_a_screen_reader_is_told_what_is_what(name: str) -> None:
+def test_screen_reader_gets_names_and_roles(name: str) -> None:
     """What axe lets pass: layout tables that say so, tables of figures with headings, one h1, and the mail's title."""
     page = lxml.html.document_fromstring(MAILS[name]().html)
     tables = [table for table in page.iter("table") if table.get("role") != "presentation"]
@@ -182,7 +182,7 @@ def test_a_screen_reader_is_told_what_is_what(name: str) -> None:
     assert page.findtext(".//title", "").startswith(" ".join(page.find(".//h1").text_content().split())[:60])
 
 
-def test_the_two_schemes_are_two(window: Browser) -> None:
+def test_dark_scheme_differs_from_light(window: Browser) -> None:
     """The dark scheme is dark, and the light one light, in the mail and around it."""
     for scheme, dark in (("light", False), ("dark", True)):
         window.show(MAILS["digest"]().html, 800, scheme)

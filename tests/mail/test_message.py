@@ -137,7 +137,7 @@ def assert_legal(message: bytes) -> None:
 # --- one recipient's copy
 
 
-def test_a_copy_holds_the_shared_bytes_and_the_recipients_own() -> None:
+def test_copy_has_the_shared_bytes_and_the_recipients_own_values() -> None:
     by = composer(reply_to="Office <office@example.org>")
     composed = by.digest(digest(mailing_list=mailing_list(title="Foundations")), NOW)
     envelope = by.envelope(composed, delivery(by, Subscriber("grace@example.org", "Grace Hopper")))
@@ -168,7 +168,7 @@ def test_a_copy_holds_the_shared_bytes_and_the_recipients_own() -> None:
         assert own not in composed.message
 
 
-def test_the_date_is_in_the_lists_zone() -> None:
+def test_date_header_is_in_the_lists_timezone() -> None:
     message = parsed(to_ada(mailing_list(timezone=ZoneInfo("Europe/Berlin"))))
     assert message["Date"].endswith(" 07:30:00 +0100")
     assert parsedate_to_datetime(message["Date"]) == NOW
@@ -176,7 +176,7 @@ def test_the_date_is_in_the_lists_zone() -> None:
 
 @pytest.mark.parametrize("sender", ["Ada of Paperboy <papers@example.org>", "papers@example.org"])
 @pytest.mark.parametrize("reply_to", ["", "Bücher und noch viel mehr damit die Zeile bricht <office@example.com>"])
-def test_a_retry_is_the_same_message_whatever_the_settings_are_by_then(sender: str, reply_to: str) -> None:
+def test_retry_sends_the_same_bytes_after_settings_have_changed(sender: str, reply_to: str) -> None:
     before = composer(sender=sender, reply_to=reply_to)
     composed, own = before.digest(digest(), NOW), delivery(before)
     after = composer(sender="other@example.net", reply_to="others@example.net")
@@ -185,7 +185,7 @@ def test_a_retry_is_the_same_message_whatever_the_settings_are_by_then(sender: s
 
 
 @pytest.mark.parametrize("address", ["ada@example.org", "o'brien&co@example.org", f"{'a' * 64}@example.org"])
-def test_a_copy_is_what_rendering_it_alone_would_have_given(address: str) -> None:
+def test_completed_copy_equals_a_copy_rendered_alone(address: str) -> None:
     by, given = composer(), digest()
     own = delivery(by, Subscriber(address))
     copy = Copy("Paperboy", f"Your address {address} is on this list.", own.addressed.token)
@@ -197,7 +197,7 @@ def test_a_copy_is_what_rendering_it_alone_would_have_given(address: str) -> Non
     assert (text, html) == (body(in_text.text), body(in_html.html))
 
 
-def test_a_composer_works_in_another_process() -> None:
+def test_composer_gives_the_same_bytes_in_another_process() -> None:
     """It is a value: what a second process composes from its pickle is the same to the byte."""
     by, given = composer(), digest()
     script = (
@@ -210,11 +210,11 @@ def test_a_composer_works_in_another_process() -> None:
     assert pickle.loads(done.stdout) == by.digest(given, NOW)  # noqa: S301  # our own
 
 
-def test_a_composer_shows_no_secret() -> None:
+def test_repr_of_a_composer_hides_its_secret() -> None:
     assert "hidden" not in repr(composer(secret=b"hidden"))
 
 
-def test_a_digest_that_the_version_before_froze_is_still_completed() -> None:
+def test_digest_frozen_by_the_version_before_is_completed() -> None:
     """Its bytes lie in databases: placeholders as now, and dots that begin a line left to SMTP."""
     frozen = (Path(__file__).parent / "frozen_before.eml").read_bytes().replace(b"\n", b"\r\n")
     assert b"\r\n." in frozen
@@ -230,12 +230,12 @@ def test_a_digest_that_the_version_before_froze_is_still_completed() -> None:
     assert "\n.A line that begins with a dot\n" in text
 
 
-def test_a_message_without_placeholders_stays_as_it_is() -> None:
+def test_message_without_placeholders_is_left_unchanged() -> None:
     for message in (b"Subject: x\r\n\r\nSomething else.\r\n", b""):
         assert complete(message, MARKS, COPY) == message
 
 
-def test_a_test_mail_says_so_and_has_the_headers_of_a_real_one() -> None:
+def test_test_mail_says_so_and_has_the_headers_of_a_real_one() -> None:
     by = composer()
     composed = by.digest(digest(mailing_list=mailing_list(title="Grundlagen für Anfänger: " + "Überblick " * 10)), NOW)
     real, trial = (made(composed, delivery(by)).message for made in (by.envelope, by.test))
@@ -250,7 +250,7 @@ def test_a_test_mail_says_so_and_has_the_headers_of_a_real_one() -> None:
         assert "Your address" not in part
 
 
-def test_a_reader_sees_the_address_that_is_theirs() -> None:
+def test_reader_sees_an_international_domain_in_unicode() -> None:
     by = composer()
     for make in (by.envelope, by.test):
         message = parsed(make(by.digest(digest(), NOW), delivery(by, Subscriber("ada@xn--bcher-kva.example"))).message)
@@ -258,14 +258,14 @@ def test_a_reader_sees_the_address_that_is_theirs() -> None:
         assert "ada@bücher.example" in message.get_body(("plain",)).get_content()
 
 
-def test_without_a_sender_mail_for_the_outbox_has_one_all_the_same() -> None:
+def test_mail_for_the_outbox_has_a_default_sender() -> None:
     composed = composer(sender="").digest(digest(), NOW)
     assert composed.sender == "paperboy@localhost"
     assert b"From: Paperboy <paperboy@localhost>\r\n" in composed.message
 
 
 @pytest.mark.parametrize("wrong", ["Paperboy", "papers@", "a@b\r\nBcc: c@d", "<>", "ada@bücher.example"])
-def test_a_sender_that_is_no_address_is_refused(wrong: str) -> None:
+def test_sender_that_is_no_address_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="not an address"):
         composer(sender=wrong)
     with pytest.raises(ValueError, match="not an address"):
@@ -276,7 +276,7 @@ def test_a_sender_that_is_no_address_is_refused(wrong: str) -> None:
 
 
 @pytest.mark.parametrize("headline", ["The LLM refuses the key", "Größe: " + "x" * 90 + " =?utf-8?q?x?="])
-def test_an_alert_is_a_mail_to_one_from_no_list(headline: str) -> None:
+def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) -> None:
     def sent(now: datetime = NOW, headline: str = headline, secret: bytes = b"secret") -> Envelope:
         by = composer(reply_to="replies@example.org", secret=secret)
         return by.alert(replace(ALERT, headline=headline), Subscriber("office@example.org", "The Office"), now)
@@ -306,7 +306,7 @@ def test_an_alert_is_a_mail_to_one_from_no_list(headline: str) -> None:
 @example("x" * 66 + " " + "x" * 67, "back\\slash", "a" * 200)
 @example("Gödel " * 30, "=?utf-8?q?x?=", "Gödel; Kurt")
 @example("=?utf-8?q?x?= =?utf-8?b?eA==?=", "a ö b =? c é d", "eve@example.org,")
-def test_any_title_and_name_parse_back_to_what_went_in(title: str, name: str, sender: str) -> None:
+def test_any_title_and_name_parse_back_from_the_headers(title: str, name: str, sender: str) -> None:
     by = composer(sender=str(Address(one_line(sender), addr_spec="papers@example.org")))
     composed = by.digest(digest(mailing_list=mailing_list(title=title)), NOW)
     message = by.envelope(composed, delivery(by, Subscriber("ada@example.org", name))).message
@@ -323,7 +323,7 @@ def test_any_title_and_name_parse_back_to_what_went_in(title: str, name: str, se
     assert phrase(raw["To"]) == one_line(name)
 
 
-def test_a_long_header_breaks_between_words() -> None:
+def test_long_header_folds_between_words() -> None:
     name = "Paperboy für alle, die morgens beim Frühstück neue Arbeiten lesen"
     sender = composer(sender=f'"{name}" <papers@example.org>').digest(digest(), NOW).message
     words = re.findall(r"=\?[^?]*\?[^?]*\?[^?]*\?=", headers(sender)["From"])
@@ -334,7 +334,7 @@ def test_a_long_header_breaks_between_words() -> None:
 
 
 @pytest.mark.parametrize("evil", HOSTILE)
-def test_nothing_can_add_a_header_or_turn_the_text(evil: str) -> None:
+def test_hostile_names_and_titles_add_no_header(evil: str) -> None:
     by = composer()
     composed = by.digest(digest(mailing_list=mailing_list(title=evil)), NOW)
     message = by.envelope(composed, delivery(by, Subscriber("ada@example.org", evil))).message
@@ -345,20 +345,20 @@ def test_nothing_can_add_a_header_or_turn_the_text(evil: str) -> None:
 
 
 @pytest.mark.parametrize("evil", [f"ada@example.org{text}" for text in HOSTILE] + ["ada", "a b@example.org", "<>", ""])
-def test_what_is_no_address_is_refused_before_it_is_in_a_header(evil: str) -> None:
+def test_header_refuses_what_is_no_address(evil: str) -> None:
     with pytest.raises(ValueError, match="not an address"):
         own_headers(Subscriber(evil), "<1@x>")
     assert addr_spec("Ada <ada@example.org>") == "ada@example.org"
 
 
-def test_a_list_unsubscribe_is_never_encoded_or_folded() -> None:
+def test_list_unsubscribe_is_neither_encoded_nor_folded() -> None:
     """`email.policy` makes encoded words of it, which no client takes for a URI."""
     mail = unsubscribe_uri("papers@example.org", "foundations", "0123456789abcdef" * 15)
     assert mail == f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{'0123456789abcdef' * 15}"
     assert own_headers(ADA, "<1@x>", mail).endswith(f"\r\nList-Unsubscribe: <{mail}>\r\n".encode())
 
 
-def test_a_message_id_is_stable_differs_per_delivery_and_hides_the_address() -> None:
+def test_message_id_is_stable_unique_per_delivery_and_hides_the_address() -> None:
     def of(name: str = "foundations", day: date = TODAY, to: Subscriber = ADA, secret: bytes = b"secret") -> str:
         return composer(secret=secret).addressed(name, day, to).message_id
 
@@ -370,7 +370,7 @@ def test_a_message_id_is_stable_differs_per_delivery_and_hides_the_address() -> 
     assert "ada" not in first
 
 
-def test_a_token_names_list_and_subscriber_under_the_secret() -> None:
+def test_token_depends_on_list_address_and_secret() -> None:
     token = unsubscribe_token("foundations", "ada@example.org", b"secret")
     assert re.fullmatch(r"[0-9a-f]{32}", token)
     assert (
@@ -398,7 +398,9 @@ OWN = own_headers(ADA, "<1@example.org>")
 @example("From " + KICKER + "From \nFrom From ", "." * 80 + KICKER, "From here ", "\n.", ".")
 @example(".From 0", "..From ", "", "", "")
 @example("From " + "x" * 71 + "\n" + "x" * 74 + " From here", f"token={TOKEN} 20{TOKEN}01", "", "", "0a" * 16)
-def test_a_mail_is_legal_and_says_what_went_in(text: str, html: str, kicker: str, reason: str, token: str) -> None:
+def test_any_text_and_values_give_a_legal_mail_that_decodes_to_them(
+    text: str, html: str, kicker: str, reason: str, token: str
+) -> None:
     """Each placeholder, in any number of places, gives way to the value as if that had always been there."""
     copy = Copy(kicker, reason, token)
     frozen = freeze(HEADERS, Rendered("Papers", html, text), MARKS)
@@ -413,20 +415,20 @@ def test_a_mail_is_legal_and_says_what_went_in(text: str, html: str, kicker: str
     assert bodies(message) == tuple(expected)
 
 
-def test_a_placeholder_belongs_to_a_list_and_has_no_letters() -> None:
+def test_placeholders_differ_per_list_and_are_digits() -> None:
     """What a template does with capital and small letters leaves it alone."""
     assert all(re.fullmatch(r"[0-9]{32}", mark) for mark in MARKS.values)
     others = placeholders(b"secret", "galaxies").values + placeholders(b"other", "foundations").values
     assert len({*MARKS.values, *others}) == 9
 
 
-def test_nothing_in_a_body_is_taken_for_the_frame_of_the_mail() -> None:
+def test_text_that_looks_like_mime_stays_in_its_body() -> None:
     trap = '\r\nSubject: x\r\nContent-Type: text/html; charset="utf-8"\r\n\r\n--=_x\r\n'
     message = OWN + complete(freeze(HEADERS, Rendered("", trap + TOKEN, trap + REASON), MARKS), MARKS, COPY)
     assert bodies(message) == (body(trap + COPY.reason), body(trap + COPY.token))
 
 
-def test_a_reason_is_wrapped_as_text_and_escaped_as_html() -> None:
+def test_reason_is_wrapped_in_text_and_escaped_in_html() -> None:
     copy = Copy("A & B", "Because of <ada@example.org> " + "and so on " * 10, "00")
     assert max(map(len, copy.as_text().reason.split("\n"))) <= 76
     assert copy.as_text().reason.split() == copy.reason.split()

@@ -20,7 +20,7 @@ def titled(*titles: str, name: str = "Graphs") -> str:
     return page_of(digest(of, mailing_list=mailing_list(title=name), date=date(2026, 3, 2))).subject
 
 
-def test_the_subject_carries_the_first_title_where_it_fits() -> None:
+def test_subject_has_the_first_title_where_it_fits() -> None:
     assert titled("On $k$-trees") == "Graphs, 2 Mar: 1 paper · On k-trees"
     assert titled("On trees", "On graphs") == "Graphs, 2 Mar: 2 papers · On trees"
 
@@ -36,29 +36,29 @@ def test_the_subject_carries_the_first_title_where_it_fits() -> None:
         ("A very long title that has its colon far too late for any inbox: this one", ""),
     ],
 )
-def test_of_a_title_too_long_for_the_subject_only_what_stands_before_its_colon(title: str, shown: str) -> None:
+def test_subject_has_a_long_title_up_to_its_colon(title: str, shown: str) -> None:
     assert titled(title) == "Graphs, 2 Mar: 1 paper" + shown
 
 
 @pytest.mark.parametrize(("length", "fits"), [(45, True), (46, False)])
 @pytest.mark.parametrize("joint", [": ", " - "])
-def test_a_head_that_just_fits_is_taken(length: int, joint: str, *, fits: bool) -> None:
+def test_subject_is_at_most_70_characters_with_a_title(length: int, joint: str, *, fits: bool) -> None:
     """The subject is 70 characters wide."""
     subject = titled("A " + "x" * (length - 2) + joint + "and the rest of it")
     assert (len(subject) == 70) == fits
     assert subject.endswith("x") == fits
 
 
-def test_a_subject_is_never_as_long_as_a_lists_title_may_be() -> None:
+def test_long_list_title_is_clipped_in_the_subject() -> None:
     assert titled("On trees", name="word " * 60).endswith("word …, 2 Mar: 1 paper")
     assert len(titled("On trees", name="word " * 60)) < 125
 
 
-def test_a_long_name_of_a_list_leaves_no_room_for_a_title() -> None:
+def test_long_list_title_leaves_no_room_for_a_paper() -> None:
     assert titled("On trees", name="L" * 60) == "L" * 60 + ", 2 Mar: 1 paper"
 
 
-def test_the_preheader_goes_on_where_the_subject_ends() -> None:
+def test_preheader_continues_where_the_subject_ends() -> None:
     of = [entry(rank, paper(f"2611.{rank:05}", title=f"Paper {rank}")) for rank in (1, 2, 3)]
     short = page_of(digest(of, mailing_list=mailing_list(title="Graphs")))
     assert short.subject.endswith("Paper 1")
@@ -75,7 +75,7 @@ def test_the_preheader_goes_on_where_the_subject_ends() -> None:
     assert alone.preheader == "Paper 1"
 
 
-def test_the_preheader_is_as_long_as_an_inbox_shows() -> None:
+def test_preheader_is_as_long_as_an_inbox_shows() -> None:
     many = page_of(digest([entry(n, paper(f"2611.{n:05}", title="Is this a long title? Yes")) for n in range(1, 9)]))
     assert 100 <= len(many.preheader) <= 132
 
@@ -90,7 +90,7 @@ def test_the_preheader_is_as_long_as_an_inbox_shows() -> None:
         ("astro-ph/0601001", ""),
     ],
 )
-def test_only_papers_that_arxiv_made_html_of_link_to_it(arxiv_id: str, html_url: str) -> None:
+def test_html_link_is_shown_for_papers_since_december_2023(arxiv_id: str, html_url: str) -> None:
     item = page_of(digest([entry(1, paper(arxiv_id))])).items[0]
     assert item.html_url == html_url
     assert item.pdf_url == f"https://arxiv.org/pdf/{arxiv_id}"
@@ -110,7 +110,7 @@ def test_only_papers_that_arxiv_made_html_of_link_to_it(arxiv_id: str, html_url:
         ("For $x^2$ it holds.", "For x² it holds."),
     ],
 )
-def test_a_comment_loses_its_markdown(comment: str, shown: str) -> None:
+def test_comment_is_shown_without_its_markdown(comment: str, shown: str) -> None:
     item = page_of(digest([entry(1, comment=comment)])).items[0]
     assert str(item.comment) == shown
 
@@ -184,7 +184,7 @@ def test_figures_that_are_zero_are_left_out() -> None:
 # --- tokens and money
 
 
-def test_a_bill_says_what_the_tokens_were() -> None:
+def test_bill_says_what_the_tokens_were() -> None:
     for part in both(paid(Usage(27, 148_232, 31_232, 1_216, 9_120, 320))):
         for words in (
             "Tokens 148,232 9,120 157,352",
@@ -213,12 +213,12 @@ def test_a_bill_says_what_the_tokens_were() -> None:
         ),
     ],
 )
-def test_the_bill_leaves_out_tokens_that_are_zero(usage: Usage, words: str) -> None:
+def test_bill_leaves_out_tokens_that_are_zero(usage: Usage, words: str) -> None:
     for part in both(paid(usage)):
         assert f" {words} " in part
 
 
-def test_a_server_that_counts_no_tokens_is_not_said_to_have_used_none() -> None:
+def test_server_that_counts_no_tokens_is_reported_as_such() -> None:
     """Its calls are all that is known of it; not even that it was free."""
     for part in both(paid(Usage(calls=3))):
         assert "Tokens not counted by the server" in part
@@ -228,24 +228,25 @@ def test_a_server_that_counts_no_tokens_is_not_said_to_have_used_none() -> None:
         assert "$" not in part
 
 
-def test_tokens_without_a_price_are_told_all_the_same() -> None:
+def test_tokens_are_shown_where_the_price_is_unknown() -> None:
     for part in both(paid(Usage(1, 900, completion_tokens=100), cost=None)):
         assert "Tokens 900 100 1,000" in part
         assert "Cost price unknown" in part
+        assert "$" not in part
 
 
-def test_a_morning_of_kept_scores_says_why_it_cost_nothing() -> None:
+def test_morning_of_kept_scores_says_why_it_cost_nothing() -> None:
     for part in both(digest(spending=Spending())):
         assert "Cost $0.00 $0.00 $0.00" in part
         assert "No calls for this list: its scores were paid for earlier, or by another list." in part
 
 
-def test_a_note_has_its_bill_too() -> None:
+def test_note_has_its_bill() -> None:
     for part in both(digest([], below=20)):
         assert "Of the prompt, 4,096 tokens came from the provider's cache and 1,152 went into it" in part
 
 
-def test_the_embedded_scorer_sends_no_bill() -> None:
+def test_embedded_scorer_has_no_bill() -> None:
     of = digest([entry(novelty=None)], model=EMBEDDED, spending=Spending())
     assert page_of(of).spending is None
     for part in both(of):
@@ -265,9 +266,7 @@ def test_the_embedded_scorer_sends_no_bill() -> None:
     ],
 )
 @pytest.mark.parametrize("of", [[entry()], []], ids=["digest", "note"])
-def test_why_papers_were_carried_over_stands_where_they_are_counted_and_where_they_are_named(
-    of: Sequence[Entry], shortfall: Shortfall | None, because: str
-) -> None:
+def test_mail_says_why_papers_were_carried_over(of: Sequence[Entry], shortfall: Shortfall | None, because: str) -> None:
     html, text = both(digest(of, carried_over=WAITING, shortfall=shortfall))
     for part in (html, text):
         assert f"Not scored yet, and back on the next morning: 4, because {because}." in part
@@ -277,7 +276,7 @@ def test_why_papers_were_carried_over_stands_where_they_are_counted_and_where_th
 
 @pytest.mark.parametrize(("number", "opening"), [(1, "1 paper could not be"), (4, "4 papers could not be")])
 @pytest.mark.parametrize("of", [[entry()], []], ids=["digest", "note"])
-def test_what_is_let_go_is_told_in_the_first_paragraph_and_where_it_is_named(
+def test_papers_let_go_are_in_the_first_paragraph_and_named_at_the_end(
     of: Sequence[Entry], number: int, opening: str
 ) -> None:
     assert MOST_MORNINGS == 3  # else the templates need another word
@@ -289,13 +288,13 @@ def test_what_is_let_go_is_told_in_the_first_paragraph_and_where_it_is_named(
     assert "COULD NOT BE SCORED ON THREE MORNINGS, AND WILL NOT COME BACK - Waits 0" in text
 
 
-def test_where_no_paper_is_let_go_nothing_is_said_of_it() -> None:
+def test_mail_is_silent_about_papers_let_go_where_there_are_none() -> None:
     for of in (digest(), digest([], below=3)):
         for part in both(of):
             assert "could not be scored" not in part.lower()
 
 
-def test_where_no_paper_waits_there_is_nothing_to_explain() -> None:
+def test_mail_is_silent_about_the_budget_where_no_paper_waits() -> None:
     of = digest(shortfall=Shortfall.BUDGET)
     for part in both(of):
         assert "because" not in part
@@ -313,7 +312,7 @@ def first_words(of: Digest) -> tuple[str, str, str]:
     return mail.subject.partition(": ")[2], page.preheader, lead
 
 
-def test_all_scanned_and_none_passed() -> None:
+def test_note_says_that_all_were_scanned_and_none_passed() -> None:
     assert first_words(digest([], below=183)) == (
         "no relevant papers today",
         "None of 183 scanned papers passed.",
@@ -324,7 +323,7 @@ def test_all_scanned_and_none_passed() -> None:
     )
 
 
-def test_some_were_not_scanned_and_none_of_the_others_passed() -> None:
+def test_note_claims_nothing_of_papers_that_were_not_scanned() -> None:
     """It claims no more than it knows: a relevant paper may be among those that wait."""
     assert first_words(digest([], below=14, carried_over=WAITING, shortfall=Shortfall.SERVER)) == (
         "none of 14 scanned papers passed",
@@ -336,7 +335,7 @@ def test_some_were_not_scanned_and_none_of_the_others_passed() -> None:
     )
 
 
-def test_a_paper_that_was_let_go_was_not_scanned_either() -> None:
+def test_note_counts_papers_let_go_as_not_scanned() -> None:
     assert first_words(digest([], below=14, let_go=WAITING[:1])) == (
         "none of 14 scanned papers passed",
         "1 of 15 new papers not scored.",
@@ -347,7 +346,7 @@ def test_a_paper_that_was_let_go_was_not_scanned_either() -> None:
     )
 
 
-def test_a_single_paper_is_no_crowd() -> None:
+def test_note_speaks_of_a_single_paper_in_the_singular() -> None:
     assert first_words(digest([], below=1)) == (
         "no relevant papers today",
         "The one scanned paper did not pass.",

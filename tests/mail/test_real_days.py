@@ -42,7 +42,7 @@ each_day = pytest.mark.parametrize("day", real_days.NAMES)
 
 
 @each_day
-def test_no_client_clips_it(day: str) -> None:
+def test_real_day_fits_the_clients_limit(day: str) -> None:
     html = real_days.mail_of(day).html
     assert len(html.encode()) + html.count("\n") <= BUDGET
     assert THANKS in words(page_of(day))
@@ -50,7 +50,7 @@ def test_no_client_clips_it(day: str) -> None:
 
 
 @each_day
-def test_the_headings_are_the_papers(day: str) -> None:
+def test_real_day_has_a_heading_per_paper(day: str) -> None:
     page, entries = page_of(day), real_days.digest_of(day).entries
     assert len(page.findall(".//h1")) == 1
     headings = page.findall(".//h2")
@@ -61,7 +61,7 @@ def test_the_headings_are_the_papers(day: str) -> None:
 
 
 @each_day
-def test_the_text_names_every_paper_in_the_same_order(day: str) -> None:
+def test_text_of_a_real_day_names_every_paper_in_order(day: str) -> None:
     text, at = " ".join(real_days.mail_of(day).text.split()), 0
     for entry in real_days.digest_of(day).entries:
         at = text.index(f"https://arxiv.org/abs/{entry.paper.arxiv_id} ", at)
@@ -73,13 +73,13 @@ def test_the_text_names_every_paper_in_the_same_order(day: str) -> None:
 
 
 @each_day
-def test_links_lead_to_arxiv_or_to_us(day: str) -> None:
+def test_links_of_a_real_day_lead_to_arxiv_or_to_us(day: str) -> None:
     assert [link for link in page_of(day).xpath("//a/@href") if not LINK.fullmatch(link)] == []
     assert not page_of(day).xpath("//img | //link | //script | //iframe | //*[@src]")
 
 
 @each_day
-def test_tex_is_read_or_shown_as_code(day: str) -> None:
+def test_tex_of_a_real_day_is_read_or_shown_as_code(day: str) -> None:
     """What has no good form in Unicode stays as its source, in a face that says so; everything else is text."""
     page = copy.deepcopy(page_of(day))
     for code in page.findall(".//code"):
@@ -89,7 +89,7 @@ def test_tex_is_read_or_shown_as_code(day: str) -> None:
 
 
 @each_day
-def test_lines_are_no_longer_than_allowed(day: str) -> None:
+def test_lines_of_a_real_day_are_within_limits(day: str) -> None:
     mail = real_days.mail_of(day)
     assert max(map(len, mail.message.split(b"\r\n"))) <= 998
     body = mail.message.partition(b"\r\n\r\n")[2]
@@ -104,7 +104,7 @@ def columns(line: str) -> int:
 
 
 @each_day
-def test_both_parts_say_the_same(day: str) -> None:
+def test_both_parts_of_a_real_day_say_the_same(day: str) -> None:
     """As SpamAssassin counts it: of the words of the HTML, how many are in the text."""
     in_html = {word for word in words(page_of(day).find("body")).split() if re.search(r"\w", word)}
     in_text = set(real_days.mail_of(day).text.split())

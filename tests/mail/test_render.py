@@ -16,7 +16,7 @@ from paperboy.mail.fit import size
 from paperboy.mail.page import page
 from paperboy.mail.templates import HTML_BUDGET
 from paperboy.mail.text import one_line, prose
-from paperboy.models import Alert, Digest, Spending, Usage
+from paperboy.models import Alert, Digest, Spending
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
 from tests.mail.reading import COPY, TEMPLATES, THANKS, flat, render, visible
 
@@ -95,17 +95,17 @@ def test_every_link_leads_to_arxiv_or_out_of_the_list() -> None:
     }
 
 
-def test_the_text_tells_how_to_leave_the_list() -> None:
+def test_text_part_shows_the_subject_that_unsubscribes() -> None:
     assert f"    unsubscribe foundations {COPY.token}\n" in render(rich()).text
 
 
-def test_nothing_is_loaded_from_elsewhere() -> None:
+def test_html_loads_nothing_from_elsewhere() -> None:
     for mail in (render(rich()), render(digest([], below=3)), TEMPLATES.alert(Alert("It", ("happened",)))):
         assert not re.search(r"<(?:img|link|script|iframe)|@import|url\(|\ssrc=|<mj-", mail.html)
         assert "prefers-color-scheme:dark" in mail.html
 
 
-def test_the_page_is_made_for_screen_readers() -> None:
+def test_html_has_the_structure_that_screen_readers_need() -> None:
     """Language, title, one h1, an h2 for each paper, headings that skip no level, and tables that are only layout."""
     for mail, papers in ((render(rich()), 2), (render(digest([], below=3)), 0)):
         root = lxml_html.document_fromstring(mail.html)
@@ -124,14 +124,14 @@ def test_the_page_is_made_for_screen_readers() -> None:
             assert is_data or table.get("role") == "presentation"
 
 
-def test_the_preheader_stands_first_and_is_not_seen() -> None:
+def test_preheader_comes_first_and_is_hidden() -> None:
     mail = render(digest(entries(3)))
     first = lxml_html.document_fromstring(mail.html).find("body")[0][0]
     assert first.text.strip() == " · ".join(f"On the Learning of Paper 2611.0000{n}" for n in (1, 2, 3))
     assert "display:none" in first.get("style")
 
 
-def test_a_formula_without_a_good_unicode_form_keeps_its_source_in_monospace() -> None:
+def test_formula_without_a_unicode_form_keeps_its_tex_in_monospace() -> None:
     of = paper(title=r"Dwarfs to $M_{V,0} < -5$", abstract=r"Of $T_{\rm eff}$ and $\alpha^2$ & $a<\frob{b}$.")
     mail = render(digest([entry(1, of)]))
     assert "<code>M_{V,0} &lt; -5</code>" in mail.html
@@ -139,7 +139,7 @@ def test_a_formula_without_a_good_unicode_form_keeps_its_source_in_monospace() -
     assert "$" not in mail.text.split("THE MORNING")[0].replace("$0.03", "")
 
 
-def test_lists_of_topics_are_lists() -> None:
+def test_lists_in_topics_are_marked_up_as_lists() -> None:
     of = digest(
         [],
         below=3,
@@ -150,7 +150,7 @@ def test_lists_of_topics_are_lists() -> None:
     assert lists == [["1. dwarfs", "• near", "• far"], ["• more"]]
 
 
-def test_no_table_for_word_is_wider_than_its_cell() -> None:
+def test_tables_for_outlook_are_no_wider_than_their_cells() -> None:
     """Outlook on Windows takes the width of each table from its attribute, and widens what is around it."""
     for mail, lines in (
         (render(rich()), {"616"}),
@@ -162,7 +162,7 @@ def test_no_table_for_word_is_wider_than_its_cell() -> None:
         assert max(map(int, re.findall(r'width="(\d+)(?:px)?"', mail.html))) == 680
 
 
-def test_papers_beyond_the_cap_are_a_number_in_html_and_named_in_the_text() -> None:
+def test_papers_over_the_cap_are_counted_in_html_and_named_in_text() -> None:
     mail = render(rich())
     assert "Beyond the cap" not in mail.html
     assert "The plain-text part of this mail names the 1 paper beyond the 50." in visible(mail.html)
@@ -170,7 +170,7 @@ def test_papers_beyond_the_cap_are_a_number_in_html_and_named_in_the_text() -> N
     assert "https://arxiv.org/abs/2611.10003" in mail.text
 
 
-def test_of_many_that_could_not_be_scored_html_names_ten_and_the_text_all() -> None:
+def test_html_names_ten_unscored_papers_and_text_names_all() -> None:
     left = [paper(f"2611.2{n:04}", title=f"Left over {n:02}") for n in range(30)]
     mail = render(digest(carried_over=left))
     assert "Left over 09" in mail.html
@@ -179,14 +179,7 @@ def test_of_many_that_could_not_be_scored_html_names_ten_and_the_text_all() -> N
     assert all(each.title in mail.text for each in left)
 
 
-def test_an_unknown_price_is_said_and_never_zero() -> None:
-    mail = render(digest(spending=Spending(Usage(1, 900, completion_tokens=100), cost=None)))
-    for part in (mail.html, mail.text):
-        assert "price unknown" in part
-        assert "$" not in part
-
-
-def test_the_embedded_scorer_is_named_as_what_it_is() -> None:
+def test_embedded_scorer_is_not_called_an_llm() -> None:
     mail = render(digest([entry(novelty=None)], model=EMBEDDED, spending=Spending()))
     for part in (visible(mail.html), flat(mail.text)):
         assert "1 of 11 new papers. Ranked by their words; no LLM judged them." in part
@@ -205,7 +198,7 @@ def test_a_note_says_that_papers_came_and_none_passed() -> None:
         assert THANKS in part
 
 
-def test_an_alert_says_what_is_wrong_and_shows_the_places() -> None:
+def test_alert_says_what_is_wrong_and_where() -> None:
     mail = TEMPLATES.alert(
         Alert("The LLM\nrefuses <the> key", ("No list got a digest.", "Mend it."), (".env:3: KEY", "x" * 100))
     )
@@ -217,7 +210,7 @@ def test_an_alert_says_what_is_wrong_and_shows_the_places() -> None:
     assert "<code>.env:3: KEY</code>" in mail.html
 
 
-def test_an_alert_with_a_thousand_lines_is_sent_all_the_same() -> None:
+def test_alert_with_a_thousand_lines_is_shortened_in_html() -> None:
     """HTML shows the first ones, and the text all."""
     lines = tuple(f"subscribers.yaml:{n}:3: {'x' * 400}" for n in range(1_000))
     mail = TEMPLATES.alert(Alert("A broken file", ("Mend it. " * 1_000,) * 30, lines))
@@ -226,7 +219,7 @@ def test_an_alert_with_a_thousand_lines_is_sent_all_the_same() -> None:
     assert mail.text.count("subscribers.yaml:") == 1_000
 
 
-def test_plain_text_is_wrapped_whatever_the_settings() -> None:
+def test_text_part_is_wrapped_whatever_the_settings() -> None:
     of = replace(rich(), model=replace(rich().model, name="a/very/long/name-of-a-model " * 9))
     sender = "a-rather-long-name-of-a-sender@mail.department.university.example.org"
     mail = TEMPLATES.to_readers(page(of, copy=COPY, unsubscribe_address=sender))
@@ -266,7 +259,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-def test_odd_text_anywhere_gives_a_good_mail(odd: str) -> None:
+def test_hostile_text_anywhere_is_escaped_and_fits(odd: str) -> None:
     of = digest(
         [
             entry(
@@ -289,7 +282,7 @@ def test_odd_text_anywhere_gives_a_good_mail(odd: str) -> None:
         assert one_line(odd) in flat(mail.text)
 
 
-def test_a_title_in_an_attribute_survives_mjml() -> None:
+def test_title_in_an_attribute_survives_mjml() -> None:
     """MJML writes attributes as Rust would: quotes and backslashes must come as entities."""
     html = render(digest(mailing_list=mailing_list(title='A "b" \\ c é'))).html
     assert entities.unescape(re.findall(r'aria-label="([^"]*)"', html)[0]) == 'A "b" \\ c é, Friday, 20 November 2026'
@@ -301,7 +294,7 @@ def in_html(tex: str) -> str:
 
 @settings(max_examples=60)
 @given(st.text(max_size=300), st.text(max_size=60), st.text(max_size=600), st.text(max_size=300))
-def test_any_paper_renders_and_reads_back(title: str, name: str, abstract: str, comment: str) -> None:
+def test_any_paper_reads_back_from_its_html(title: str, name: str, abstract: str, comment: str) -> None:
     mail = render(digest([entry(1, paper(title=title, authors=(name,), abstract=abstract), comment=comment)]))
     assert size(mail.html) <= HTML_BUDGET
     assert "<mj-" not in mail.html
@@ -317,7 +310,7 @@ def test_any_paper_renders_and_reads_back(title: str, name: str, abstract: str, 
     mail.html.encode()
 
 
-def test_a_paper_without_anything_still_has_an_entry() -> None:
+def test_paper_without_title_and_abstract_has_an_entry() -> None:
     mail = render(digest([entry(1, paper(title="", abstract="", authors=()), comment="")]))
     assert "(no title)" in visible(mail.html)
     assert "(no title)" in mail.text

@@ -69,20 +69,20 @@ def hits(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, 
 
 
 @pytest.mark.parametrize("name", IN_A_READERS_BOX)
-def test_no_rule_takes_our_mail_for_spam(hits: Mapping[str, Mapping[str, float]], name: str) -> None:
+def test_no_spam_rule_matches_our_mail(hits: Mapping[str, Mapping[str, float]], name: str) -> None:
     assert round(sum(hits[name].values()), 1) <= MOST, hits[name]
     assert "MAILING_LIST_MULTI" in hits[name], "the headers of a mailing list are seen as such"
 
 
 @pytest.mark.parametrize("name", ON_ITS_WAY)
-def test_a_mail_is_clean_already_as_it_leaves(hits: Mapping[str, Mapping[str, float]], name: str) -> None:
+def test_mail_passes_spamassassin_as_it_leaves(hits: Mapping[str, Mapping[str, float]], name: str) -> None:
     of = hits[f"{name}, leaving"]
     assert round(sum(of.values()), 1) <= MOST, of
 
 
 @pytest.mark.skipif(not real_days.HERE, reason="the real days lie in ../shared, which is not here")
 @pytest.mark.parametrize("day", real_days.NAMES)
-def test_real_papers_are_not_taken_for_spam_either(hits: Mapping[str, Mapping[str, float]], day: str) -> None:
+def test_mail_of_real_papers_passes_spamassassin(hits: Mapping[str, Mapping[str, float]], day: str) -> None:
     of = {rule: points for rule, points in hits[day].items() if not OF_MONEY.fullmatch(rule)}
     if day == real_days.ALL_ASTRO:
         of.pop(FEWER_WORDS, None)

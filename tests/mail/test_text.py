@@ -27,12 +27,12 @@ ODD = st.text(st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301
         ("\u2028", ""),
     ],
 )
-def test_a_line_is_cleaned(text: str, cleaned: str) -> None:
+def test_control_and_invisible_characters_are_removed(text: str, cleaned: str) -> None:
     assert one_line(text) == cleaned
 
 
 @given(st.one_of(st.text(), ODD))
-def test_a_clean_line_stays_as_it_is(text: str) -> None:
+def test_clean_line_is_left_unchanged(text: str) -> None:
     clean = one_line(text)
     assert one_line(clean) == clean
     assert clean == " ".join(clean.split())
@@ -42,7 +42,7 @@ def test_a_clean_line_stays_as_it_is(text: str) -> None:
 # --- where a text is cut
 
 
-def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:
+def test_text_is_cut_at_the_end_of_a_sentence() -> None:
     text = "We follow J. Doe et al. here, e.g. This holds. It ends later than the limit allows it to do so."
     assert shorten(text, 60) == "We follow J. Doe et al. here, e.g. This holds. …"
     assert shorten("word " * 30, 22) == "word word word word …"
@@ -69,7 +69,7 @@ def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:
     ],
 )
 @pytest.mark.parametrize("then", ["We go on with", "The rest is", "This is", "In it, there is"])
-def test_a_sentence_ends_where_it_ends(sentence: str, then: str) -> None:
+def test_abbreviation_is_not_taken_for_the_end_of_a_sentence(sentence: str, then: str) -> None:
     """No abbreviation, initial or number in it is taken for its end, and its own end is found."""
     text = f"{sentence} {then} " + "more of it " * 10
     for limit in range(len(sentence), len(sentence) + 10):
@@ -91,12 +91,12 @@ def test_a_sentence_ends_where_it_ends(sentence: str, then: str) -> None:
         "Ωₘ is",
     ],
 )
-def test_a_sentence_may_start_in_other_ways(start: str) -> None:
+def test_sentence_may_start_with_a_digit_bracket_or_symbol(start: str) -> None:
     assert shorten(f"This much is known of it. {start} " + "so on " * 20, 60) == "This much is known of it. …"
 
 
 @pytest.mark.parametrize("start", ["as it is", "com/a_b is", "k-means is", "i.e. it is"])
-def test_a_word_in_lower_case_starts_no_sentence(start: str) -> None:
+def test_word_in_lower_case_starts_no_sentence(start: str) -> None:
     assert shorten(f"This much is known of it. {start} " + "so on " * 20, 60) != "This much is known of it. …"
 
 
@@ -104,7 +104,7 @@ def test_chinese_sentences_end_without_a_space() -> None:
     assert shorten("这是第一句话。这是第二句话,它比较长,一直没有结束" * 2, 14) == "这是第一句话。 …"
 
 
-def test_no_bracket_stays_open_if_another_end_is_near() -> None:
+def test_cut_leaves_no_bracket_open_if_another_end_is_near() -> None:
     text = "It is so. It was so (this is. And it goes on. And on) for ever and ever after."
     assert shorten(text, 50) == "It is so. It was so (this is. And it goes on. …"
     assert shorten(text, 28) == "It is so. …"
@@ -123,7 +123,7 @@ def test_words_without_spaces_are_cut_between_characters() -> None:
 
 @given(st.one_of(st.text(), ODD), st.integers(0, 200))
 @example(": " * 9, 3)
-def test_a_cut_text_is_hardly_longer_than_its_limit(text: str, limit: int) -> None:
+def test_shortened_text_exceeds_its_limit_by_the_ellipsis_alone(text: str, limit: int) -> None:
     short = shorten(text, limit)
     assert len(short) <= limit + 2
     assert text == short or text.startswith(short.removesuffix("…").rstrip())
@@ -132,7 +132,7 @@ def test_a_cut_text_is_hardly_longer_than_its_limit(text: str, limit: int) -> No
 @given(ODD, st.integers(1, 100), st.integers(0, 100))
 @example(";;;;;;;;;;;;;;;;;;;;;.;;;;;; ", 23, 5)
 @example("a" * 25 + "(bbbbbbbbb ccccc", 30, 8)
-def test_a_wider_limit_never_cuts_earlier(text: str, limit: int, more: int) -> None:
+def test_wider_limit_never_cuts_earlier(text: str, limit: int, more: int) -> None:
     if limit + more < len(text):
         assert cut(text, limit) <= cut(text, limit + more)
 
@@ -153,7 +153,7 @@ WORDS = ["ab", "c. The", " ", "  ", "\n", "<b>", "&", "'", "\0", "\u202e", "\u03
 TEX = st.one_of(st.text(), st.lists(st.sampled_from(WORDS + FORMULAS)).map("".join))
 
 
-def test_a_formula_without_a_unicode_form_shows_its_source_in_html() -> None:
+def test_formula_without_a_unicode_form_shows_its_source_in_html() -> None:
     text = prose("Stars of $E_{p,z}$ M$_\\odot$  & $<$ CO$_2$\n")
     assert str(text) == "Stars of E_(p,z) M⊙ & < CO₂"
     assert escape(text) == "Stars of <code>E_{p,z}</code> M⊙ &amp; &lt; CO₂"
@@ -174,7 +174,7 @@ def test_a_formula_without_a_unicode_form_shows_its_source_in_html() -> None:
         *(("$" + tex + "$", tex) for tex in ("x_{a_b}", "x_{V}^{W,W}", r"\unknown_V")),
     ],
 )
-def test_sources_are_legible(tex: str, source: str) -> None:
+def test_source_of_a_formula_is_legible(tex: str, source: str) -> None:
     """Without delimiters, and TeX's spaces are spaces; what is only like one is left alone."""
     assert escape(prose(tex)) == f"<code>{source}</code>"
 
@@ -191,14 +191,14 @@ def test_sources_are_legible(tex: str, source: str) -> None:
         (r"\ours{} with 10^5 and x_1 in {a}", r"\ours{} with 10^5 and x_1 in {a}"),
     ],
 )
-def test_what_everybody_reads_is_shown_without_tex(tex: str, plain: str) -> None:
+def test_simple_scripts_are_shown_without_tex(tex: str, plain: str) -> None:
     """Simple scripts, braces that a formula shows, and what prose holds."""
     assert str(prose(tex)) == shown(prose(tex)) == plain
     assert "<code>" not in escape(prose(tex))
 
 
 @given(TEX)
-def test_both_forms_are_clean(tex: str) -> None:
+def test_text_and_html_forms_are_clean(tex: str) -> None:
     text = prose(tex)
     assert str(text) == one_line(to_text(tex))
     assert " ".join(one_line(shown(text)).split()) == shown(text).strip()
@@ -207,7 +207,7 @@ def test_both_forms_are_clean(tex: str) -> None:
         assert shown(text) == str(text)
 
 
-def test_no_formula_is_cut() -> None:
+def test_shortened_text_cuts_no_formula() -> None:
     text = prose("Of $N_{a,b}$ stars. We see $M_{V,0} = 3$. This is the rest, and it is longer.")
     assert escape(shorten(text, 62)) == "Of <code>N_{a,b}</code> stars. We see <code>M_{V,0} = 3</code>. …"
     assert shorten(text, 500) is text
@@ -218,7 +218,7 @@ def test_no_formula_is_cut() -> None:
 
 
 @given(TEX, st.integers(1, 60), st.integers(0, 60))
-def test_a_shortened_text_is_a_start_of_the_whole(tex: str, limit: int, more: int) -> None:
+def test_shortened_text_is_the_start_of_the_whole(tex: str, limit: int, more: int) -> None:
     whole = prose(tex)
     narrow, wide = shorten(whole, limit), shorten(whole, limit + more)
     for text in (narrow, wide):
@@ -253,7 +253,7 @@ def test_long_words_are_broken_and_addresses_are_not() -> None:
         assert wrap(f"see {address} there") == f"see\n{address}\nthere"
 
 
-def test_words_that_are_held_together_stay_on_one_line() -> None:
+def test_no_break_space_keeps_words_on_one_line() -> None:
     assert wrap("a" * 72 + " 12\u00a0km off").split("\n")[1] == "12\u00a0km off"
 
 
@@ -261,7 +261,7 @@ def test_words_that_are_held_together_stay_on_one_line() -> None:
 @example("( " * 100, "", "")
 @example("\u00a0" * 200 + "a", "", " ")
 @example("a" * 70 + "数" * 70, "", " " * 20)
-def test_no_line_is_too_long_and_nothing_gets_lost(text: str, first: str, rest: str) -> None:
+def test_wrapping_keeps_every_word_within_the_width(text: str, first: str, rest: str) -> None:
     wrapped = wrap(text, first, rest)
     lines = wrapped.split("\n") if wrapped else []
     assert wrapped.splitlines() == lines
@@ -273,7 +273,7 @@ def test_no_line_is_too_long_and_nothing_gets_lost(text: str, first: str, rest: 
     assert "".join("".join(bodies).split()) == "".join(text.split())
 
 
-def test_hostile_text_is_wrapped_soon() -> None:
+def test_hostile_text_is_wrapped_and_shortened() -> None:
     for text in ("x" * 100_000, "( " * 50_000, "\u0301" * 100_000, "数" * 100_000, "$a_V$" * 5_000, "." * 50_000):
         assert wrap(text)
         shorten(prose(text), 600)

@@ -70,7 +70,7 @@ end
         ("\0 \u202e\n- \n\n---", []),
     ],
 )
-def test_each_kind_of_block(markdown: str, read: list[Block]) -> None:
+def test_markdown_becomes_blocks(markdown: str, read: list[Block]) -> None:
     assert list(blocks(markdown)) == read
 
 
@@ -86,7 +86,7 @@ def test_each_kind_of_block(markdown: str, read: list[Block]) -> None:
         "~~no~~ ==no== [ ] open",
     ],
 )
-def test_what_is_no_shape_stays_as_it_was_written(line: str) -> None:
+def test_other_markup_stays_as_written(line: str) -> None:
     assert blocks(line) == (paragraph(line),)
 
 
@@ -101,11 +101,11 @@ def test_what_is_no_shape_stays_as_it_was_written(line: str) -> None:
         ),
     ],
 )
-def test_formulas_and_links_are_words(line: str, shown: str) -> None:
+def test_formulas_and_links_become_words(line: str, shown: str) -> None:
     assert blocks(line) == (paragraph(shown),)
 
 
-def test_lines_of_any_system_are_lines() -> None:
+def test_any_line_ending_ends_a_line() -> None:
     assert blocks("- a\r\n- b\r\tc\r\n\r\nd\u2028\u2028e") == (
         item("a", "•"),
         item("b c", "•"),
@@ -128,7 +128,7 @@ WORDS = st.lists(
 
 
 @given(st.one_of(st.text(), TEXT))
-def test_no_text_is_refused(markdown: str) -> None:
+def test_any_text_is_accepted(markdown: str) -> None:
     for block in blocks(markdown):
         assert block.text
         assert block.text == one_line(block.text)
@@ -137,7 +137,7 @@ def test_no_text_is_refused(markdown: str) -> None:
 
 @given(WORDS)
 @example("> - > - " * 12 + "word")
-def test_no_word_gets_lost(markdown: str) -> None:
+def test_every_word_is_kept(markdown: str) -> None:
     read = " ".join(f"{block.marker} {block.text}" for block in blocks(markdown))
     assert re.findall(r"[^\W\d]+", markdown) == re.findall(r"[^\W\d]+", read)
 
@@ -157,7 +157,7 @@ def test_no_word_gets_lost(markdown: str) -> None:
         "".join(">" * depth + " a\n" for depth in range(500)),
     ],
 )
-def test_hostile_nesting_ends_soon(markdown: str) -> None:
+def test_hostile_nesting_is_read_in_seconds(markdown: str) -> None:
     begun = time.thread_time()
     blocks(markdown)
     assert time.thread_time() - begun < 5
