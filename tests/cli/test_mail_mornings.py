@@ -154,7 +154,7 @@ CASES = [
     answers("MAIL", "421 4.7.0 too many", "deferred", "after six hours"),
     answers("MAIL", "450 4.7.1 later", "deferred", "after six hours"),
     answers("MAIL", "", "deferred"),
-    # until somebody mends it
+    # until somebody fixes it
     answers("connect", "554 5.7.1 go away", "pending", "at once"),
     answers("EHLO", "550 5.7.1 not you", "pending", "at once"),
     answers("MAIL", "550 5.7.1 you may not send", "pending", "at once"),
@@ -191,7 +191,7 @@ def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World)
     news = [] if case.told == "never" else [WELL]
     assert alerts(world) == news
     if news:
-        for words in ("mail, since Fri 20 Nov", "Not all of it was told while it lasted", "Mail does not leave"):
+        for words in ("mail, since Fri 20 Nov", "Not all of it was reported while it lasted", "Mail does not leave"):
             assert words in told(world)
 
     world.clock.now = MONDAY

@@ -343,9 +343,9 @@ class _Connection(smtplib.SMTP):
         return int(code) if code.isdigit() else -1, b"\n".join(line[4:].strip() for line in lines)
 
     def ehlo(self, name: str = "") -> tuple[int, bytes]:
-        """Raises SMTPHeloError for a temporary refusal; smtplib would go on with HELO, and find no STARTTLS."""
+        """Raises SMTPHeloError for a refusal; smtplib would try HELO, which is only for a server that knows no EHLO."""
         code, reply = super().ehlo(name)
-        if 400 <= code <= 499:
+        if not 200 <= code <= 299 and not 500 <= code <= 504:
             raise smtplib.SMTPHeloError(code, reply)
         return code, reply
 
