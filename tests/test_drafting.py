@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from paperboy.drafting import Material, compose, draft
+from paperboy.drafting import Material, Scoring, compose, draft
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
 from paperboy.models import Outcome, Score, Spending
@@ -24,7 +24,8 @@ def material(relevance: int, **changes: object) -> Material:
     scores = {each.arxiv_id: Score(relevance, 8, "It matters.") for each in papers}
     composer = Composer(Templates.load([ROOT / "emails"]), "papers@example.org", "", b"secret")
     wants = mailing_list(subscribers=(), **changes)
-    return Material(wants, date(2026, 11, 20), papers, scores, {}, {}, LLM, Spending(), "", None, composer, NOW)
+    scoring = Scoring(wants, papers, "criteria", scores)
+    return Material(scoring, date(2026, 11, 20), {}, LLM, Spending(), composer, NOW)
 
 
 def test_compose_gives_the_same_bytes_in_another_process() -> None:

@@ -23,6 +23,7 @@ from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import BudgetUsedUpError, ScoringError
 from paperboy.models import (
     Addressed,
+    Became,
     Composed,
     Digest,
     MailingList,
@@ -92,25 +93,19 @@ class Scoring:
     @property
     def missing(self) -> tuple[Paper, ...]:
         """What there is neither a score of nor a reason why."""
-        return tuple(
-            paper for paper in self.papers if paper.arxiv_id not in self.scores and paper.arxiv_id not in self.unscored
-        )
+        known = self.scores.keys() | self.unscored.keys()
+        return tuple(paper for paper in self.papers if paper.arxiv_id not in known)
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """All that one list's digest is made of. Can be pickled; its list has no subscribers, for nobody is named in it."""
+    """All that one list's digest is made of. Can be pickled; nobody on the list is named in it."""
 
-    mailing_list: MailingList
+    scoring: Scoring
     date: date  # local
-    papers: tuple[Paper, ...]
-    scores: Mapping[str, Score]  # by arXiv id
-    unscored: Mapping[str, str]  # by arXiv id: why there is no use asking for it again
     tries: Mapping[str, int]  # by arXiv id: on how many mornings it could not be scored, this one among them
     model: Model
     spending: Spending
-    problem: str  # why some papers have no score
-    shortfall: Shortfall | None
     composer: Composer
     now: datetime
 
@@ -120,10 +115,10 @@ class Draft:
     """A list's morning as it would be frozen now."""
 
     digest: Digest
-    curation: curate.Curation
-    tried: frozenset[str] = frozenset()  # papers that could not be scored, and are to blame for it
-    leftover: bool = False  # there is nothing but papers that could not be scored, and are to blame for it
-    problem: str = ""  # why some papers have no score
+    became: Mapping[str, Became]  # by arXiv id: what the list has then seen
+    tried: frozenset[str]  # papers that could not be scored, and are to blame for it
+    leftover: bool  # there is nothing but such papers
+    problem: str  # why some papers have no score
     packed: Packed | None = None  # the mail; None: there is none, or it was not composed
 
     @property
@@ -138,27 +133,28 @@ class Draft:
 
 def draft(material: Material) -> Draft:
     """What the list's digest would be now, not rendered. Pure."""
-    curation = curate.curate(material.mailing_list, material.papers, material.scores, material.tries)
+    scoring = material.scoring
+    curation = curate.curate(scoring.mailing_list, scoring.papers, scoring.scores, material.tries)
     digest = Digest(
-        mailing_list=material.mailing_list,
-        date=material.date,
-        entries=curation.entries,
-        counts=curation.counts,
-        model=material.model,
-        spending=material.spending,
-        over_cap=curation.over_cap,
-        let_go=curation.let_go,
-        carried_over=curation.carried_over,
-        shortfall=material.shortfall,
+        scoring.mailing_list,
+        material.date,
+        curation.entries,
+        curation.counts,
+        material.model,
+        material.spending,
+        curation.over_cap,
+        curation.let_go,
+        curation.carried_over,
+        scoring.shortfall,
     )
-    leftover = not material.scores and all(paper.arxiv_id in material.unscored for paper in material.papers)
-    return Draft(digest, curation, frozenset(material.unscored), leftover, material.problem)
+    leftover = not scoring.scores and all(paper.arxiv_id in scoring.unscored for paper in scoring.papers)
+    return Draft(digest, curation.became(), frozenset(scoring.unscored), leftover, scoring.problem)
 
 
 def compose(material: Material) -> Draft:
     """Chooses, renders and compresses. Pure, from one value that can be pickled to another: any process may do it."""
     made, composer, now = draft(material), material.composer, material.now
-    if made.outcome is Outcome.DIGEST or (made.outcome is Outcome.NOTE and material.mailing_list.send_empty):
+    if made.outcome is Outcome.DIGEST or (made.outcome is Outcome.NOTE and made.digest.mailing_list.send_empty):
         return replace(made, packed=packed(composer.digest(made.digest, now)))
     return made
 
@@ -194,7 +190,7 @@ class Drafter:
 
     def gather(self, mailing_list: MailingList, papers: Iterable[Paper], now: datetime) -> Scoring:
         """The candidates with the scores that are kept of them, also those that another list paid for."""
-        scoring = Scoring(mailing_list, tuple(papers), self.scorer.criteria(mailing_list))
+        scoring = Scoring(replace(mailing_list, subscribers=()), tuple(papers), self.scorer.criteria(mailing_list))
         self._look_up(scoring, now)
         return scoring
 
@@ -212,15 +208,12 @@ class Drafter:
         """
         if not any(scoring.missing for scoring in scorings):
             return
-        twins: dict[str, list[Scoring]] = {}
-        for scoring in scorings:
-            twins.setdefault(scoring.criteria, []).append(scoring)
         kept = {scoring.mailing_list.name: len(scoring.scores) for scoring in scorings}
         for scoring in scorings:
             self._look_up(scoring, now)
         try:
             if self._dead is None:
-                self._ask(twins, now)
+                self._ask(scorings, now)
         except BudgetUsedUpError as error:
             self._dead = str(error), Shortfall.BUDGET
         except ScoringError as error:
@@ -230,31 +223,29 @@ class Drafter:
             logger.info("%s: %d of %d scored, %d now", name, number, len(scoring.papers), number - kept[name])
             _conclude(scoring, *(self._dead or ("", None)))
 
-    def _ask(self, twins: Mapping[str, Sequence[Scoring]], now: datetime) -> None:
-        jobs = list(self._jobs(twins.values(), now))
-        total = sum(len(job.papers) for job in jobs)
+    def _ask(self, scorings: Sequence[Scoring], now: datetime) -> None:
+        jobs = list(self._jobs(scorings, now))
+        total, done = sum(len(job.papers) for job in jobs), 0
         if not total:
             return
-        by_name = {scoring.mailing_list.name: scoring for scorings in twins.values() for scoring in scorings}
+        criteria = {scoring.mailing_list.name: scoring.criteria for scoring in scorings}
         requests = self.scorer.score(jobs, self._may_spend(now))
         with self.progress.stage("Scoring papers") as show, closing(requests):
-            done = 0
             for scored in requests:
-                asker = by_name[scored.list_name]
-                for twin in twins[asker.criteria]:
-                    self._fill_in(twin, scored, paid=twin is asker)
+                for scoring in scorings:
+                    if scoring.criteria == criteria[scored.list_name]:
+                        self._fill_in(scoring, scored)
                 done += len(scored.scores) + len(scored.unscored)
                 show(done, total)
 
-    def _jobs(self, twins: Iterable[Sequence[Scoring]], now: datetime) -> Iterator[ToScore]:
-        """What to ask for: of twins, the first list asks for what several miss."""
-        for scorings in twins:
-            asked: set[str] = set()
-            for scoring in scorings:
-                papers = tuple(paper for paper in scoring.missing if paper.arxiv_id not in asked)
-                asked |= {paper.arxiv_id for paper in papers}
-                if papers:
-                    yield ToScore(scoring.mailing_list, papers, self._compared(scoring.mailing_list, now))
+    def _jobs(self, scorings: Iterable[Scoring], now: datetime) -> Iterator[ToScore]:
+        """What to ask for. Of lists that are judged by the same criteria, the first asks for what several miss."""
+        asked: dict[str, set[str]] = {}
+        for scoring in scorings:
+            already = asked.setdefault(scoring.criteria, set())
+            if papers := tuple(paper for paper in scoring.missing if paper.arxiv_id not in already):
+                already |= {paper.arxiv_id for paper in papers}
+                yield ToScore(scoring.mailing_list, papers, self._compared(scoring.mailing_list, now))
 
     def _compared(self, mailing_list: MailingList, now: datetime) -> tuple[Paper, ...]:
         """What a scorer that ranks compares with: one tuple for all lists on the same categories."""
@@ -266,11 +257,12 @@ class Drafter:
             self._recent[key] = self.store.papers.recent(mailing_list, since, self._papers)
         return self._recent[key]
 
-    def _fill_in(self, scoring: Scoring, scored: Scored, *, paid: bool) -> None:
+    def _fill_in(self, scoring: Scoring, scored: Scored) -> None:
+        """What one request brought, for the list that asked or one of the same criteria; the first pays for it."""
         wanted = {paper.arxiv_id for paper in scoring.missing}
         scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
-        spending = scored.spending if paid else Spending()
         name, model = scoring.mailing_list.name, self.scorer.model.name
+        spending = scored.spending if name == scored.list_name else Spending()
         if scores or spending.usage.calls:
             self.store.scores.keep(name, scoring.criteria, model, scores, spending, self.clock())
         scoring.scores |= scores
@@ -288,19 +280,13 @@ class Drafter:
 
     def material(self, scoring: Scoring, now: datetime) -> Material:
         """All that the list's digest is made of, after scoring."""
-        mailing_list = scoring.mailing_list
-        before = self.store.days.tries(mailing_list.name)
+        before = self.store.days.tries(scoring.mailing_list.name)
         return Material(
-            replace(mailing_list, subscribers=()),
-            local_date(mailing_list, now),
-            scoring.papers,
-            scoring.scores,
-            scoring.unscored,
+            scoring,
+            local_date(scoring.mailing_list, now),
             {arxiv_id: before.get(arxiv_id, 0) + 1 for arxiv_id in scoring.unscored},
             self.scorer.model,
-            self.store.scores.spending(mailing_list.name),
-            scoring.problem,
-            scoring.shortfall,
+            self.store.scores.spending(scoring.mailing_list.name),
             self.composer,
             now,
         )
@@ -309,12 +295,14 @@ class Drafter:
 def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> None:
     """Says why scores are missing, in the log and to whoever drafts the list."""
     name = scoring.mailing_list.name
-    if missing := scoring.missing:
+    if missing := len(scoring.missing):
         scoring.problem = scoring.problem or problem
         scoring.shortfall = shortfall or Shortfall.SERVER  # it answered nothing for this list
-        fate = "paper was not scored and comes back" if len(missing) == 1 else "papers were not scored and come back"
-        logger.error("%s: %d %s: %s", name, len(missing), fate, scoring.problem)
+        logger.error("%s: %s not scored, carried over: %s", name, _papers(missing), scoring.problem)
     for reason, number in Counter(scoring.unscored.values()).items():
-        noun = "paper" if number == 1 else "papers"
-        logger.warning("%s: %d %s could not be scored: %s", name, number, noun, reason)
+        logger.warning("%s: %s could not be scored: %s", name, _papers(number), reason)
     scoring.problem = scoring.problem or next(iter(scoring.unscored.values()), "")
+
+
+def _papers(number: int) -> str:
+    return f"{number} paper" + ("" if number == 1 else "s")

@@ -43,9 +43,9 @@ class Feed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look at arXiv came to."""
+    """What a fetch came to."""
 
-    missing: str = ""  # what it has not given, for people; empty: it has given all that is due
+    missing: str = ""  # what arXiv has not given, for people; empty: it has given all that is due
     news: bool = False  # its newest batch is there, and today's news
     whole: bool = True  # all that it has now is in the store
 
@@ -60,9 +60,17 @@ def look(
     progress: Progress,
     holidays: Collection[date] = (),
 ) -> Look:
-    """Fetches the papers of all these lists. Whatever fails leaves the store as it was, and is told in the result."""
+    """Fetch the papers of all these lists. A failure leaves the store as it was, and is a sentence in the result."""
+    categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
     try:
-        state = _fetch(store, feed, lists, now, lookback, progress, holidays)
+        since = now - window(now, lookback, store.papers.last_fetch(categories))
+        with progress.stage("Fetching papers") as show:
+            papers = feed.fetch(categories, since, now, show)
+        new = store.papers.add(papers, categories, now)
+        state = announcements.state(now, store.papers.newest(categories), holidays)
+        late = state is announcements.State.LATE
+        if late and feed.has_news(announcements.newest_batch(now, holidays).submitted_from, now):
+            state = announcements.state(now, now, holidays)  # it is there; these small categories have no part in it
     except FeedError as error:
         logger.error("%s", error)
         return Look(str(error), whole=False)
@@ -71,40 +79,16 @@ def look(
     except Exception as error:
         logger.exception("this is a bug in Paperboy; what is stored already goes on")
         return Look(f"fetching met a bug in Paperboy: {error!r}; see the log", whole=False)
+    logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
         return Look(news=state is announcements.State.FRESH)
-    late = late_sentence(now, holidays)
-    logger.warning("%s", late)
-    return Look(late)
-
-
-def _fetch(
-    store: Store,
-    feed: Feed,
-    lists: Sequence[MailingList],
-    now: datetime,
-    lookback: timedelta,
-    progress: Progress,
-    holidays: Collection[date],
-) -> announcements.State:
-    categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
-    since = now - window(now, lookback, store.papers.last_fetch(categories))
-    with progress.stage("Fetching papers") as show:
-        papers = feed.fetch(categories, since, now, show)
-    new = store.papers.add(papers, categories, now)
-    state = announcements.state(now, store.papers.newest(categories), holidays)
-    if state is announcements.State.LATE:
-        batch = announcements.newest_batch(now, holidays)
-        if feed.has_news(batch.submitted_from, now):  # it is there; these small categories have no part in it
-            state = announcements.state(now, now, holidays)
-    logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
-    return state
+    sentence = late_sentence(now, holidays)
+    logger.warning("%s", sentence)
+    return Look(sentence)
 
 
 def late_sentence(now: datetime, holidays: Collection[date] = ()) -> str:
     """Why there is nothing yet, for people."""
     batch = announcements.newest_batch(now, holidays)
-    return (
-        f"arXiv's batch of {batch.announced.astimezone(announcements.EASTERN):%A %d %B} was due at "
-        f"{batch.visible:%H:%M} UTC and is not there yet"
-    )
+    evening = batch.announced.astimezone(announcements.EASTERN)
+    return f"arXiv's batch of {evening:%A %d %B} was due at {batch.visible:%H:%M} UTC and is not there yet"

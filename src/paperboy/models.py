@@ -141,11 +141,8 @@ class Spending:
     cost: Cost | None = Cost()  # None: the price of some of it is unknown
 
     def __add__(self, other: Spending) -> Spending:
-        known = self.cost is not None and other.cost is not None
-        return Spending(
-            self.usage + other.usage,
-            self.cost + other.cost if known else None,  # type: ignore[operator]  # narrowed by `known`
-        )
+        cost = self.cost + other.cost if self.cost is not None and other.cost is not None else None
+        return Spending(self.usage + other.usage, cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,12 +272,8 @@ class Composed:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """A `Composed` as the store keeps it: its message compressed."""
-
-    subject: str
-    sender: str
-    message: bytes
+class Packed(Composed):
+    """A mail as the store keeps it: its message compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,5 +404,5 @@ class Day:
     counts: Counts = Counts()
     became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id: what the list has now seen
     tried: frozenset[str] = frozenset()  # arXiv ids that could not be scored, though others were
-    composed: Composed | Packed | None = None  # None: there is nothing to send
+    composed: Composed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -32,15 +32,7 @@ from paperboy import announcements, curate, drafting, due, fetching
 from paperboy.drafting import Draft, Drafter, Scoring
 from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
 from paperboy.errors import PaperboyError, StoreWriteError
-from paperboy.models import (
-    Attempt,
-    Counts,
-    Day,
-    ListReport,
-    MailingList,
-    MorningReport,
-    Outcome,
-)
+from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
 from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
@@ -109,10 +101,10 @@ class _Morning:
     now: datetime
     patience: timedelta | None  # None: by hand
     attempts: dict[str, Attempt]  # as they were before it
-    store: Store = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.store = self.drafter.store
+    @property
+    def store(self) -> Store:
+        return self.drafter.store
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to attempts that came to nothing; by the lists' names."""
@@ -202,43 +194,29 @@ class _Morning:
 
     def close(self, mailing_list: MailingList, scoring: Scoring) -> ListReport:
         """From scores to a frozen day."""
-        missing = self.looked.missing
+        missing, holidays = self.looked.missing, self.drafter.holidays
         made = drafting.compose(self.drafter.material(scoring, self.now))
-        counts, day = made.digest.counts, made.digest.date
+        name, counts, day = mailing_list.name, made.digest.counts, made.digest.date
         outcome = curate.day_comes_to(made.outcome, missing, waits=self.waits(mailing_list), answered=self.looked.whole)
+        reason = missing if made.leftover and missing else made.problem or missing
         if outcome is None:
-            return _report(made, None, missing if made.leftover else made.problem or missing)
-        if made.stays_due(missing):
-            reason = missing if made.leftover else made.problem or missing
-            frozen = Day(mailing_list.name, day, outcome, reason, made.digest.model.name, counts)
-        elif outcome is Outcome.QUIET and self.now < self.next_batch() <= begins(mailing_list, day):
-            self.store.days.forget_attempt(mailing_list.name)
-            return ListReport(mailing_list.name, outcome)  # by hand, and today's batch is to come: the day stays open
-        else:
-            frozen = self.day(mailing_list, made)
+            return _report(made, None, reason)
+        frozen = Day(name, day, outcome, reason, made.digest.model.name, counts)
+        if not made.stays_due(missing):
+            next_batch = announcements.next_batch(self.now, holidays).visible
+            if outcome is Outcome.QUIET and self.now < next_batch <= begins(mailing_list, day):
+                self.store.days.forget_attempt(name)
+                return ListReport(name, outcome)  # by hand, and today's batch is to come: the day stays open
+            readers = mailing_list.subscribers if made.packed else ()
+            frozen = replace(
+                frozen,
+                became=made.became,
+                tried=made.tried if outcome is not Outcome.QUIET else frozenset(),
+                composed=made.packed,
+                addressed=tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers),
+            )
         self.freeze(frozen)
-        return _report(made, frozen.outcome, frozen.reason)
-
-    def next_batch(self) -> datetime:
-        return announcements.next_batch(self.now, self.drafter.holidays).visible
-
-    def day(self, mailing_list: MailingList, made: Draft) -> Day:
-        """The draft with its mail addressed. It goes out also without what is missing."""
-        name, day, outcome = mailing_list.name, made.digest.date, made.outcome
-        assert outcome is not None  # noqa: S101  # the caller has told the two apart
-        readers = mailing_list.subscribers if made.packed else ()
-        return Day(
-            name,
-            day,
-            outcome,
-            made.problem or self.looked.missing,
-            made.digest.model.name,
-            made.digest.counts,
-            made.curation.became(),
-            made.tried if outcome is not Outcome.QUIET else frozenset(),
-            made.packed,
-            tuple(self.drafter.composer.addressed(name, day, subscriber) for subscriber in readers),
-        )
+        return _report(made, outcome, reason)
 
     def freeze(self, day: Day) -> ListReport:
         """One durable transaction."""
