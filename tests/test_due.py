@@ -39,7 +39,7 @@ ADA = (Subscriber("ada@example.org"),)
         (KOLKATA, time(7), date(2028, 2, 29), "2028-02-29T01:30"),
     ],
 )
-def test_a_morning_begins_at_the_lists_own_hour(zone: ZoneInfo, at: time, day: date, utc: str) -> None:
+def test_morning_begins_at_the_lists_own_hour(zone: ZoneInfo, at: time, day: date, utc: str) -> None:
     begin = begins(mailing_list(timezone=zone, send_at=at), day)
     assert begin == datetime.fromisoformat(utc).replace(tzinfo=UTC)
 
@@ -54,7 +54,7 @@ def stands(now: datetime, outcome: Outcome | None = None, attempt: Attempt | Non
     return standing(mine, outcome, attempt, now, SIX_HOURS)
 
 
-def test_a_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
+def test_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
     early = stands(FRIDAY_SEVEN - timedelta(minutes=1))
     assert (early.state, early.next_try, early.next_digest) == (State.COMING, None, FRIDAY_SEVEN)
     at_seven = stands(FRIDAY_SEVEN)
@@ -64,7 +64,7 @@ def test_a_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
     assert (done.state, done.next_try, done.next_digest) == (State.DONE, None, FRIDAY_SEVEN + timedelta(days=1))
 
 
-def test_a_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
+def test_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
     monday = {"weekdays": frozenset({0})}
     assert stands(FRIDAY_SEVEN - timedelta(minutes=1), **monday).next_try is None
     at_seven = stands(FRIDAY_SEVEN, **monday)
@@ -74,14 +74,14 @@ def test_a_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
     assert (skipped.state, skipped.next_try) == (State.OFF, None)
 
 
-def test_a_skipped_day_whose_weekday_is_added_is_due_today_and_not_tomorrow() -> None:
+def test_skipped_day_whose_weekday_is_added_is_due_today_and_not_tomorrow() -> None:
     noon = FRIDAY_SEVEN + timedelta(hours=5)
     added = stands(noon, Outcome.SKIPPED, weekdays=frozenset({0, 4}))
     assert (added.state, added.next_digest) == (State.DUE, FRIDAY_SEVEN)
     assert added.ready(noon)
 
 
-def test_a_failed_morning_is_tried_again_after_the_backoff() -> None:
+def test_failed_morning_is_tried_again_after_the_backoff() -> None:
     entry = mailing_list(timezone=BERLIN, send_at=time(7), subscribers=ADA)
     later = FRIDAY_SEVEN + timedelta(minutes=3)
     first = failed(entry, "the LLM is dead", None, FRIDAY_SEVEN, later)
@@ -106,7 +106,7 @@ def test_a_failed_morning_is_tried_again_after_the_backoff() -> None:
         (Outcome.DIGEST, {4}, False, False),
     ],
 )
-def test_a_day_is_open_until_it_came_to_something(
+def test_day_is_open_until_it_came_to_something(
     outcome: Outcome | None, weekdays: set[int], by_the_daemon: bool, by_hand: bool
 ) -> None:
     """2026-11-20 is a Friday."""
@@ -124,20 +124,16 @@ def test_patience_lasts_from_the_first_try_of_the_day() -> None:
     assert stands(tried, Outcome.GAVE_UP, of_yesterday).gives_up == FRIDAY_SEVEN + SIX_HOURS
 
 
-def test_a_list_without_subscribers_is_never_due() -> None:
+def test_list_without_subscribers_is_never_due() -> None:
     empty = stands(FRIDAY_SEVEN, subscribers=())
     assert (empty.state, empty.next_try, empty.next_digest) == (State.EMPTY, None, None)
 
 
-def test_each_list_has_its_own_date() -> None:
-    now = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
-    assert local_date(mailing_list(timezone=KOLKATA), now) == date(2026, 11, 21)
-    assert local_date(mailing_list(timezone=NEW_YORK), now) == date(2026, 11, 20)
-
-
-def test_the_next_morning_is_the_next_of_the_lists_weekdays() -> None:
+def test_next_morning_is_on_the_next_weekday_of_the_lists_own_dates() -> None:
     """2026-11-20 is a Friday."""
     entry = mailing_list(timezone=BERLIN, send_at=time(7), weekdays=frozenset({0, 4}))
+    night = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
+    assert [local_date(mailing_list(timezone=zone), night).day for zone in (KOLKATA, NEW_YORK)] == [21, 20]
     friday_early = datetime(2026, 11, 20, 5, tzinfo=UTC)
     assert next_morning(entry, friday_early) == datetime(2026, 11, 20, 6, tzinfo=UTC)
     assert next_morning(entry, friday_early + timedelta(hours=1)) == datetime(2026, 11, 23, 6, tzinfo=UTC)
@@ -157,7 +153,7 @@ def test_the_next_morning_is_the_next_of_the_lists_weekdays() -> None:
         (2, 5 * 24, 9),
     ],
 )
-def test_a_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
+def test_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
     lookback: int, hours_since_fetch: int | None, days: float
 ) -> None:
     """A paper that surfaced at the beginning of the outage was submitted up to a look-back before; and at least the
@@ -227,7 +223,7 @@ def test_no_minute_before_midnight_is_too_late(zone: str) -> None:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_a_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> None:
+def test_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> None:
     """It wakes up at any minute, after hours or days."""
     entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(7))
     dice = random.Random(7)  # noqa: S311  # no secret
@@ -241,7 +237,7 @@ def test_a_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_a_clock_that_jumps_does_no_morning_twice(zone: str) -> None:
+def test_clock_that_jumps_does_no_morning_twice(zone: str) -> None:
     entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(7))
     dice = random.Random(8)  # noqa: S311  # no secret
     now, looks = YEAR, []
@@ -251,7 +247,7 @@ def test_a_clock_that_jumps_does_no_morning_twice(zone: str) -> None:
     assert mornings(entry, looks)  # which asserts it
 
 
-def test_a_restart_at_any_minute_changes_nothing() -> None:
+def test_restart_at_any_minute_changes_nothing() -> None:
     """What is due is told from the lists, the outcomes and the hour alone: nothing is kept between two looks."""
     entry = mailing_list(subscribers=ADA, timezone=ZoneInfo("Europe/Berlin"), send_at=time(2, 30))
     for start in ticks(datetime(2028, 3, 25, 12, tzinfo=UTC), 1, 30):  # the night of the leap in spring

@@ -86,7 +86,7 @@ def good(*papers: Paper) -> dict[str, Score]:
     return {entry.arxiv_id: Score(9, 8, "good") for entry in papers}
 
 
-def test_a_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
+def test_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
     one, other = new(1), new(2)
     world.feed.papers, world.scorer.known = [one, other], good(one)
     report = world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
@@ -97,7 +97,7 @@ def test_a_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
     assert world.composer.made[0].spending == report.lists[0].spending
 
 
-def test_a_second_run_the_same_day_asks_nobody_and_sends_nothing_again(world: World) -> None:
+def test_second_run_the_same_day_asks_nobody_and_sends_nothing_again(world: World) -> None:
     world.feed.papers = [new(1)]
     world.run(foundations())
     report = world.run(foundations())
@@ -106,7 +106,7 @@ def test_a_second_run_the_same_day_asks_nobody_and_sends_nothing_again(world: Wo
     assert world.scorer.asked == ["2611.00001"]
 
 
-def test_the_next_morning_brings_only_what_is_new(world: World) -> None:
+def test_next_morning_brings_only_what_is_new(world: World) -> None:
     first, second = new(1), new(2, published=THURSDAYS + timedelta(days=1))
     world.feed.papers, world.scorer.known = [first], good(first, second)
     world.run(foundations())
@@ -116,7 +116,7 @@ def test_the_next_morning_brings_only_what_is_new(world: World) -> None:
     assert world.digests() == [["2611.00001"], ["2611.00002"]]
 
 
-def test_a_paper_that_surfaces_late_is_picked_up_on_that_day(world: World) -> None:
+def test_paper_that_surfaces_late_is_picked_up_on_that_day(world: World) -> None:
     """Moderation holds papers for days: their submission is old when they are announced."""
     world.feed.papers = [new(1)]
     world.run(foundations())
@@ -128,14 +128,14 @@ def test_a_paper_that_surfaces_late_is_picked_up_on_that_day(world: World) -> No
     assert world.digests()[-1] == ["2611.00003"]
 
 
-def test_a_new_list_starts_with_the_newest_batch(world: World) -> None:
+def test_new_list_starts_with_the_newest_batch(world: World) -> None:
     world.feed.papers = [new(1), new(2, published=EARLIER)]
     report = world.run(foundations())
     assert report.lists[0].counts.considered == 1
     assert world.scorer.asked == ["2611.00001"]
 
 
-def test_a_new_category_starts_with_the_newest_batch_too(world: World) -> None:
+def test_new_category_starts_with_the_newest_batch_too(world: World) -> None:
     world.feed.papers = [new(1, categories=("cs.LG",)), probability(2, published=EARLIER)]
     world.run(foundations(categories=("cs.LG",)))
     world.clock.now += timedelta(days=3)
@@ -144,7 +144,7 @@ def test_a_new_category_starts_with_the_newest_batch_too(world: World) -> None:
     assert world.scorer.asked == ["2611.00001", "2611.00003"]
 
 
-def test_a_category_that_was_away_starts_anew_when_it_comes_back(world: World) -> None:
+def test_category_that_was_away_starts_anew_when_it_comes_back(world: World) -> None:
     two = foundations(categories=("cs.LG", "math.PR"))
     other = foundations(name="other", categories=("math.PR",))
     world.feed.papers = [probability(1)]
@@ -170,7 +170,7 @@ def test_cross_lists_that_are_switched_on_start_with_the_newest_batch(world: Wor
     assert world.scorer.asked == ["2611.00001", "2611.00003"]
 
 
-def test_a_list_that_was_away_for_long_starts_anew(world: World) -> None:
+def test_list_that_was_away_for_long_starts_anew(world: World) -> None:
     """While others were served. After an outage of all, nothing that the fetch brings is left out."""
     away, other = foundations(), foundations(name="other")
     world.feed.papers = [new(1)]
@@ -183,7 +183,7 @@ def test_a_list_that_was_away_for_long_starts_anew(world: World) -> None:
     assert 0 < considered < 5
 
 
-def test_a_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> None:
+def test_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> None:
     """Its start is settled on its first day, and not on the day of its first digest."""
     world.feed.papers, world.scorer.dies_after = [new(1), new(2, published=EARLIER)], 0
     assert world.run(foundations()).due == ("foundations",)
@@ -195,7 +195,7 @@ def test_a_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> 
     assert world.digests() == [["2611.00001", "2611.00003"]]
 
 
-def test_a_category_added_while_arxiv_is_out_of_reach_starts_when_it_is_back(world: World) -> None:
+def test_category_added_while_arxiv_is_out_of_reach_starts_when_it_is_back(world: World) -> None:
     world.feed.papers = [new(1), probability(2, published=EARLIER)]
     world.run(foundations(categories=("cs.LG",)))
     world.clock.now += timedelta(days=1)
@@ -209,7 +209,7 @@ def test_a_category_added_while_arxiv_is_out_of_reach_starts_when_it_is_back(wor
     assert world.scorer.asked == ["2611.00001", "2611.00003"]
 
 
-def test_a_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) -> None:
+def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) -> None:
     """Its categories have no part in today's batch: one question to arXiv tells that from a late one."""
     world.feed.papers = [new(1, published=EARLIER), new(2, categories=("cs.CV",), primary_category="cs.CV")]
     world.run(foundations())
@@ -221,7 +221,7 @@ def test_a_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) 
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
 
 
-def test_a_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) -> None:
+def test_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) -> None:
     world.feed.papers, monday = [new(1)], date(2026, 11, 23)
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
@@ -233,7 +233,7 @@ def test_a_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) 
     assert world.store.days.outcome("foundations", monday) is Outcome.NOTE
 
 
-def test_a_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) -> None:
+def test_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) -> None:
     world.feed.papers = [new(1)]
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 21, 1, tzinfo=UTC)
@@ -241,7 +241,7 @@ def test_a_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) 
     assert world.store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET
 
 
-def test_a_bug_in_the_feed_is_told_and_ends_nothing(world: World) -> None:
+def test_bug_in_the_feed_is_reported_and_ends_nothing(world: World) -> None:
     class Broken(FakeFeed):
         def fetch(self, *_: object, **__: object) -> list[Paper]:
             raise ZeroDivisionError("oops")
@@ -259,7 +259,7 @@ def test_one_fetch_serves_all_lists_and_leaves_out_those_without_subscribers(wor
     assert [entry.list_name for entry in report.lists] == ["foundations", "other"]
 
 
-def test_an_outage_widens_the_window(world: World) -> None:
+def test_outage_widens_the_window(world: World) -> None:
     world.feed.papers = [new(1)]
     world.run(foundations())
     world.clock.now += timedelta(days=12)
@@ -268,36 +268,27 @@ def test_an_outage_widens_the_window(world: World) -> None:
     assert until - since == timedelta(days=18)
 
 
-def test_no_paper_passed_is_a_note_and_not_silence(world: World) -> None:
+@pytest.mark.parametrize("send_empty", [True, False])
+def test_morning_on_which_no_paper_passed_is_a_note(world: World, *, send_empty: bool) -> None:
+    """A mail says so, unless the list does without."""
     world.feed.papers = [new(1)]
-    report = world.run(foundations())
+    report = world.run(foundations(send_empty=send_empty))
     assert report.lists[0].outcome is Outcome.NOTE
-    assert len(world.store.deliveries.waiting(FRIDAY)) == 1
+    assert len(world.store.deliveries.waiting(FRIDAY)) == send_empty
 
 
-def test_a_list_may_do_without_the_note(world: World) -> None:
-    world.feed.papers = [new(1)]
-    report = world.run(foundations(send_empty=False))
-    assert report.lists[0].outcome is Outcome.NOTE
-    assert world.store.deliveries.waiting(FRIDAY) == ()
-
-
-def test_a_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
+def test_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
     world.feed.papers = [new(1)]
     world.run(foundations())
     world.clock.now += timedelta(days=1)  # Saturday
     report = world.run(foundations())
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
     assert world.store.deliveries.waiting(world.clock.now) == ()
+    world.feed.papers, world.scorer.known = [new(2)], good(new(2))
+    assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST  # for it has not seen the paper
 
 
-def test_papers_that_a_list_has_not_seen_are_sent_on_a_quiet_day_too(world: World) -> None:
-    world.clock.now += timedelta(days=1)  # Saturday
-    world.feed.papers, world.scorer.known = [new(1)], good(new(1))
-    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
-
-
-def test_a_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
+def test_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
     world.feed.papers = [new(1)]
     world.run(foundations())
     world.clock.now += timedelta(days=3)
@@ -307,26 +298,18 @@ def test_a_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
     assert world.store.days.outcome("foundations", date(2026, 11, 23)) is None
 
 
-def test_why_a_list_is_due_is_kept_until_it_is_served(world: World) -> None:
-    world.feed.broken = "arXiv does not answer"
-    world.run(foundations())
-    assert world.store.days.attempts() == {
-        "foundations": Attempt("foundations", "arXiv does not answer", FRIDAY, FRIDAY, FRIDAY + RETRY)
-    }
-    world.feed.broken, world.feed.papers = "", [new(1)]
-    world.run(foundations())
-    assert world.store.days.attempts() == {}
-
-
-def test_an_unreachable_arxiv_leaves_the_list_due_and_loses_nothing(world: World) -> None:
+def test_unreachable_arxiv_leaves_the_list_due_with_the_reason(world: World) -> None:
     world.feed.broken = "arXiv does not answer"
     report = world.run(foundations())
     assert (report.due, report.lists[0].problem) == (("foundations",), "arXiv does not answer")
+    attempt = Attempt("foundations", "arXiv does not answer", FRIDAY, FRIDAY, FRIDAY + RETRY)
+    assert world.store.days.attempts() == {"foundations": attempt}
     world.feed.broken, world.feed.papers = "", [new(1)]
     assert world.run(foundations()).due == ()
+    assert world.store.days.attempts() == {}
 
 
-def test_a_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
+def test_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
     """Scored 0 of N is not the same as none passed."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
     world.scorer.dies_after = 0
@@ -373,7 +356,7 @@ def test_one_lists_failure_stops_no_other(world: World) -> None:
     assert report.lists[1].outcome is Outcome.NOTE
 
 
-def test_a_full_disk_ends_the_morning(tmp_path: Path) -> None:
+def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
     """Without a disk no other list could be frozen either. `max_page_count` makes SQLite meet the same error."""
     database = Database.open(tmp_path / "paperboy.db")
     world = World(Store(database))
@@ -393,7 +376,7 @@ def test_followed_authors_are_in_whatever_their_score(world: World) -> None:
     assert world.digests() == [["2611.00001"]]
 
 
-def test_a_scorer_that_compares_gets_the_papers_of_its_days(world: World) -> None:
+def test_scorer_that_compares_gets_the_papers_of_its_days(world: World) -> None:
     world.scorer.recent_days = 30
     world.feed.papers = [new(1), new(2, published=EARLIER)]
     world.run(foundations())
@@ -468,7 +451,7 @@ class TestWhatCannotBeScored:
             world.clock.now += timedelta(days=1)
         return reports
 
-    def test_a_refused_paper_is_carried_over_twice_and_then_let_go(self, world: World) -> None:
+    def test_refused_paper_is_carried_over_twice_and_then_let_go(self, world: World) -> None:
         reports = self.mornings(world, 4)
         assert [(entry.counts.carried_over, entry.counts.let_go) for entry in reports] == [
             (1, 0),
@@ -491,7 +474,7 @@ class TestWhatCannotBeScored:
         assert report.counts.carried_over == world.composer.made[-1].counts.carried_over
         assert world.store.days.tries("foundations") == {}
 
-    def test_a_morning_on_which_nothing_could_be_scored_is_no_try(self, world: World) -> None:
+    def test_morning_on_which_nothing_could_be_scored_is_no_try(self, world: World) -> None:
         world.feed.papers, world.scorer.refuses = [new(1)], {"2611.00001"}
         for _ in range(3):  # until Sunday
             report = world.run(foundations()).lists[0]
@@ -511,7 +494,7 @@ class TestWhatCannotBeScored:
     ("death", "shortfall"),
     [(ScoringError("dead"), Shortfall.SERVER), (BudgetUsedUpError("used up"), Shortfall.BUDGET)],
 )
-def test_a_digest_of_what_was_scored_says_why_the_rest_was_not(
+def test_digest_of_what_was_scored_says_why_the_rest_was_not(
     world: World, death: ScoringError, shortfall: Shortfall
 ) -> None:
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
@@ -522,7 +505,7 @@ def test_a_digest_of_what_was_scored_says_why_the_rest_was_not(
     assert (report.counts.scored, report.counts.carried_over) == (1, 1)
 
 
-def test_a_list_that_has_its_scores_is_not_touched_by_a_death_after_it(world: World) -> None:
+def test_list_that_has_its_scores_is_not_touched_by_a_death_after_it(world: World) -> None:
     world.feed.papers, world.scorer.known = [new(1), probability(2)], good(new(1))
     world.scorer.dies_after = 1
     report = world.run(foundations(), foundations(name="other", categories=("math.PR",), topics="Another"))
@@ -533,7 +516,7 @@ def test_a_list_that_has_its_scores_is_not_touched_by_a_death_after_it(world: Wo
     assert [entry.shortfall for entry in report.lists] == [None, Shortfall.SERVER]
 
 
-def test_a_bug_in_scoring_is_told_and_leaves_every_list_due(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_bug_in_scoring_is_reported_and_leaves_every_list_due(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.feed.papers = [new(1)]
     world.scorer.death, world.scorer.dies_after = ZeroDivisionError(), 0
     report = world.run(foundations(), foundations(name="other", topics="Another topic"))
@@ -558,14 +541,14 @@ class TestScheduled:
 
     patience = timedelta(hours=6)
 
-    def test_a_list_that_does_not_send_today_is_skipped_after_the_fetch(self, world: World) -> None:
+    def test_list_that_does_not_send_today_is_skipped_after_the_fetch(self, world: World) -> None:
         world.feed.papers = [new(1)]
         report = world.run(foundations(weekdays=frozenset({0})), patience=self.patience)
         assert report.lists[0].outcome is Outcome.SKIPPED
         assert world.feed.asked
         assert len(world.store.papers.unseen(foundations())) == 1
 
-    def test_an_evening_without_an_announcement_that_only_the_operator_knows_of_is_not_waited_for(
+    def test_evening_without_an_announcement_that_only_the_operator_knows_of_is_not_waited_for(
         self, world: World
     ) -> None:
         world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
@@ -593,7 +576,7 @@ class TestScheduled:
         assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, morning.NOTHING_WAS_DONE)
         assert sunday.outcome is Outcome.SKIPPED
 
-    def test_a_list_that_was_away_for_long_has_no_days_to_explain(self, world: World) -> None:
+    def test_list_that_was_away_for_long_has_no_days_to_explain(self, world: World) -> None:
         world.feed.papers = [new(1)]
         world.run(foundations(), patience=self.patience)
         world.clock.now += timedelta(days=90)
@@ -608,7 +591,7 @@ class TestScheduled:
         self.beyond_patience(world, mondays)
         assert world.digests() == [["2611.00001"]]
 
-    def test_a_late_arxiv_is_waited_for_even_if_older_papers_are_there(self, world: World) -> None:
+    def test_late_arxiv_is_waited_for_even_if_older_papers_are_there(self, world: World) -> None:
         world.feed.papers = [new(1, published=EARLIER)]
         report = world.run(foundations(), patience=self.patience)
         assert report.due == ("foundations",)
@@ -640,7 +623,7 @@ class TestScheduled:
         assert report.lists[0].outcome is Outcome.QUIET
         assert report.lists[0].problem == report.missing != ""
 
-    def test_a_gap_before_a_weekend_is_waited_for_on_one_day(self, world: World) -> None:
+    def test_gap_before_a_weekend_is_waited_for_on_one_day(self, world: World) -> None:
         world.feed.papers = [new(1, published=EARLIER)]
         assert self.beyond_patience(world, foundations()).missing
         for _ in ("Saturday", "Sunday"):
@@ -649,7 +632,7 @@ class TestScheduled:
             assert not report.due
             assert not report.missing
 
-    def test_a_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
+    def test_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
         world.feed.papers, world.scorer.dies_after = [new(1)], 0
         report = self.beyond_patience(world, foundations())
         assert report.lists[0].outcome is Outcome.GAVE_UP
@@ -671,7 +654,7 @@ class TestScheduled:
         world.clock.now += timedelta(days=1, hours=8)
         assert world.run(foundations(), patience=self.patience).due == ("foundations",)
 
-    def test_a_clock_that_was_ahead_costs_no_day(self, world: World) -> None:
+    def test_clock_that_was_ahead_costs_no_day(self, world: World) -> None:
         """Of what it left behind only digests count: those are out."""
         world.run(foundations(), patience=self.patience)
         world.clock.now += timedelta(days=40)
@@ -686,20 +669,17 @@ class TestScheduled:
         newest = world.store.history.days(["foundations"])["foundations"]
         assert [day.date for day in newest] == [date(2026, 11, 25)]
 
-    def test_what_the_daemon_skipped_or_gave_up_is_made_when_a_person_asks(self, world: World) -> None:
+    def test_skipped_or_given_up_day_is_made_when_a_person_asks_or_its_weekday_is_added(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1)], good(new(1))
-        world.run(foundations(weekdays=frozenset({0})), patience=self.patience)
-        assert world.run(foundations(weekdays=frozenset({0}))).lists[0].outcome is Outcome.DIGEST
+        for number, (days, patience) in enumerate([({0}, None), ({0, 4}, self.patience)]):
+            name = f"list-{number}"
+            world.run(foundations(name=name, weekdays=frozenset({0})), patience=self.patience)
+            again = world.run(foundations(name=name, weekdays=frozenset(days)), patience=patience)
+            assert again.lists[0].outcome is Outcome.DIGEST
         world.feed.broken = "arXiv does not answer"
         self.beyond_patience(world, foundations(name="other"))
         world.feed.broken = None
         assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST
-
-    def test_a_day_that_was_skipped_and_is_a_weekday_now_is_made_up_for(self, world: World) -> None:
-        world.feed.papers, world.scorer.known = [new(1)], good(new(1))
-        world.run(foundations(weekdays=frozenset({0})), patience=self.patience)
-        report = world.run(foundations(weekdays=frozenset({0, 4})), patience=self.patience)
-        assert report.lists[0].outcome is Outcome.DIGEST
 
     def beyond_patience(self, world: World, entry: MailingList) -> MorningReport:
         """The last try of several."""

@@ -78,8 +78,7 @@ class Curation:
         }
         seen |= {entry.paper.arxiv_id: Became.OVER_CAP for entry in self.over_cap}
         seen |= {paper.arxiv_id: Became.BELOW for paper in self.below}
-        seen |= {paper.arxiv_id: Became.LET_GO for paper in self.let_go}
-        return seen
+        return seen | {paper.arxiv_id: Became.LET_GO for paper in self.let_go}
 
 
 def curate(

@@ -64,15 +64,12 @@ def standing(
         next_try = max(start, of_today.next_try) if of_today else start
     elif state is State.OFF and outcome is None and now >= start:
         next_try = start
-    next_digest = start if state in {State.DUE, State.COMING} else next_morning(mailing_list, max(now, start))
-    return Standing(
-        state,
-        day,
-        start,
-        next_try,
-        _gives_up(mailing_list, day, patience, _first_try(state, of_today, now)),
-        next_digest if state is not State.EMPTY else None,
-    )
+    first_try = of_today.since if of_today else now if state is State.DUE else None
+    next_digest = None
+    if state is not State.EMPTY:
+        is_today = state in {State.DUE, State.COMING}
+        next_digest = start if is_today else next_morning(mailing_list, max(now, start))
+    return Standing(state, day, start, next_try, _gives_up(mailing_list, day, patience, first_try), next_digest)
 
 
 def standings(
@@ -84,10 +81,7 @@ def standings(
 ) -> dict[str, Standing]:
     """Where each list stands, by its name."""
     return {
-        mailing_list.name: standing(
-            mailing_list, outcomes.get(mailing_list.name), attempts.get(mailing_list.name), now, patience
-        )
-        for mailing_list in lists
+        each.name: standing(each, outcomes.get(each.name), attempts.get(each.name), now, patience) for each in lists
     }
 
 
@@ -103,7 +97,7 @@ def _state(mailing_list: MailingList, day: date, outcome: Outcome | None, now: d
         return State.EMPTY
     if outcome not in {None, Outcome.SKIPPED}:
         return State.DONE
-    if day.weekday() not in mailing_list.weekdays:
+    if not sends_on(mailing_list, day):
         return State.OFF
     return State.DUE if now >= begins(mailing_list, day) else State.COMING
 
@@ -121,18 +115,18 @@ def begins(mailing_list: MailingList, day: date) -> datetime:
     return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
 
 
+def sends_on(mailing_list: MailingList, day: date) -> bool:
+    """Whether a digest may go out on that of the list's local dates without a person asking for it."""
+    return day.weekday() in mailing_list.weekdays
+
+
 def is_open(mailing_list: MailingList, day: date, outcome: Outcome | None, *, by_hand: bool = False) -> bool:
     """Whether that day of the list can still come to something: it has no outcome, or was skipped and is one of the
     list's weekdays by now. A person may ask for what was skipped, and for what was given up.
     """
     if outcome is Outcome.SKIPPED:
-        return by_hand or day.weekday() in mailing_list.weekdays
+        return by_hand or sends_on(mailing_list, day)
     return outcome is None or (by_hand and outcome is Outcome.GAVE_UP)
-
-
-def _first_try(state: State, attempt: Attempt | None, now: datetime) -> datetime | None:
-    """When the day was first tried, or would be."""
-    return attempt.since if attempt else now if state is State.DUE else None
 
 
 def _gives_up(mailing_list: MailingList, day: date, patience: timedelta, first_try: datetime | None) -> datetime:

@@ -119,8 +119,10 @@ class _Morning:
                 report = replace(report, bug=True) if bug and scoring.missing else report
             assert isinstance(report, ListReport)  # noqa: S101  # for mypy
             if report.outcome is None:
-                reason, before = _reason(report), self.attempts.get(each.name)
-                self.store.days.note_attempt(due.failed(each, reason, before, self.now, self.drafter.clock()))
+                reason, considered = report.problem, report.counts.considered
+                reason = f"scored 0 of {considered}: {reason}" if considered else reason
+                before, now = self.attempts.get(each.name), self.drafter.clock()
+                self.store.days.note_attempt(due.failed(each, reason, before, self.now, now))
             reports[each.name] = report
         self.drafter.forget()
         return reports
@@ -148,7 +150,7 @@ class _Morning:
         for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
             tried = attempt is not None and local_date(mailing_list, attempt.at) == day
             why = attempt.reason if attempt and tried else NOTHING_WAS_DONE
-            outcome = Outcome.GAVE_UP if day.weekday() in mailing_list.weekdays else Outcome.SKIPPED
+            outcome = Outcome.GAVE_UP if due.sends_on(mailing_list, day) else Outcome.SKIPPED
             self.freeze(Day(name, day, outcome, why if outcome is Outcome.GAVE_UP else ""))
 
     def open(self, mailing_list: MailingList) -> ListReport | Scoring:
@@ -156,7 +158,7 @@ class _Morning:
         name, day = mailing_list.name, local_date(mailing_list, self.now)
         if self.patience is not None:
             self.explain(mailing_list)
-        skipped = self.patience is not None and day.weekday() not in mailing_list.weekdays
+        skipped = self.patience is not None and not due.sends_on(mailing_list, day)
         waits = not skipped and bool(self.looked.missing) and self.patience is not None and self.waits(mailing_list)
         if not skipped and not waits and (superseded := self.store.days.supersede(name, day, self.now)):
             logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
@@ -224,11 +226,6 @@ class _Morning:
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
         logger.info("%s: %s %s%s; %s", day.list_name, day.date, day.outcome, because, in_words(day.counts))
         return ListReport(day.list_name, day.outcome, day.counts, problem=day.reason)
-
-
-def _reason(report: ListReport) -> str:
-    considered = report.counts.considered
-    return f"scored 0 of {considered}: {report.problem}" if considered else report.problem
 
 
 def _report(made: Draft, outcome: Outcome | None, problem: str) -> ListReport:

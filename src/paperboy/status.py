@@ -105,7 +105,7 @@ class ListStatus:
     def _last_look(self, at: datetime) -> datetime:
         """The newest of the list's mornings that has begun."""
         days = (due.local_date(self.mailing_list, at) - timedelta(days=ago) for ago in range(9))
-        starts = (due.begins(self.mailing_list, day) for day in days if day.weekday() in self.mailing_list.weekdays)
+        starts = (due.begins(self.mailing_list, day) for day in days if due.sends_on(self.mailing_list, day))
         return next(start for start in starts if start <= at)
 
 

@@ -56,7 +56,7 @@ def ids(message: Message) -> set[str]:
     return {found.decode() for found in IN_MAILS.findall(message.content)}
 
 
-def test_a_home_of_the_version_before_goes_on(tmp_path: Path) -> None:
+def test_home_of_the_version_before_goes_on(tmp_path: Path) -> None:
     """The same Friday the list that waited gets its digest, and a recipient what waited; Monday brings what is new."""
     database, clock = before(tmp_path / "data" / "paperboy.db"), Clock(FRIDAY)
     (tmp_path / "subscribers.yaml").write_text(LISTS, "utf-8")
@@ -118,14 +118,14 @@ def layout(path: Path) -> dict[str, object]:
     return made
 
 
-def test_a_migrated_database_is_laid_out_as_a_new_one(tmp_path: Path) -> None:
+def test_migrated_database_is_laid_out_as_a_new_one(tmp_path: Path) -> None:
     old, new = before(tmp_path / "old.db"), tmp_path / "new.db"
     for path in (old, new):
         Store.open(path).close()
     assert layout(old) == layout(new)
 
 
-def test_a_database_of_an_older_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_database_of_an_older_version_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = before(tmp_path / "paperboy.db")
     with sqlite3.connect(path) as connection:
         connection.execute("delete from _sqlite_migrations where name = 'm008_when_a_trouble_began'")

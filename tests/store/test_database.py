@@ -3,6 +3,7 @@
 import sqlite3
 import stat
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def database(path: Path) -> Iterator[Database]:
     opened.close()
 
 
-def test_a_new_database_is_its_owners_alone(path: Path) -> None:
+def test_new_database_is_its_owners_alone(path: Path) -> None:
     store = Store.open(path)
     store.secret()
     for file in path.parent.iterdir():
@@ -35,7 +36,7 @@ def test_a_new_database_is_its_owners_alone(path: Path) -> None:
     store.close()
 
 
-def test_the_secret_stays_the_same_and_differs_between_homes(path: Path, tmp_path: Path) -> None:
+def test_secret_stays_the_same_and_differs_between_homes(path: Path, tmp_path: Path) -> None:
     first = Store.open(path)
     secret = first.secret()
     first.close()
@@ -54,19 +55,16 @@ def test_opening_twice_migrates_once(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_folder_is_refused(tmp_path: Path) -> None:
+def test_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
+    """A folder; and a file where the folder should be, which stops root as well."""
     with pytest.raises(StoreError, match="this is a folder; PAPERBOY_DATABASE must name a file"):
         Store.open(tmp_path)
-
-
-def test_a_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
-    """A file where the folder should be: true for root as well."""
     (tmp_path / "data").write_text("not a folder")
     with pytest.raises(StoreError, match=r"data/paperboy\.db: the database cannot be opened"):
         Store.open(tmp_path / "data" / "paperboy.db")
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+def test_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("Dear diary, " * 100)
     with pytest.raises(StoreError, match="damaged or no Paperboy database"):
@@ -74,7 +72,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> Non
     assert path.read_text() == "Dear diary, " * 100
 
 
-def test_a_truncated_database_is_refused_with_the_fix(path: Path) -> None:
+def test_truncated_database_is_refused_with_the_fix(path: Path) -> None:
     """SQLite itself would open it and fail in the middle of a morning."""
     Store.open(path).close()
     whole = path.read_bytes()
@@ -83,7 +81,7 @@ def test_a_truncated_database_is_refused_with_the_fix(path: Path) -> None:
         Store.open(path, check=True)
 
 
-def test_a_database_of_a_newer_paperboy_is_refused_and_untouched(path: Path) -> None:
+def test_database_of_a_newer_paperboy_is_refused_and_untouched(path: Path) -> None:
     Store.open(path).close()
     with sqlite3.connect(path) as connection:
         connection.execute(
@@ -106,33 +104,32 @@ def test_somebody_elses_database_is_refused(path: Path) -> None:
         Store.open(path)
 
 
-def test_a_transaction_is_all_or_nothing(database: Database) -> None:
-    """Also for sqlite-utils' insert_all, which by itself commits every hundred rows."""
+@pytest.mark.parametrize("inner", [False, True])
+def test_transaction_is_all_or_nothing(database: Database, path: Path, *, inner: bool) -> None:
+    """Also for sqlite-utils' insert_all, which by itself commits every hundred rows; an inner one joins the outer."""
     rows = [{"category": f"cs.{n}", "fetched_at": "2026"} for n in range(250)]
+    other, count = Database.open(path), "select count(*) as n from fetches"
+
+    def write() -> None:
+        with database.transaction(durable=False) if inner else nullcontext():
+            database.insert_all("fetches", rows)
+        assert other.rows(count) == [{"n": 0}]  # nothing of it is seen outside
 
     def break_off() -> None:
         with database.transaction():
-            database.insert_all("fetches", rows)
+            write()
             raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError, match="half way"):
         break_off()
-    assert database.rows("select count(*) as n from fetches") == [{"n": 0}]
+    assert database.rows(count) == [{"n": 0}]
     with database.transaction():
-        database.insert_all("fetches", rows)
-    assert database.rows("select count(*) as n from fetches") == [{"n": 250}]
-
-
-def test_nothing_of_an_open_transaction_is_seen_outside(database: Database, path: Path) -> None:
-    other = Database.open(path)
-    with database.transaction():
-        database.insert_all("fetches", [{"category": "cs.LG", "fetched_at": "2026"}])
-        assert other.rows("select * from fetches") == []
-    assert len(other.rows("select * from fetches")) == 1
+        write()
+    assert other.rows(count) == [{"n": 250}]
     other.close()
 
 
-def test_a_full_disk_is_told_in_words_and_loses_nothing(database: Database) -> None:
+def test_full_disk_is_reported_in_words_and_loses_nothing(database: Database) -> None:
     """`max_page_count` makes SQLite meet the same error as a full disk does."""
     pages = database.rows("pragma page_count")[0]["page_count"]
     database.rows(f"pragma max_page_count = {pages}")
@@ -143,18 +140,6 @@ def test_a_full_disk_is_told_in_words_and_loses_nothing(database: Database) -> N
     assert database.rows("select count(*) as n from fetches") == [{"n": 0}]
 
 
-def test_a_bug_in_a_statement_is_no_disk_failure(database: Database) -> None:
+def test_bug_in_a_statement_is_no_disk_failure(database: Database) -> None:
     with pytest.raises(sqlite3.IntegrityError), database.transaction():
         database.insert_all("fetches", [{"category": None, "fetched_at": "2026"}])
-
-
-def test_an_inner_transaction_is_part_of_the_outer(database: Database) -> None:
-    def break_off() -> None:
-        with database.transaction():
-            with database.transaction(durable=False):
-                database.insert_all("fetches", [{"category": "cs.LG", "fetched_at": "2026"}])
-            raise RuntimeError("half way")
-
-    with pytest.raises(RuntimeError, match="half way"):
-        break_off()
-    assert database.rows("select * from fetches") == []

@@ -40,7 +40,7 @@ DAY = Day(
 )
 
 
-def test_a_frozen_day_is_all_there(store: Store) -> None:
+def test_frozen_day_is_all_there(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002"), paper("2611.00003")], ["cs.LG"], NOW)
     assert store.days.outcome("foundations", TODAY) is None
     store.days.freeze(DAY, NOW)
@@ -52,7 +52,7 @@ def test_a_frozen_day_is_all_there(store: Store) -> None:
     assert store.days.composed_by_id(waiting[0].digest_id) == COMPOSED
 
 
-def test_a_failure_in_the_middle_leaves_nothing(store: Store) -> None:
+def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     """Two deliveries to one address break a constraint after outcome and digest were written."""
     twice = replace(DAY, addressed=(DAY.addressed[0], DAY.addressed[0]))
     with pytest.raises(sqlite3.IntegrityError):
@@ -62,21 +62,23 @@ def test_a_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     assert store.deliveries.waiting(NOW) == ()
 
 
-def test_a_list_has_one_digest_a_day(store: Store) -> None:
+def test_list_has_one_digest_a_day(store: Store) -> None:
     store.days.freeze(DAY, NOW)
     with pytest.raises(sqlite3.IntegrityError):
         store.days.freeze(replace(DAY, became={}), NOW)
     assert len(store.deliveries.waiting(NOW)) == 2
 
 
-def test_a_day_without_a_mail_has_no_digest(store: Store) -> None:
+def test_day_without_a_mail_has_no_digest(store: Store) -> None:
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET, reason="weekend"), NOW)
     assert store.days.composed("foundations", TODAY) is None
+    with pytest.raises(KeyError):
+        store.days.composed_by_id(7)
     (summary,) = store.history.days(["foundations"])["foundations"]
     assert (summary.outcome, summary.reason, summary.deliveries) == (Outcome.QUIET, "weekend", {})
 
 
-def test_a_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
+def test_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
     month = timedelta(days=30)
     assert store.days.started("foundations", month) == frozenset()
     store.days.begin("foundations", {"cs.LG", "stat.ML"}, ["2611.00001"], TODAY, NOW)
@@ -87,17 +89,12 @@ def test_a_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00002"]
 
 
-def test_a_list_that_others_outlived_begins_anew(store: Store) -> None:
+def test_list_that_others_outlived_begins_anew(store: Store) -> None:
     store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
     store.days.freeze(Day("galaxies", date(2026, 12, 19), Outcome.QUIET), NOW + timedelta(days=29))
     assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
     store.days.freeze(Day("galaxies", date(2026, 12, 21), Outcome.QUIET), NOW + timedelta(days=31))
     assert store.days.started("foundations", timedelta(days=30)) == frozenset()
-
-
-def test_an_unknown_digest_is_a_bug(store: Store) -> None:
-    with pytest.raises(KeyError):
-        store.days.composed_by_id(7)
 
 
 def test_what_was_written_while_the_clock_was_ahead_is_settled(store: Store) -> None:
@@ -140,7 +137,7 @@ def test_what_was_skipped_or_given_up_may_come_to_something_after_all(
         assert store.days.outcome("galaxies", TODAY) is Outcome.QUIET
 
 
-def test_an_attempt_is_kept_until_the_list_came_to_something(store: Store) -> None:
+def test_attempt_is_kept_until_the_list_came_to_something(store: Store) -> None:
     attempt = Attempt("foundations", "arXiv is late", NOW + timedelta(hours=1), NOW, NOW + timedelta(hours=2))
     store.days.note_attempt(attempt)
     assert store.days.attempts() == {"foundations": attempt}

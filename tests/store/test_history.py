@@ -18,7 +18,7 @@ SINCE = NOW - timedelta(days=7)
 # --- days
 
 
-def test_a_list_has_its_last_days_newest_first(store: Store) -> None:
+def test_list_has_its_last_days_newest_first(store: Store) -> None:
     """With what they cost and how their digests were delivered."""
     for number in (3, 2, 1):
         day = TODAY - timedelta(days=number)
@@ -40,7 +40,7 @@ def test_a_list_has_its_last_days_newest_first(store: Store) -> None:
     assert list(store.history.days(["foundations"])) == ["foundations"]
 
 
-def test_a_day_that_cost_something_unknown_has_no_cost(store: Store) -> None:
+def test_day_that_cost_something_unknown_has_no_cost(store: Store) -> None:
     store.scores.keep("foundations", "criteria", "luna", {}, Spending(Usage(1, 100), Cost(0.1)), NOW)
     store.scores.keep("foundations", "criteria", "luna", {}, Spending(Usage(1, 100), None), NOW)
     store.days.freeze(Day("foundations", TODAY, Outcome.NOTE, counts=Counts(9, below=9)), NOW)
@@ -60,7 +60,7 @@ def newest(store: Store) -> set[int]:
     return {each.digest_id for each in store.history.mailed(["foundations", "galaxies"]).values()}
 
 
-def test_the_newest_digest_of_a_list_is_the_last_unless_it_was_superseded(store: Store) -> None:
+def test_newest_digest_of_a_list_is_the_last_unless_it_was_superseded(store: Store) -> None:
     assert store.history.mailed(["foundations"]) == {}
     morning(store, {"ada": "sent"}, YESTERDAY)
     digest = morning(store, {"ada": "refused"})
@@ -78,7 +78,7 @@ def test_people_who_got_several_digests_count_once(store: Store) -> None:
     assert store.history.reached([]) == (0, False)
 
 
-def test_the_outbox_reaches_nobody(store: Store) -> None:
+def test_outbox_reaches_nobody(store: Store) -> None:
     digest = morning(store, {"ada": "in the outbox", "grace": "in the outbox"})
     assert store.history.reached([digest], {"grace@example.org"}) == (2, True)
     assert store.history.reached([morning(store, {"ada": WAITS}, list_name="galaxies")]) == (0, False)
@@ -106,20 +106,20 @@ def test_of_earlier_digests_it_lists_what_waits_and_what_failed_lately(store: St
     ]
 
 
-def test_a_failure_is_as_old_as_its_last_try_and_not_as_its_digest(store: Store) -> None:
+def test_failure_is_as_old_as_its_last_try_and_not_as_its_digest(store: Store) -> None:
     digest = morning(store, {"ada": WAITS, "grace": "sent"}, TODAY - timedelta(days=9))
     morning(store, {"grace": "sent"})
     move(store, delivery(store, "ada", digest), "expired", at(TODAY - timedelta(days=6)))
     assert who(store) == [("foundations", "ada", "failed")]
 
 
-def test_a_superseded_digest_lacks_nobody(store: Store) -> None:
+def test_superseded_digest_lacks_nobody(store: Store) -> None:
     morning(store, {"ada": "refused", "grace": WAITS})
     store.days.supersede("foundations", TODAY + timedelta(days=1), NOW)
     assert who(store) == []
 
 
-def test_the_newest_digests_come_first(store: Store) -> None:
+def test_newest_digests_come_first(store: Store) -> None:
     morning(store, {"vera": "refused"}, list_name="galaxies")
     morning(store, {"ada": "refused"}, YESTERDAY)
     morning(store, {"ada": "refused", "Ben": "refused"})
@@ -153,7 +153,7 @@ def test_what_waits_has_a_next_try(store: Store, how: str, *, later: bool) -> No
 # --- one paper
 
 
-def test_a_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store) -> None:
+def test_paper_is_remembered_with_its_scores_and_what_became_of_it(store: Store) -> None:
     assert store.history.paper("2611.00001") is None
     store.papers.add([paper()], ["cs.LG"], NOW)
     assert store.history.paper("2611.00001") == (paper(), NOW)
@@ -229,7 +229,7 @@ def test_only_the_newest_months_are_shown(store: Store) -> None:
         ("America/Asuncion", "2023-10-01T04:00:00Z"),  # this one never
     ],
 )
-def test_a_month_begins_at_midnight_in_the_operators_zone(store: Store, zone: str, begins: str) -> None:
+def test_month_begins_at_midnight_in_the_operators_zone(store: Store, zone: str, begins: str) -> None:
     first = datetime.fromisoformat(begins)
     spend(store, (first - timedelta(seconds=1)).isoformat(), Spending(Usage(calls=1)))
     spend(store, first.isoformat(), Spending(Usage(calls=10)))
@@ -237,7 +237,7 @@ def test_a_month_begins_at_midnight_in_the_operators_zone(store: Store, zone: st
     assert [month.spending.usage.calls for month in store.history.months(now)] == [10, 1]
 
 
-def test_a_month_knows_its_dollars_as_far_as_they_are_priced(store: Store) -> None:
+def test_month_knows_its_dollars_as_far_as_they_are_priced(store: Store) -> None:
     spend(store, "2026-11-20T07:00Z")
     spend(store, "2026-11-20T07:00Z", Spending(Usage(1, 10), None))
     [month] = store.history.months(NOW)

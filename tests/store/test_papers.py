@@ -9,7 +9,7 @@ from tests.builders import mailing_list, paper
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 
 
-def test_a_paper_comes_back_as_it_was(store: Store) -> None:
+def test_paper_comes_back_as_it_was(store: Store) -> None:
     odd = paper(
         "astro-ph/0601001",
         title=r"On $\alpha$ “quotes” and 'apostrophes'",
@@ -22,7 +22,7 @@ def test_a_paper_comes_back_as_it_was(store: Store) -> None:
     assert store.papers.unseen(mailing_list()) == (odd,)
 
 
-def test_a_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) -> None:
+def test_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) -> None:
     store.papers.add([paper(version=2, title="Second")], ["cs.LG"], NOW)
     assert store.papers.add([paper(version=3, title="Third")], ["cs.LG"], NOW) == 0
     assert store.papers.add([paper(version=1, title="First")], ["cs.LG"], NOW) == 0
@@ -58,7 +58,7 @@ def test_recent_papers_are_there_seen_or_not(store: Store) -> None:
     assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == (new,)
 
 
-def test_the_last_fetch_is_that_of_the_least_recent_category(store: Store) -> None:
+def test_last_fetch_is_that_of_the_least_recent_category(store: Store) -> None:
     """So that the window covers all of them; one that was never fetched has nothing to catch up on."""
     assert store.papers.last_fetch(["cs.LG"]) is None
     store.papers.add([paper()], ["cs.LG", "stat.ML"], NOW - timedelta(days=3))
@@ -67,7 +67,7 @@ def test_the_last_fetch_is_that_of_the_least_recent_category(store: Store) -> No
     assert store.papers.last_fetch(["cs.LG", "stat.ML", "hep-th"]) == NOW - timedelta(days=3)
 
 
-def test_the_newest_submission_is_that_of_the_asked_categories(store: Store) -> None:
+def test_newest_submission_is_that_of_the_asked_categories(store: Store) -> None:
     assert store.papers.newest(["cs.LG"]) is None
     store.papers.add(
         [paper("2611.00001", published=NOW), paper("2611.00002", published=NOW - timedelta(1))], ["cs.LG"], NOW

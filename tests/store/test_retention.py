@@ -51,7 +51,7 @@ def whole(store: Store, arxiv_id: str) -> bool | None:
 # --- papers
 
 
-def test_an_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) -> None:
+def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) -> None:
     """Not even if arXiv gave it once more: what the list has seen stays for ever."""
     old, young = "2608.00001", "2608.00002"
     fetched(store, old)
@@ -68,7 +68,7 @@ def test_an_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store)
     assert store.papers.unseen(LIST) == ()
 
 
-def test_a_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store: Store) -> None:
+def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store: Store) -> None:
     settled, fresh = "2608.00001", "2608.00002"
     store.papers.add([paper(settled, published=NOW - SETTLED - timedelta(seconds=1))], LIST.categories, NOW - SETTLED)
     store.papers.add([paper(fresh, published=NOW - SETTLED)], LIST.categories, NOW - SETTLED)
@@ -100,7 +100,7 @@ def test_what_a_list_still_waits_for_stays_whole_whatever_its_age(store: Store) 
 # --- digests and deliveries
 
 
-def test_an_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) -> None:
+def test_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) -> None:
     day = LONG_AGO.date()
     first = ledger.morning(store, {"ada": "sent", "grace": "refused"}, day)
     second = ledger.morning(store, {"ada": "sent"}, TODAY)
@@ -111,7 +111,7 @@ def test_an_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) 
     assert store.days.outcome(LIST.name, day) is Outcome.DIGEST
 
 
-def test_the_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> None:
+def test_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> None:
     """It can be sent again."""
     ids = [
         ledger.morning(store, {"ada": "refused"}, TODAY - timedelta(days=days), name)
@@ -124,7 +124,7 @@ def test_the_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> 
 
 
 @pytest.mark.parametrize("how", ["waits", "deferred", "a crash"])
-def test_a_digest_stays_while_one_of_its_deliveries_waits(store: Store, how: str) -> None:
+def test_digest_stays_while_one_of_its_deliveries_waits(store: Store, how: str) -> None:
     digest = ledger.morning(store, {"ada": how, "grace": "sent"}, LONG_AGO.date())
     ledger.morning(store, {"ada": "sent"}, TODAY)
     thin(store)
@@ -156,7 +156,7 @@ def test_it_is_due_with_the_first_morning_of_a_day(store: Store) -> None:
     assert store.retention.is_due(NOW + timedelta(days=1))
 
 
-def test_the_disk_gets_back_what_is_free_when_that_is_half_of_the_file(store: Store, tmp_path: Path) -> None:
+def test_disk_gets_back_what_is_free_when_that_is_half_of_the_file(store: Store, tmp_path: Path) -> None:
     ids = [f"26{month:02}.{number:05}" for month in range(1, 10) for number in range(1, 300)]
     fetched(store, *ids, abstract="A long abstract that says what everybody says. " * 120)
     froze(store, dict.fromkeys(ids, Became.BELOW))
@@ -166,7 +166,7 @@ def test_the_disk_gets_back_what_is_free_when_that_is_half_of_the_file(store: St
     assert (tmp_path / "paperboy.db").stat().st_size < before / 4
 
 
-def test_a_disk_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_disk_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What was not thinned today is thinned tomorrow."""
     database = Database.open(tmp_path / "paperboy.db")
     store = Store(database)
