@@ -218,6 +218,6 @@ def test_removal_names_all_that_was_put_into_the_system() -> None:
 
 def test_example_and_readme_name_the_same_causes_of_a_mail_to_the_operator() -> None:
     example = (Path(__file__).parents[1] / ".env.example").read_text("utf-8").replace("\n# ", " ")
-    told = re.findall(r"hears when a morning needs a hand: (.*?) One mail per cause", " ".join(README.split()))
-    assert told == re.findall(r"hears when a morning needs a hand: (.*?) One mail per cause", example)
+    told = re.findall(r"mailed when a morning needs a hand: (.*?) You get one mail per cause", " ".join(README.split()))
+    assert told == re.findall(r"mailed when a morning needs a hand: (.*?) You get one mail per cause", example)
     assert len(told) == 1
