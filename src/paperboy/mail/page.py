@@ -230,11 +230,8 @@ def _has_html(arxiv_id: str) -> bool:
 def _without_markdown(comment: str) -> str:
     """The words of a comment, in which models like to use bold type, code marks and bullets."""
     plain = re.sub(r"(?m)^\s*(?:#{1,6}|[-*+]|\d+\.)\s+", "", comment)
-    return re.sub(r"`+([^`]+)`+|\*\*(?=\S)(.+?)(?<=\S)\*\*", _bare, plain)
-
-
-def _bare(marked: re.Match[str]) -> str:
-    return marked[1] or re.sub(r"`+([^`]+)`+", r"\1", marked[2])
+    plain = re.sub(r"`+([^`]+)`+", r"\1", plain)
+    return re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"\1", plain)
 
 
 def _short(day: date) -> str:
