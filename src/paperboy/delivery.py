@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from threading import Event, Lock, Thread
+from threading import Condition, Event, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, Protocol
 
@@ -146,6 +147,7 @@ class _Round:
     read: Callable[..., Sequence[Delivery]]  # what waits `after` a delivery
     gap: float  # seconds between two messages
     working: int  # connections
+    in_hand: int = 0  # messages under way: a connection that is refused puts its own back
     next_turn: float = 0.0  # on the timer: nobody begins before
     errors: int = 0  # of the server, in a row
     incidents: int = 0  # errors of the server in all: those that meet several connections at once are one
@@ -162,7 +164,7 @@ class _Round:
     last_read: Delivery | None = None
     all_read: bool = False
     greeted: Event = field(default_factory=Event)  # the server has accepted the first connection
-    lock: Lock = field(default_factory=Lock)
+    lock: Condition = field(default_factory=Condition)
 
     def run(self, transports: Sequence[Transport], show: Callable[[], None]) -> None:
         """Return when all connections have finished. Raises any error that is a bug outside one message."""
@@ -209,13 +211,16 @@ class _Round:
         while not self._over():
             with self.lock:
                 if not self._waits():
-                    self.working -= 1
-                    return None
+                    if not self.in_hand:
+                        self.working -= 1
+                        return None
+                    self.lock.wait(_POLL)
+                    continue
                 if (seconds := self.next_turn - self.timer()) <= 0:
                     delivery = self.queue.popleft()
                     if self._may_go(delivery):
                         if self.store.deliveries.reserve(delivery, self.clock()):
-                            self.next_turn = self.timer() + self.gap
+                            self.next_turn, self.in_hand = self.timer() + self.gap, self.in_hand + 1
                             return delivery, self._composed(delivery.digest_id), self.incidents
                         self.done += 1  # somebody else moved it
                     continue
@@ -263,17 +268,25 @@ class _Round:
         try:
             receipt = transport.send(self.composer.envelope(composed, delivery))
         except MailServerError as error:
-            with self.lock:
+            with self._landed():
                 return self._refused(delivery, error, incidents)
         except Exception as error:  # noqa: BLE001  # logged without its text, which may hold the address
             kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
             address = masked(delivery.addressed.subscriber.address)
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
             receipt = Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
-        with self.lock:
+        with self._landed():
             self._settle(delivery, receipt, transport.via, incidents)
         self.greeted.set()
         return True
+
+    @contextmanager
+    def _landed(self) -> Iterator[None]:
+        """A message is under way no longer."""
+        with self.lock:
+            self.in_hand -= 1
+            yield
+            self.lock.notify_all()
 
     def _refused(self, delivery: Delivery, error: MailServerError, incidents: int) -> bool:
         """Put the delivery back. If other connections work, the server may only limit their number."""
