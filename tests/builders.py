@@ -7,7 +7,7 @@ where a test needs several: `[paper(arxiv_id=f"2611.{n:05}") for n in range(3)]`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -107,3 +107,11 @@ def digest(
         carried_over=tuple(carried_over),
     )
     return replace(default, **changes)
+
+
+def added(one: Spending, other: Spending) -> Spending:
+    """What both used and cost; of an unknown price, an unknown cost."""
+    usage = Usage(*(sum(pair) for pair in zip(astuple(one.usage), astuple(other.usage), strict=True)))
+    if one.cost is None or other.cost is None:
+        return Spending(usage, None)
+    return Spending(usage, Cost(one.cost.prompt + other.cost.prompt, one.cost.completion + other.cost.completion))

@@ -127,7 +127,7 @@ class Draft:
         return curate.outcome_of(self.digest.counts, leftover=self.leftover)
 
     def stays_due(self, missing: str) -> bool:
-        """Whether there is nothing to say yet: nothing could be scored, or `missing` tells what arXiv has not given."""
+        """Whether the list stays due: nothing could be scored, or arXiv has given no papers and some are `missing`."""
         return self.outcome is None or (self.outcome is Outcome.QUIET and bool(missing))
 
 
@@ -176,7 +176,7 @@ class Drafter:
     _dead: tuple[str, Shortfall] | None = None  # why the scorer is asked for nothing more
 
     def forget(self) -> None:
-        """The papers that were read; a fetch may have changed them."""
+        """Forget the papers that were read; a fetch may have changed them."""
         self._papers, self._recent = {}, {}
 
     def candidates(self, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], list[Paper]]:
@@ -202,7 +202,7 @@ class Drafter:
             scoring.scores |= store.kept(*key, missing)
 
     def score(self, scorings: Sequence[Scoring], now: datetime) -> None:
-        """Asks the scorer for what is missing, of all these lists at once, and fills it in as it arrives.
+        """Ask the scorer for what is missing, of all these lists at once, and fills it in as it arrives.
 
         Lists that are judged by the same criteria are judged once. A scorer that could not go on is not asked again.
         """
@@ -293,7 +293,7 @@ class Drafter:
 
 
 def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> None:
-    """Says why scores are missing, in the log and to whoever drafts the list."""
+    """Log why scores are missing, and keep it for the draft."""
     name = scoring.mailing_list.name
     if missing := len(scoring.missing):
         scoring.problem = scoring.problem or problem

@@ -15,7 +15,7 @@ can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -33,7 +33,7 @@ class Subscriber:
 
 @dataclass(frozen=True, slots=True)
 class MailingList:
-    """One entry of `subscribers.yaml`, with the defaults of the settings filled in."""
+    """One item of `subscribers.yaml`, with the defaults of the settings filled in."""
 
     name: str
     title: str
@@ -114,9 +114,6 @@ class Usage:
     def total_tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -129,9 +126,6 @@ class Cost:
     def total(self) -> float:
         return self.prompt + self.completion
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.prompt + other.prompt, self.completion + other.completion)
-
 
 @dataclass(frozen=True, slots=True)
 class Spending:
@@ -139,10 +133,6 @@ class Spending:
 
     usage: Usage = Usage()
     cost: Cost | None = Cost()  # None: the price of some of it is unknown
-
-    def __add__(self, other: Spending) -> Spending:
-        cost = self.cost + other.cost if self.cost is not None and other.cost is not None else None
-        return Spending(self.usage + other.usage, cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +278,7 @@ class ListReport:
     earlier: bool = False  # the outcome stood before this run
     shortfall: Shortfall | None = None  # why papers have no score though nothing is wrong with them
     let_go: tuple[Paper, ...] = ()  # could not be scored on several mornings, and will not come back
-    bug: bool = False  # `problem` tells of one of ours
+    bug: bool = False  # in Paperboy; `problem` names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +292,7 @@ class MorningReport:
     @property
     def due(self) -> tuple[str, ...]:
         """The lists that were tried and have no outcome yet."""
-        return tuple(entry.list_name for entry in self.lists if entry.outcome is None)
+        return tuple(each.list_name for each in self.lists if each.outcome is None)
 
 
 class DeliveryState(StrEnum):

@@ -16,7 +16,7 @@ from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt
 from paperboy.scoring.server import Server
-from tests.builders import mailing_list, paper
+from tests.builders import added, mailing_list, paper
 from tests.servers.llm import LlmServer
 
 KEY = "sk-not-for-the-log"
@@ -93,7 +93,7 @@ def collect(parts: Iterable[Scored], outcome: Outcome | None = None) -> Outcome:
             assert outcome.scores.keys().isdisjoint(part.scores)
             outcome.scores |= part.scores
             outcome.unscored |= part.unscored
-            outcome.spending += part.spending
+            outcome.spending = added(outcome.spending, part.spending)
             outcome.problem = outcome.problem or part.problem
             outcome.parts.append(part)
     except ScoringError as error:

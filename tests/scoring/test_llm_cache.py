@@ -10,7 +10,7 @@ import pytest
 
 from paperboy.models import Paper, Spending, ToScore
 from paperboy.scoring.prompt import Prompt
-from tests.builders import mailing_list, paper
+from tests.builders import added, mailing_list, paper
 from tests.scoring.asking import Outcome, collect, meeting, scorer_for
 from tests.scoring.test_prompt import template
 from tests.servers.llm import LlmServer, invented_score
@@ -38,7 +38,7 @@ def score(server: LlmServer, *jobs: ToScore, **settings: Any) -> tuple[Outcome, 
     with scorer_for(server, **{"breakpoints": True, "concurrency": 4, **settings}) as scorer:
         parts = list(scorer.score(jobs))
     for part in parts:
-        spent[part.list_name] = spent.get(part.list_name, Spending()) + part.spending
+        spent[part.list_name] = added(spent.get(part.list_name, Spending()), part.spending)
         assert part.scores == {arxiv_id: invented_score(arxiv_id) for arxiv_id in part.scores}
     return collect(iter([part for part in parts if part.list_name == jobs[0].mailing_list.name])), spent
 

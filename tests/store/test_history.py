@@ -8,7 +8,7 @@ import pytest
 from paperboy.models import Became, Cost, Counts, Day, DeliveryState, Outcome, Score, Spending, Usage
 from paperboy.store import Store
 from paperboy.store.history import Life, Mailed, Month
-from tests.builders import paper
+from tests.builders import added, paper
 from tests.store.ledger import NOW, TODAY, WAITS, at, delivery, morning, move
 
 YESTERDAY = TODAY - timedelta(days=1)
@@ -198,7 +198,7 @@ def test_months_count_all_lists_newest_first_and_leave_out_those_without_spendin
     spend(store, "2025-12-01T00:00Z")
     months = store.history.months(NOW)
     assert [(month.first, month.spending) for month in months] == [
-        (date(2026, 11, 1), SPENT + SPENT),
+        (date(2026, 11, 1), added(SPENT, SPENT)),
         (date(2026, 9, 1), SPENT),
         (date(2025, 12, 1), SPENT),
     ]

@@ -6,6 +6,7 @@ import pytest
 
 from paperboy.models import Cost, Day, Outcome, Score, Spending, Usage
 from paperboy.store import Store
+from tests.builders import added
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 SPENT = Spending(Usage(1, 1000, 100, 10, 50, 20), Cost(0.01, 0.002))
@@ -37,10 +38,10 @@ def test_spending_adds_up_over_calls_until_a_day_is_frozen(store: Store) -> None
     store.scores.keep("foundations", "abc", "luna", {}, SPENT, NOW)
     store.scores.keep("foundations", "abc", "luna", {}, SPENT, NOW)
     store.scores.keep("galaxies", "abc", "luna", {}, SPENT, NOW)
-    assert store.scores.spending("foundations") == SPENT + SPENT
+    assert store.scores.spending("foundations") == added(SPENT, SPENT)
     store.days.freeze(Day("foundations", date(2026, 11, 20), Outcome.QUIET), NOW)
     assert store.scores.spending("foundations") == Spending()
-    assert store.history.days(["foundations"])["foundations"][0].spending == SPENT + SPENT
+    assert store.history.days(["foundations"])["foundations"][0].spending == added(SPENT, SPENT)
     assert store.scores.spending("galaxies") == SPENT
 
 

@@ -56,7 +56,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, *, check: bool = False) -> Store:
-        """Opens the file, makes it where it is missing, migrates it; `check` reads all of it first. Raises StoreError
+        """Open the file, make it where it is missing, migrate it; `check` reads all of it first. Raises StoreError
         where it is unusable.
         """
         return cls(Database.open(path, check=check))
@@ -71,7 +71,7 @@ class Store:
         return self._database.transaction(durable=durable)
 
     def settle_clock(self, now: datetime) -> bool:
-        """Brings what was written while the clock was ahead back to `now`; says whether there was any.
+        """Bring what was written while the clock was ahead back to `now`; return whether there was any.
 
         Fetches, attempts and days without a digest did not happen: they are done again. Digests stay, for they are out.
         """

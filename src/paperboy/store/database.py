@@ -29,7 +29,7 @@ class Database:
 
     @classmethod
     def open(cls, path: Path, *, check: bool = False) -> Database:
-        """Opens and migrates the file; `check` reads all of it first. Raises StoreError and leaves it as it was."""
+        """Open and migrate the file; `check` reads all of it first. Raises StoreError and leaves it as it was."""
         if path.is_dir():
             raise StoreError(f"{path}: this is a folder; PAPERBOY_DATABASE must name a file")
         try:
@@ -90,7 +90,7 @@ class Database:
         return ""
 
     def _write_ahead(self) -> None:
-        """Persistent once it is set. SQLite does not wait for others here, so this does."""
+        """Set WAL mode, which persists. SQLite itself does not wait for another process here."""
         for pause in [0.05] * (_BUSY_SECONDS * 20) + [0]:
             try:
                 self._connection.execute("pragma journal_mode = wal")
@@ -130,18 +130,18 @@ class Database:
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
-        """Runs one statement inside a transaction; gives how many rows it touched."""
+        """Run one statement inside a transaction; gives how many rows it touched."""
         with self._failures():
             return self._connection.execute(sql, values).rowcount
 
     def insert_all(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Inserts rows inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
+        """Insert rows inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
         with self._failures():
             self._utils.table(table).insert_all(map(dict, rows))
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Turns errors of a disk into ours; those of a statement are bugs."""
+        """Turn disk errors into ours; errors of a statement are bugs."""
         try:
             yield
         except (sqlite3.ProgrammingError, sqlite3.IntegrityError):

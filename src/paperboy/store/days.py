@@ -160,9 +160,9 @@ class Days:
         return int(row["id"])
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
-        """Gives up what reached nobody: each of the list's digests of days before `before`, back to the last that
-        reached somebody. Their papers are unseen again, but for those let go; an alert is noted. Gives the newest of
-        those days.
+        """Give up what reached nobody: each of the list's digests of days before `before`, back to the last that
+        reached somebody. Their papers are unseen again, but for those let go; an alert is noted. Returns the newest
+        of those days.
 
         A digest whose last try was cut short, or went beyond the final dot, may have reached somebody. One that went to
         nobody but the suppressed and one address that does not exist has had its chance; that several do not is more

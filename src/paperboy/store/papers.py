@@ -18,7 +18,7 @@ class Papers:
         self._database = database
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
-        """Stores a whole fetch of these categories in one transaction; gives how many papers are new here.
+        """Store a complete fetch of these categories in one transaction; gives how many papers are new here.
 
         A newer version of a known paper replaces its text.
         """
@@ -36,14 +36,14 @@ class Papers:
             return self._count() - before
 
     def last_fetch(self, categories: Collection[str]) -> datetime | None:
-        """When the least recent of these categories came whole; None where none ever did.
+        """When the least recent of these categories was last fetched completely; None if none ever was.
 
         A category that was never fetched has nothing to catch up on and does not count.
         """
         return self._instant(f"select min(fetched_at) as at from fetches where {_WITHIN}", categories)
 
     def fetched_since(self, categories: Collection[str], since: datetime) -> bool:
-        """Whether all of these categories came whole since an instant."""
+        """Whether all of these categories were fetched completely since an instant."""
         (row,) = self._database.rows(
             f"select count(*) as n from fetches where {_WITHIN} and fetched_at >= ?", [_json(categories), iso(since)]
         )

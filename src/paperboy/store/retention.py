@@ -38,8 +38,8 @@ class Retention:
         return not self._database.rows("select 1 from days where at >= ? limit 1", [iso(midnight)])
 
     def thin(self, keep: timedelta, lists: Collection[str], now: datetime) -> None:
-        """Takes out what is older than `keep`, and of settled papers what nobody needs; gives the disk back what that
-        leaves free. `lists` are the names of those that a paper may still come to. A disk that fails is logged.
+        """Delete what is older than `keep`, and of settled papers what nobody needs; give free space back to the disk.
+        `lists` are the names of those that a paper may still come to. A disk that fails is logged.
         """
         old, lists_now = iso(now - max(keep, SETTLED)), json.dumps(list(lists))
         values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now}
@@ -50,13 +50,13 @@ class Retention:
                     if number := sum(self._database.execute(statement, values) for statement in statements):
                         gone.append(f"{number:,} {what}")
             if gone:
-                logger.info("retention: taken out %s", ", ".join(gone))
+                logger.info("retention: deleted %s", ", ".join(gone))
             self._shrink()
         except StoreWriteError as error:
             logger.warning("retention is tried again tomorrow: %s", error)
 
     def _shrink(self) -> None:
-        """Writes the database anew where half of it is free and the disk has room for that; lets SQLite look after its
+        """Rewrite the database where half of it is free and the disk has room for that; let SQLite update its
         statistics and its WAL.
         """
         names = ("page_size", "page_count", "freelist_count")

@@ -33,7 +33,7 @@ create table if not exists paper_categories (
 
 create table if not exists fetches (
     category text primary key,
-    fetched_at text not null    -- the last time that all its papers came whole
+    fetched_at text not null    -- the last complete fetch of it
 ) strict, without rowid;
 
 create table if not exists started (
