@@ -76,11 +76,7 @@ def test_disk_that_cannot_be_asked_is_not_guessed(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "told"),
-    [
-        ({"OPENAI_API_KEY": "sk-1"}, True),
-        ({"SMTP_USERNAME": "ada", "SMTP_PASSWORD": "geheim"}, True),
-        ({}, False),
-    ],
+    [({"OPENAI_API_KEY": "sk-1"}, True), ({"SMTP_USERNAME": "ada", "SMTP_PASSWORD": "geheim"}, True), ({}, False)],
 )
 def test_env_file_that_others_can_read_matters_only_with_a_secret(
     home: Path, settings: Mapping[str, str], told: bool

@@ -24,17 +24,7 @@ from statistics import fmean
 
 import pytest
 
-from tests.crashes import (
-    BATCHES_AT_ONCE,
-    CONNECTIONS,
-    LATENCY,
-    SUBSCRIBERS,
-    Kill,
-    Phase,
-    Run,
-    World,
-    address,
-)
+from tests.crashes import BATCHES_AT_ONCE, CONNECTIONS, LATENCY, SUBSCRIBERS, Kill, Phase, Run, World, address
 from tests.servers.smtp import Fault, Message
 
 CRASHES = int(os.environ.get("PAPERBOY_CRASHES", "15"))

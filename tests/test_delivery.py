@@ -11,17 +11,7 @@ import pytest
 
 from paperboy import delivery
 from paperboy.delivery import what_follows
-from paperboy.models import (
-    Addressed,
-    Composed,
-    Day,
-    Delivery,
-    DeliveryState,
-    Envelope,
-    Outcome,
-    Receipt,
-    Subscriber,
-)
+from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Envelope, Outcome, Receipt, Subscriber
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from tests.fakes import Clock, FakeTransport, NoProgress

@@ -12,9 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
-import arxiv
 import pytest
-import requests
 
 from paperboy import __version__
 from paperboy.announcements import newest_batch
@@ -433,31 +431,6 @@ def test_probe_does_not_retry(server: ArxivServer, fault: faults.Fault, says: st
 
 
 # the package, and what arXiv really sent
-
-
-def test_arxiv_package_takes_its_address_from_query_url_format(server: ArxivServer) -> None:
-    client = arxiv.Client(delay_seconds=0, num_retries=0)
-    assert client.query_url_format == "https://export.arxiv.org/api/query?{}"
-    client.query_url_format = server.url + "?{}"
-    assert len(list(client.results(arxiv.Search("cat:cs.LG", max_results=3)))) == 3
-    assert len(server.requests) == 1
-
-
-def test_arxiv_package_requests_through_its_session(server: ArxivServer) -> None:
-    """With `get`, and its own name in the call's headers, which ours has to replace."""
-    client = arxiv.Client(delay_seconds=0, num_retries=0)
-    assert type(client._session) is requests.Session
-    seen = []
-
-    class Session(requests.Session):
-        def request(self, method: str, url: str, **options: object) -> requests.Response:  # type: ignore[override]
-            address, query = url.split("?")
-            seen.append((method, address, options["headers"]))
-            return super().request(method, server.url, params=query)
-
-    client._session = Session()
-    assert len(list(client.results(arxiv.Search("cat:cs.LG", max_results=3)))) == 3
-    assert seen == [("GET", "https://export.arxiv.org/api/query", {"user-agent": f"arxiv.py/{arxiv.__version__}"})]
 
 
 @pytest.mark.parametrize("contact", ["", "Ada\r\nX-Evil: 1 <ädä@example.org>"])

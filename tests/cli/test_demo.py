@@ -18,12 +18,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> "tuple[subprocess.Completed
     # What a person has set for the real service must not reach the demo.
     environ |= {"OPENAI_API_KEY": "sk-not-for-the-demo", "SMTP_HOST": "127.0.0.1", "MAIL_FROM": "x@example.org"}
     done = subprocess.run(
-        [sys.executable, "-m", "paperboy", "demo"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env=environ,
+        [sys.executable, "-m", "paperboy", "demo"], capture_output=True, text=True, check=False, cwd=folder, env=environ
     )
     return done, folder
 

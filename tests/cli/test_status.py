@@ -230,12 +230,7 @@ def test_status_json_lists_suppressed_addresses(world: World) -> None:
     world.run("suppress", "vera@example.org")
     assert json.loads(world.run("status", "--json", "--suppressed").out) == {
         "suppressed": [
-            {
-                "address": "vera@example.org",
-                "list": None,
-                "since": "2026-11-20T07:00:00+00:00",
-                "reason": "by hand",
-            }
+            {"address": "vera@example.org", "list": None, "since": "2026-11-20T07:00:00+00:00", "reason": "by hand"}
         ]
     }
 
@@ -445,10 +440,7 @@ def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> Non
     assert printed.startswith("No mail for galaxies: none of 9 papers passed. No mail for foundations: arXiv announced")
     entry = json.loads(world.run("status", "--json").out)["lists"][0]
     assert printed.count("arXiv announced nothing") == 1
-    assert (entry["quiet"], entry["next_batch"]) == (
-        "arXiv announced nothing (weekend)",
-        "2026-11-23T07:00:00+00:00",
-    )
+    assert (entry["quiet"], entry["next_batch"]) == ("arXiv announced nothing (weekend)", "2026-11-23T07:00:00+00:00")
 
 
 def test_a_quiet_day_whose_reason_has_no_room_in_the_answer_says_it_below(world: World) -> None:

@@ -82,25 +82,13 @@ SHAPES = {
         ["    subscribers: [ada@b.org, bo@b.org]  # [us, all]"],
         ["    subscribers: [ada@b.org, bo@b.org, Zoë <zoe@b.org>]  # [us, all]"],
     ),
-    "brackets with space": (
-        ["    subscribers: [ ada@b.org ]"],
-        ["    subscribers: [ ada@b.org, Zoë <zoe@b.org> ]"],
-    ),
-    "a comma at the end": (
-        ["    subscribers: [ada@b.org,]"],
-        ["    subscribers: [ada@b.org, Zoë <zoe@b.org>,]"],
-    ),
-    "quotes in brackets": (
-        ['    "subscribers": ["ada@b.org"]'],
-        ['    "subscribers": ["ada@b.org", Zoë <zoe@b.org>]'],
-    ),
+    "brackets with space": (["    subscribers: [ ada@b.org ]"], ["    subscribers: [ ada@b.org, Zoë <zoe@b.org> ]"]),
+    "a comma at the end": (["    subscribers: [ada@b.org,]"], ["    subscribers: [ada@b.org, Zoë <zoe@b.org>,]"]),
+    "quotes in brackets": (['    "subscribers": ["ada@b.org"]'], ['    "subscribers": ["ada@b.org", Zoë <zoe@b.org>]']),
     "empty brackets": (["    subscribers: []"], ["    subscribers: [Zoë <zoe@b.org>]"]),
     "nothing after the key": (
         ["    subscribers:  # nobody yet", "      # - ada@b.org", "    weekdays: [mon]"],
-        [
-            *("    subscribers:  # nobody yet", "      - Zoë <zoe@b.org>", "      # - ada@b.org"),
-            "    weekdays: [mon]",
-        ],
+        [*("    subscribers:  # nobody yet", "      - Zoë <zoe@b.org>", "      # - ada@b.org"), "    weekdays: [mon]"],
     ),
 }
 

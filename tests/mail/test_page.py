@@ -99,10 +99,7 @@ def test_html_link_is_shown_for_papers_since_december_2023(arxiv_id: str, html_u
 @pytest.mark.parametrize(
     ("comment", "shown"),
     [
-        (
-            "**Strong** result; uses `torch.compile` in `__init__`.",
-            "Strong result; uses torch.compile in __init__.",
-        ),
+        ("**Strong** result; uses `torch.compile` in `__init__`.", "Strong result; uses torch.compile in __init__."),
         ("**Uses `x` for y**, then `z`; `**` stays", "Uses x for y, then z; ** stays"),
         ("### Why\n- first\n- second", "Why first second"),
         ("1. Proves it.\n2. Tests it.", "Proves it. Tests it."),

@@ -68,15 +68,10 @@ def test_scores_are_yielded_as_they_arrive() -> None:
         assert len(server.requests) <= 2
 
 
-def test_empty_service_tier_and_effort_are_not_sent() -> None:
-    with LlmServer() as server, scorer_for(server, reasoning_effort="") as scorer:
-        run(scorer, papers(1))
-    assert not {"reasoning_effort", "service_tier"} & server.requests[0].keys()
-
-
-def test_empty_key_is_accepted() -> None:
-    with LlmServer() as server, scorer_for(server, api_key="") as scorer:
+def test_empty_key_is_accepted_and_empty_tier_and_effort_are_not_sent() -> None:
+    with LlmServer() as server, scorer_for(server, api_key="", reasoning_effort="") as scorer:
         assert len(run(scorer, papers(4)).scores) == 4
+    assert not {"reasoning_effort", "service_tier"} & server.requests[0].keys()
 
 
 # ---- money
@@ -105,11 +100,8 @@ def test_no_call_begins_once_the_budget_is_used_up() -> None:
     assert outcome.spending.cost is not None
     assert whole.total / 2 <= outcome.spending.cost.total <= whole.total * (10 + 3) / 20
     assert 40 <= len(outcome.scores) <= 52
-    assert (outcome.unscored, outcome.error, outcome.budget_used_up) == (
-        {},
-        "LLM_BUDGET_USD is used up for today",
-        True,
-    )
+    assert (outcome.unscored, outcome.error) == ({}, "LLM_BUDGET_USD is used up for today")
+    assert outcome.budget_used_up
 
 
 def test_spent_budget_makes_no_call() -> None:
@@ -199,23 +191,6 @@ def test_probe_quotes_the_answer_shortly_and_without_secrets() -> None:
             with pytest.raises(ScoringError) as caught:
                 scorer.probe()
         assert str(caught.value).partition(" It said: ")[2] == quoted
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("empty", "answers with no text"),
-        ("refusal", "refuses to answer"),
-        ("cut off before a word", "runs out of tokens before it answers"),
-        ("web page", "answers with something that is not JSON; check OPENAI_BASE_URL"),
-    ],
-)
-def test_probe_without_a_text_reports_the_reason(fault: str, reason: str) -> None:
-    with LlmServer() as server, scorer_for(server) as scorer:
-        server.fail(fault)
-        with pytest.raises(ScoringError) as caught:
-            scorer.probe()
-    assert str(caught.value) == f"the LLM at {server.base_url} {reason}"
 
 
 def test_probe_does_not_retry() -> None:

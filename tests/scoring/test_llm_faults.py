@@ -204,14 +204,6 @@ def test_refused_format_falls_back_however_it_is_refused(refusal: Fault) -> None
     assert server.requests[-1]["response_format"]["type"] == "json_object"
 
 
-def test_plain_text_refusal_names_the_option() -> None:
-    with LlmServer() as server, scorer_for(server) as scorer:
-        server.faults.append(Fault(status=400, body=b"this model does not support thinking"))
-        assert len(run(scorer, papers(4)).scores) == 4
-    assert "reasoning_effort" not in server.requests[-1]
-    assert server.requests[-1]["response_format"]["type"] == "json_schema"
-
-
 def test_content_refusal_keeps_the_format() -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         server.fail("content refused")

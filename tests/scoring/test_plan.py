@@ -70,10 +70,7 @@ def test_few_common_papers_are_not_shared() -> None:
     assert not any(batch.papers_first for batch in batches)
 
 
-@given(
-    st.lists(st.lists(st.integers(0, 59), max_size=60, unique=True), min_size=1, max_size=6),
-    st.integers(1, 20),
-)
+@given(st.lists(st.lists(st.integers(0, 59), max_size=60, unique=True), min_size=1, max_size=6), st.integers(1, 20))
 def test_plan_asks_for_each_paper_of_each_list_once(wanted: list[list[int]], size: int) -> None:
     jobs = [job(f"list{number}", *numbers) for number, numbers in enumerate(wanted)]
     batches = plan(jobs, size)

@@ -55,16 +55,12 @@ def test_shared_text_comes_first() -> None:
     assert "Topics A" in together[0].own
 
 
-def test_shipped_prompt_names_no_arxiv_id_and_no_threshold() -> None:
+def test_shipped_prompt_names_no_arxiv_id_no_threshold_and_no_order_of_its_blocks() -> None:
     system = asked([]).system
     assert "JSON" in system
     assert not re.search(r"^\[", system, re.MULTILINE)
     assert "threshold" not in system.lower()
-
-
-def test_shipped_prompt_does_not_depend_on_the_order_of_its_blocks() -> None:
-    """The topics come before the papers or after them."""
-    assert not re.search(r"\b(?:above|below|following|preceding)\b(?! relevance 6)", asked([]).system)
+    assert not re.search(r"\b(?:above|below|following|preceding)\b(?! relevance 6)", system)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +110,7 @@ def test_criteria_change_with_rubric_and_topics_and_with_nothing_else(tmp_path: 
     assert usual != criteria(rubric="Judge by mood.")
     assert usual != criteria("Other topics")
     assert len(usual) == 16
-
-
-def test_criteria_keep_rubric_and_topics_apart(tmp_path: Path) -> None:
-    """A word that moves from the rubric's end to the topics' start is another judgement."""
-    one = Prompt([template(tmp_path, rubric="a b")]).criteria("c")
-    assert one != Prompt([template(tmp_path, rubric="a")]).criteria("b c")
+    assert criteria("c", rubric="a b") != criteria("b c", rubric="a")
 
 
 def problems(folder: Path) -> list[str]:
@@ -248,14 +239,6 @@ def test_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "score.md.j2").symlink_to("/proc/self/mem")
     (problem,) = problems(tmp_path)
     assert problem.startswith("prompts/score.md.j2:1: OSError: ")
-
-
-def test_example_asks_for_one_paper_in_the_words_of_every_question() -> None:
-    question, arxiv_id = Prompt([SHIPPED]).example()
-    assert question.system == asked([]).system
-    assert [line for line in question.own.splitlines() if line.startswith("[")] == [question.own.splitlines()[1]]
-    assert question.own.splitlines()[1].startswith(f"[{arxiv_id}] ")
-    assert "Relevant: " in question.shared
 
 
 @pytest.mark.parametrize("name", ["foundations", "galaxies", "quantum-information"])

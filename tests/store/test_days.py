@@ -7,16 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy.models import (
-    Addressed,
-    Attempt,
-    Became,
-    Composed,
-    Counts,
-    Day,
-    Outcome,
-    Subscriber,
-)
+from paperboy.models import Addressed, Attempt, Became, Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
 

@@ -31,12 +31,7 @@ def test_list_has_its_last_days_newest_first(store: Store) -> None:
     assert (newest.date, newest.outcome) == (TODAY, Outcome.DIGEST)
     assert newest.deliveries == {DeliveryState.SENT: 2, DeliveryState.FAILED: 1}
     assert newest.spending == Spending(Usage(2, 200, 40, 0, 60, 10), Cost(0.2, 0.4))
-    assert (before.outcome, before.reason, before.spending, before.deliveries) == (
-        Outcome.QUIET,
-        "1",
-        Spending(),
-        {},
-    )
+    assert (before.outcome, before.reason, before.spending, before.deliveries) == (Outcome.QUIET, "1", Spending(), {})
     assert list(store.history.days(["foundations"])) == ["foundations"]
 
 
@@ -124,12 +119,7 @@ def test_newest_digests_come_first(store: Store) -> None:
     morning(store, {"ada": "refused"}, YESTERDAY)
     morning(store, {"ada": "refused", "Ben": "refused"})
     rows = store.history.undelivered(newest(store), SINCE)
-    assert [(row.date, row.address[:1]) for row in rows] == [
-        (TODAY, "B"),
-        (TODAY, "a"),
-        (TODAY, "v"),
-        (YESTERDAY, "a"),
-    ]
+    assert [(row.date, row.address[:1]) for row in rows] == [(TODAY, "B"), (TODAY, "a"), (TODAY, "v"), (YESTERDAY, "a")]
 
 
 def test_what_was_not_tried_waits_for_what_the_server_last_refused(store: Store) -> None:

@@ -102,11 +102,7 @@ class World:
         self.arxiv = self._stack.enter_context(ArxivServer())
         self.llm = self._stack.enter_context(LlmServer())
         self.smtp = self._stack.enter_context(SmtpServer())
-        servers = {
-            "ARXIV_API_URL": self.arxiv.url,
-            "OPENAI_BASE_URL": self.llm.base_url,
-            "SMTP_PORT": self.smtp.port,
-        }
+        servers = {"ARXIV_API_URL": self.arxiv.url, "OPENAI_BASE_URL": self.llm.base_url, "SMTP_PORT": self.smtp.port}
         (self.home / "emails").mkdir(parents=True)
         for name, text in EMAILS.items():
             (self.home / "emails" / name).write_text(text, "utf-8")

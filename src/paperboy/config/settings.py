@@ -158,9 +158,7 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     return replace(
-        settings,
-        paperboy_database=home / settings.paperboy_database,
-        paperboy_outbox=home / settings.paperboy_outbox,
+        settings, paperboy_database=home / settings.paperboy_database, paperboy_outbox=home / settings.paperboy_outbox
     )
 
 

@@ -8,15 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
 
-from paperboy.models import (
-    Attempt,
-    Became,
-    Composed,
-    Day,
-    MailingList,
-    Outcome,
-    Packed,
-)
+from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome, Packed
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, instant, iso
 

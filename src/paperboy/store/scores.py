@@ -50,13 +50,7 @@ class Scores:
             )
 
     def keep(
-        self,
-        list_name: str,
-        criteria: str,
-        model: str,
-        scores: Mapping[str, Score],
-        spending: Spending,
-        at: datetime,
+        self, list_name: str, criteria: str, model: str, scores: Mapping[str, Score], spending: Spending, at: datetime
     ) -> None:
         """Store what one request brought, and what it used, in one transaction. A kept score stays as it is."""
         stamp, cost = iso(at), spending.cost
