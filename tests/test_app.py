@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from tests.cli.conftest import FRIDAY, World, world
 from tests.fakes import Clock
 
 __all__ = ["world"]
-SRC = Path(__file__).parents[1] / "src"
 
 
 def app_of(world: World) -> App:
@@ -27,18 +24,6 @@ def test_home_is_read_when_it_is_first_asked_for(tmp_path: Path) -> None:
     app = App(tmp_path / "none", {}, Clock(FRIDAY), lambda _: None, lambda: 0.0)
     with pytest.raises(ConfigError, match="there is no such folder"):
         _ = app.home
-
-
-def test_app_imports_neither_openai_nor_the_mail_rooms() -> None:
-    program = (
-        "import sys; import paperboy.app;"
-        "heavy = {'openai', 'arxiv', 'jinja2', 'mjml', 'rich', 'genai_prices'} & set(sys.modules);"
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(SRC)}
-    )
-    assert ran.returncode == 0, ran.stderr
 
 
 def test_preview_that_has_to_score_waits_for_the_morning_under_way_and_says_so(world: World) -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 import email
 import email.policy
 import re
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from email.message import EmailMessage
 
 from paperboy.models import Delivery
 from paperboy.store import Store
 from tests.cli.conftest import FRIDAY, World
+from tests.servers.smtp import Fault
 
 ADA, GRACE, OPERATOR = "ada@example.org", "grace@example.org", "op@example.org"
 LIST = """\
@@ -66,9 +68,20 @@ def _plain(mail: EmailMessage) -> str:
     return str(part.get_content())
 
 
-def told(world: World) -> str:
-    """The text of the operator's newest mail, without the line breaks that mail puts anywhere."""
-    return re.sub(r"\s+", " ", _plain(mails(world, OPERATOR)[-1]))
+def told(world: World, recipient: str = OPERATOR) -> str:
+    """The text of somebody's newest mail, without the line breaks that mail puts anywhere."""
+    return re.sub(r"\s+", " ", _plain(mails(world, recipient)[-1]))
+
+
+class While(list[Fault]):
+    """Faults that a server has as long as something is so."""
+
+    def __init__(self, holds: Callable[[], bool], *faults: Fault) -> None:
+        super().__init__(faults)
+        self._holds = holds
+
+    def __iter__(self) -> Iterator[Fault]:
+        return super().__iter__() if self._holds() else iter(())
 
 
 def read(world: World, recipient: str) -> list[str]:

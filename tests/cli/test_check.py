@@ -70,18 +70,14 @@ def test_long_lines_are_folded_on_a_terminal_but_commands_stay_whole() -> None:
     ]
 
 
-def test_check_touches_nothing(world: World) -> None:
-    world.announce(1)
+def test_check_touches_nothing_and_asks_no_server_offline(world: World) -> None:
     before = sorted(world.path.rglob("*"))
+    assert world.run("check", "--offline").code == 0
+    assert (world.arxiv.requests, world.llm.requests, world.smtp.connections) == ([], [], 0)
+    world.announce(1)
     world.run("check")
     assert sorted(world.path.rglob("*")) == before
     assert world.mails() == []
-
-
-def test_offline_check_asks_no_server(world: World) -> None:
-    ran = world.run("check", "--offline")
-    assert ran.code == 0
-    assert (world.arxiv.requests, world.llm.requests, world.smtp.connections) == ([], [], 0)
 
 
 def test_misspelt_template_is_named(world: World) -> None:
@@ -202,6 +198,7 @@ def test_file_that_is_no_database_is_a_fault(world: World) -> None:
     ran = world.run("check", "--offline")
     assert ran.code == 78
     assert "fault  database:" in ran.out
+    assert ran.out.count("fault") == 1
 
 
 def test_budget_without_a_price_is_a_fault_also_offline(world: World) -> None:
@@ -224,11 +221,6 @@ def test_outbox_that_cannot_hold_mail_is_a_fault(world: World, place: str) -> No
 def test_existing_database_is_opened(world: World) -> None:
     Store.open(world.path / "data" / "paperboy.db").close()
     assert "ok     database" in world.run("check", "--offline").out
-
-
-def test_broken_database_is_reported_once(world: World) -> None:
-    world.env(PAPERBOY_DATABASE="subscribers.yaml")
-    assert world.run("check", "--offline").out.count("fault") == 1
 
 
 def test_missing_alert_address_is_a_note(world: World) -> None:

@@ -18,17 +18,12 @@ import pytest
 
 from paperboy.models import Counts, Score
 from paperboy.store import Store
+from tests.cli import mail_world
 from tests.cli.conftest import World
+from tests.cli.mail_world import ADA, at_home, told
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import FAULTS, Fault
 
-LIST = """\
-lists:
-  - name: foundations
-    categories: [cs.LG]
-    topics: "Relevant: why networks generalise."
-    subscribers: [ada@example.org]
-"""
 ALL = Counts(considered=8, selected=8)
 NONE = Counts(considered=8, carried_over=8)
 
@@ -127,9 +122,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_morning_with_a_server_that(case: Case, world: World) -> None:
-    world.write("subscribers.yaml", LIST)
-    settings = {"LLM_BATCH_SIZE": 4, "LLM_CONCURRENCY": 1, "ALERT_TO": "op@example.org"}
-    world.env(**(settings | dict(case.settings)))
+    at_home(world, ADA, LLM_BATCH_SIZE=4, LLM_CONCURRENCY=1, **dict(case.settings))
     world.announce(*range(1, 9))
     case.server(world.llm)
 
@@ -138,15 +131,14 @@ def test_a_morning_with_a_server_that(case: Case, world: World) -> None:
     assert ran.code == case.code, ran.err
     entry = report(world)
     assert entry == (case.outcome, case.counts if case.outcome else None)
-    assert world.mails().count("ada@example.org") == (1 if case.outcome else 0)
+    assert world.mails().count(ADA) == (1 if case.outcome else 0)
     assert alerts(world) == ([case.alert] if case.alert else [])
     if case.alert:
-        told = flat(text_of(world, "op@example.org"))
-        assert case.reason in told
+        assert case.reason in told(world)
         assert case.reason in ran.out + ran.err
-    assert "sk-ours" not in ran.out + ran.err + "".join(text_of(world, who) for who in set(world.mails()))
+    assert "sk-ours" not in ran.out + ran.err + "".join(told(world, who) for who in set(world.mails()))
     if case.counts.carried_over and case.outcome:
-        assert f"the next morning: {case.counts.carried_over}" in flat(text_of(world, "ada@example.org"))
+        assert f"the next morning: {case.counts.carried_over}" in told(world, ADA)
     if case.code:
         assert "foundations: still due, scored 0 of 8 papers." in ran.out
         assert "foundations is due" in world.run("status").out
@@ -174,8 +166,7 @@ OBEDIENT = (
 
 def test_abstract_that_gives_orders_gets_a_score_and_nothing_else(world: World) -> None:
     """Whatever the model makes of it: only ids that were asked for, 1 to 10, a short comment without links, escaped."""
-    world.write("subscribers.yaml", LIST)
-    world.env(LLM_BATCH_SIZE=2)
+    at_home(world, ADA, LLM_BATCH_SIZE=2)
     world.arxiv.papers.extend(replace(each, abstract=ORDERS) for each in world.announce(1))
     del world.arxiv.papers[0]
     world.announce(2)
@@ -203,11 +194,6 @@ def test_abstract_that_gives_orders_gets_a_score_and_nothing_else(world: World) 
     assert 10 < text.count("word") < 200
 
 
-def flat(text: str) -> str:
-    """Without the line breaks that mail puts anywhere."""
-    return re.sub(r"\s+", " ", text)
-
-
 def report(world: World) -> tuple[str | None, Counts | None]:
     """The newest day's outcome and counts, of which a set that does not add up cannot even be made."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
@@ -228,19 +214,4 @@ def recover(world: World) -> None:
 
 def alerts(world: World) -> list[str]:
     """The subjects of the operator's mails, up to the colon that names lists."""
-    subjects = [
-        str(email.message_from_bytes(message.content, policy=email.policy.default)["Subject"])
-        for message in world.smtp.messages
-        if message.recipient == "op@example.org"
-    ]
-    return [re.sub(r"^Paperboy: |(: no digest)? for .*|: no digest.*", "", subject) for subject in subjects]
-
-
-def text_of(world: World, recipient: str) -> str:
-    """The plain text of the newest mail to somebody."""
-    found = [message.content for message in world.smtp.messages if message.recipient == recipient]
-    if not found:
-        return ""
-    part = email.message_from_bytes(found[-1], policy=email.policy.default).get_body(("plain",))
-    assert part is not None
-    return str(part.get_content())
+    return [re.sub(r"(: no digest)? for .*|: no digest.*", "", subject) for subject in mail_world.alerts(world)]

@@ -16,6 +16,7 @@ from tests.cli.mail_world import (
     MONDAY,
     OPERATOR,
     TUESDAY,
+    While,
     alerts,
     at_home,
     crowd,
@@ -98,15 +99,11 @@ def test_limit_per_connection_may_be_reported_after_mail(phase: Phase, world: Wo
     at_home(world, *crowd(10))
     world.announce(1)
 
-    class Limit(list[Fault]):
-        """The fault is there for a connection that has given three."""
+    def full() -> bool:
+        """A connection has given three."""
+        return sum(sent.connection == world.smtp.connections for sent in world.smtp.messages) >= 3
 
-        def __iter__(self):  # type: ignore[no-untyped-def]
-            newest = world.smtp.connections
-            full = sum(sent.connection == newest for sent in world.smtp.messages) >= 3
-            return iter([Fault(phase, "452 4.5.3 too many messages in this session")] if full else [])
-
-    world.smtp.faults = Limit()
+    world.smtp.faults = While(full, Fault(phase, "452 4.5.3 too many messages in this session"))
     for _ in range(2):
         world.run("once")
         world.clock.now += timedelta(minutes=10)
@@ -185,14 +182,8 @@ def test_bounces_of_one_morning_on_three_lists_count_once(world: World) -> None:
 def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(phase: Phase, world: World) -> None:
     at_home(world, *crowd(6))
     world.announce(1)
-
-    class Limit(list[Fault]):
-        def __iter__(self):  # type: ignore[no-untyped-def]
-            full = sum(sent.recipient != OPERATOR for sent in world.smtp.messages) >= 3
-            faults = [Fault(phase, "550 5.4.5 Daily user sending limit exceeded", address=who) for who in crowd(6)]
-            return iter(faults if full else [])
-
-    world.smtp.faults = Limit()
+    faults = [Fault(phase, "550 5.4.5 Daily user sending limit exceeded", address=who) for who in crowd(6)]
+    world.smtp.faults = While(lambda: sum(sent.recipient != OPERATOR for sent in world.smtp.messages) >= 3, *faults)
     ran = world.run("once")
     left = [state for state in states(world, *crowd(6)) if state in {"pending", "deferred"}]
     assert alerts(world) or (len(left) == 3 and ran.code == 1)
@@ -202,11 +193,7 @@ def test_second_connection_refused_for_good_is_only_one_less(world: World) -> No
     """Its number is what the server minds: the first one was let in."""
     at_home(world, *crowd(9), SMTP_CONNECTIONS=3)
     world.announce(1)
-
-    class Second(list[Fault]):
-        def __iter__(self):  # type: ignore[no-untyped-def]
-            return iter([Fault("connect", "554 5.7.0 too many connections")] if world.smtp.connections > 1 else [])
-
-    world.smtp.faults = Second()
+    refusal = Fault("connect", "554 5.7.0 too many connections")
+    world.smtp.faults = While(lambda: world.smtp.connections > 1, refusal)
     ran = world.run("once")
     assert (ran.code, sorted(world.mails())) == (0, crowd(9)), ran.err

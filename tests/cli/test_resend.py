@@ -16,7 +16,7 @@ from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault, Message
 
-ADA, GRACE, VERA = "ada@example.org", "grace@example.org", "vera@example.org"
+ADA, GRACE = "ada@example.org", "grace@example.org"
 
 
 def sent(world: World) -> list[EmailMessage]:
@@ -120,17 +120,6 @@ def test_waiting_deliveries_are_counted_apart_from_those_put_back(world: World) 
         "1 delivery that waited anyway goes out now, too",
         "Deliveries: 2 sent",
     ]
-
-
-def test_subscriber_who_joined_since_gets_it(world: World) -> None:
-    a_morning(world)
-    world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"))
-    assert world.run("resend", "foundations", "--failed").code == 0
-    assert world.mails() == [ADA, GRACE]
-    assert world.run("resend", "foundations").code == 0
-    assert world.mails() == [ADA, GRACE, "emmy@example.org"]
-    world.run("resend", "foundations")
-    assert len(world.mails()) == 3
 
 
 def test_subscriber_who_left_gets_nothing_until_they_are_back(world: World) -> None:

@@ -375,11 +375,3 @@ def test_morning_and_sending_show_progress_while_they_work(service: Service) -> 
     assert {half: set(said.decode()) for half, said in dots.items()} == {"morning": {"."}, "sending": {"."}}
     assert len(dots["morning"]) >= 3
     assert len(dots["sending"]) >= 2
-
-
-def test_the_daemon_imports_nothing_that_mornings_alone_need() -> None:
-    """It lies idle nearly all the time, on a small machine."""
-    code = "import sys, paperboy.cli.main, paperboy.cli.mornings; print(*sys.modules)"
-    environ = {**os.environ, "PYTHONPATH": str(SRC)}
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
-    assert not {"arxiv", "requests", "lxml", "openai", "jinja2", "mjml", "rich"} & set(done.stdout.split())

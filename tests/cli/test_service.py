@@ -87,13 +87,6 @@ def test_broken_settings_are_exit_code_78_and_no_unit(world: World) -> None:
     assert "SMTP_PORT" in ran.err
 
 
-def test_missing_home_is_exit_code_78_and_no_unit(world: World) -> None:
-    world.path = world.path / "nowhere"
-    ran = world.run("service")
-    assert (ran.code, ran.out) == (78, "")
-    assert "there is no such folder" in ran.err
-
-
 def test_broken_lists_do_not_change_the_unit(world: World) -> None:
     whole = world.run("service").out
     world.write("subscribers.yaml", "lists:\n  - nam: x\n")
