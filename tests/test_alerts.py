@@ -333,10 +333,10 @@ def test_no_morning_ends_what_it_has_just_met(store: Store, entry: ListReport) -
 def test_a_bad_end_is_over_for_a_list_when_a_morning_that_tried_it_ends_well(store: Store) -> None:
     """Not when one for the mail of others did."""
     store.alerts.note(alerts.bad_end("signal 9 ended it", {"foundations"}), AT_SEVEN)
-    assert only(store, named("galaxies", WAITING)).alert.headline == "A morning came to a bad end: signal 9 ended it"
+    assert only(store, named("galaxies", WAITING)).alert.headline == "A morning crashed or got stuck: signal 9 ended it"
     met(store, sent=Sent({}))
     assert kept(store) == {Cause.PROCESS: {"foundations"}}
-    assert only(store, WAITING).alert.headline == "Well again: a morning came to its end"
+    assert only(store, WAITING).alert.headline == "Well again: a morning finished"
     store.alerts.note(alerts.bad_end("signal 9 ended it"), AT_SEVEN)
     assert kept(store) == {Cause.PROCESS: {THE_MORNING}}
     met(store, sent=Sent({}))

@@ -39,7 +39,7 @@ def test_preview_that_has_to_score_waits_for_the_morning_under_way_and_says_so(w
         app.say = say
         assert app.previews("preview").of(app.home.list("foundations")).composed is not None
         assert len(said) == 1
-        assert said[0].endswith("is at work here; waiting until its morning is done")
+        assert said[0].endswith("is active; waiting until its morning is done")
 
 
 def test_preview_of_scored_papers_waits_for_nobody(world: World) -> None:

@@ -235,13 +235,13 @@ def test_abnormal_exit_is_reported_and_the_list_retried_later(office: Office, co
     office.instead["morning"] = [Child(code, io.BytesIO(said))]
     assert office.tick() == ["trial", "morning", "sending"]
     (subject,) = office.alerts()
-    assert subject.startswith("Paperboy: A morning came to a bad end")
+    assert subject.startswith("Paperboy: A morning crashed or got stuck")
     assert how in office.last_alert()
     assert how in office.store.days.attempts()["foundations"].reason
     assert "morning" not in office.tick(14 * MINUTE)
     assert office.tick(2 * MINUTE) == ["morning", "sending"]
     assert office.readers() == ["ada@example.org"]
-    assert office.alerts()[1:] == ["Paperboy: Well again: a morning came to its end"]
+    assert office.alerts()[1:] == ["Paperboy: Well again: a morning finished"]
 
 
 def test_child_that_always_fails_is_never_a_hot_loop(office: Office) -> None:
@@ -267,7 +267,7 @@ def test_sending_that_always_crashes_is_reported_once_a_day(office: Office) -> N
     office.tick(20 * MINUTE)
     office.tick(20 * MINUTE)
     assert office.readers() == ["ada@example.org"]
-    assert sum("bad end" in subject for subject in office.alerts()) == 1
+    assert sum("crashed" in subject for subject in office.alerts()) == 1
 
 
 def test_list_that_became_due_while_a_morning_worked_is_not_blamed_on_it(office: Office) -> None:
@@ -360,7 +360,7 @@ def test_broken_edit_is_reported_once_and_the_last_good_version_stays_in_force(o
     office.tick(HOUR)
     assert office.alerts() == ["Paperboy: Broken: subscribers.yaml:6:5"]
     assert "subscribers.yaml:6:5" in office.status
-    assert "the version before stays in force" in office.status
+    assert "the last good version stays in force" in office.status
     office.world.clock.now += 3 * DAY
     office.world.announce(2)
     office.settle()
@@ -496,7 +496,7 @@ def test_emergency_mail_that_failed_is_tried_again(damaged: Office) -> None:
     damaged.world.env(ALERT_TO=OPERATOR, SMTP_PORT=9)
     ran = damaged.world.run("run")
     assert ran.code == 78
-    assert "the operator could not be told" in ran.err
+    assert "ALERT_TO could not be alerted" in ran.err
     damaged.world.env(ALERT_TO=OPERATOR)
     damaged.world.run("run")
     assert damaged.alerts() == ["Paperboy: Paperboy cannot work"]

@@ -109,7 +109,7 @@ def test_a_list_without_subscribers_is_left_out() -> None:
 
 def test_mail_in_the_outbox_reached_nobody() -> None:
     facts = known(day(FOUNDATIONS, Outcome.DIGEST), today=reach(2, in_outbox=True))
-    assert answer([FOUNDATIONS], facts, at(9)) == "Today's mail lies in the outbox: 1 list, 2 subscribers."
+    assert answer([FOUNDATIONS], facts, at(9)) == "Today's mail is in the outbox: 1 list, 2 subscribers."
 
 
 def test_no_note_is_sent_and_none_passed() -> None:
@@ -194,10 +194,10 @@ def test_a_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> 
         "Not yet: foundations is due since 07:00 UTC: arXiv's batch of Thu"
     )
     assert answer([FOUNDATIONS], facts, at(7, 32), running=False).startswith(
-        "Not yet: foundations is due since 07:00 UTC; no paperboy run is at work: arXiv's batch of"
+        "Not yet: foundations is due since 07:00 UTC; paperboy run is not active: arXiv's batch of"
     )
     assert answer([FOUNDATIONS], facts, at(7, 32), at_work=True) == (
-        "A morning is at work: foundations is due since 07:00 UTC."
+        "A morning is running: foundations is due since 07:00 UTC."
     )
 
 
@@ -218,19 +218,19 @@ def test_a_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None
 @pytest.mark.parametrize(
     ("facts", "now", "said"),
     [
-        (known(), at(6), "Today's mail is due at 07:00 UTC; no paperboy run is at work."),
-        (known(), at(8), "Not yet: foundations is due since 07:00 UTC; no paperboy run is at work."),
+        (known(), at(6), "Today's mail is due at 07:00 UTC; paperboy run is not active."),
+        (known(), at(8), "Not yet: foundations is due since 07:00 UTC; paperboy run is not active."),
         (
             known(day(FOUNDATIONS, Outcome.GAVE_UP, reason="the LLM is dead")),
             at(14),
-            "No digest today for foundations; no paperboy run is at work: the LLM is dead.",
+            "No digest today for foundations; paperboy run is not active: the LLM is dead.",
         ),
         (
             known(day(FOUNDATIONS, Outcome.DIGEST)),
             at(6, days=1),
             (
                 "No mail is expected today (weekend); the next batch comes Mon 23 Nov 07:00 UTC; "
-                "no paperboy run is at work."
+                "paperboy run is not active."
             ),
         ),
     ],

@@ -137,7 +137,7 @@ def unexcused(year: Year, day: Day) -> str:
     if year.truth.free(hour, blocks.arxiv, blocks.llm, off) + RETRY < ends:
         return "though all was well in time"
     if year.truth.free(hour, off) + RETRY >= midnight:
-        return "" if day.reason.startswith("no morning of this list came to its end") else "though the machine was off"
+        return "" if day.reason.startswith("no morning of this list finished") else "though the machine was off"
     return "" if "arXiv" in day.reason or "127.0.0.1" in day.reason else "without a reason"
 
 

@@ -291,15 +291,15 @@ _WORDS: Mapping[Cause, _Words] = {
     ),
     Cause.FILES: _Words(
         "Broken: {place}",
-        "The version before that edit stays in force: digests go out as they did.",
+        "The last good version stays in force: digests go out as they did.",
         "Once it is fixed, it is used within a minute; there is nothing to restart.",
         "the home's files are in order",
     ),
     Cause.PROCESS: _Words(
-        "A morning came to a bad end{why}",
+        "A morning crashed or got stuck{why}",
         "What it had done stands. It is tried again within a quarter of an hour, and nothing is sent twice.",
         "The log has more: journalctl -u paperboy, where systemd runs it.",
-        "a morning came to its end",
+        "a morning finished",
     ),
 }
 
@@ -398,9 +398,9 @@ def never_raising() -> Iterator[None]:
     try:
         yield
     except PaperboyError as error:
-        logger.error("the operator could not be told: %s", error)
+        logger.error("ALERT_TO could not be alerted: %s", error)
     except Exception:
-        logger.exception("the operator could not be told: this is a bug in Paperboy")
+        logger.exception("ALERT_TO could not be alerted: this is a bug in Paperboy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -483,13 +483,13 @@ def _mailed(transport: Transport, composer: Composer, each: Waiting, to: Subscri
     except MailServerError:
         raise
     except PaperboyError as error:
-        logger.error("%s: the operator could not be told: %s", each.alert.headline, error)
+        logger.error("%s: ALERT_TO could not be alerted: %s", each.alert.headline, error)
         return False
     except Exception:  # those after it go all the same
-        logger.exception("%s: the operator could not be told: this is a bug in Paperboy", each.alert.headline)
+        logger.exception("%s: ALERT_TO could not be alerted: this is a bug in Paperboy", each.alert.headline)
         return False
     if receipt.state is not DeliveryState.SENT:
-        logger.error("%s: the operator could not be told: %s (%s)", each.alert.headline, receipt.state, receipt.reply)
+        logger.error("%s: ALERT_TO could not be alerted: %s (%s)", each.alert.headline, receipt.state, receipt.reply)
     return receipt.state is DeliveryState.SENT
 
 

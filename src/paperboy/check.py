@@ -162,7 +162,7 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
     examples = [address for address in addresses if _EXAMPLE.search(address)]
     if examples and settings.mail_from:
         more = f" and {len(examples) - 1} more" if len(examples) > 1 else ""
-        message = f"mail to {examples[0]}{more} reaches nobody; put your readers into {LISTS_FILE}"
+        message = f"mail to {examples[0]}{more} reaches nobody (example addresses); put your readers into {LISTS_FILE}"
         yield Finding("lists", message, note=True)
 
 
@@ -183,9 +183,9 @@ def _of_the_home(home: Home, free: Callable[[Path], int]) -> Iterator[Finding]:
     if settings.uses_outbox:
         yield from _tried("mail", lambda: _outbox(settings.paperboy_outbox))
     elif settings.alert_to is None:
-        yield Finding("alerts", "nobody hears when a morning fails; set ALERT_TO", note=True)
+        yield Finding("alerts", "nobody is alerted when a morning fails; set ALERT_TO", note=True)
     else:
-        yield Finding("alerts", f"{settings.alert_to.address} hears when a morning fails")
+        yield Finding("alerts", f"{settings.alert_to.address} is alerted when a morning fails")
 
 
 def _database(path: Path) -> str:

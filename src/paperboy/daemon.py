@@ -190,7 +190,7 @@ class Daemon:
         if not self.problems:
             return line
         fault = without_addresses(one_line(str(self.problems[0])))[:_LONGEST_FAULT]
-        return f"{fault} (the version before stays in force). {line}"
+        return f"{fault} (the last good version stays in force). {line}"
 
     def _say(self, text: str) -> None:
         if text != self._said:
@@ -253,7 +253,7 @@ class Daemon:
         attempts = self._store.days.attempts()
         for each in self.home.lists:
             if each.name in left:
-                why = f"the morning came to a bad end: {how}"
+                why = f"the morning crashed or got stuck: {how}"
                 self._store.days.note_attempt(due.failed(each, why, attempts.get(each.name), child.began, now))
         if how:
             self._store.alerts.note(alerts.bad_end(how, left), now)
@@ -337,7 +337,7 @@ class Daemon:
             self._begun = True
         if problems != self.problems:
             self.problems = problems
-            logger.error("%s\nthe version before stays in force until that is fixed", "\n".join(map(str, problems)))
+            logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
             self._store.alerts.note([alerts.broken_files(problems)], now)
 
 
@@ -376,7 +376,7 @@ def emergency(app: App, home: Home, problem: str) -> None:
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")
     except (PaperboyError, OSError) as error:
-        logger.error("the operator could not be told: %s", error)
+        logger.error("ALERT_TO could not be alerted: %s", error)
         with suppress(OSError):
             os.utime(mark, (0, 0))
 

@@ -48,7 +48,7 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
             who = f"another Paperboy (process {other.process or 'unknown'}, paperboy {other.command})"
             if say is None:
                 raise HomeBusyError(f"{who} holds this home: stop that one first. Lock: {path}")
-            say(f"{who} is at work here; waiting until its {name} is done")
+            say(f"{who} is active; waiting until its {name} is done")
             fcntl.flock(file, fcntl.LOCK_EX)
         with suppress(OSError):  # the number is for people, and a full disk has no room for it
             file.truncate(0)

@@ -38,7 +38,7 @@ from paperboy.store import Store
 logger = logging.getLogger(__name__)
 
 GROUP = 60  # lists that go through a morning together
-NOTHING_WAS_DONE = "no morning of this list came to its end: Paperboy was not at work, or the list had no subscribers"
+NOTHING_WAS_DONE = "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
 
 _T = TypeVar("_T")
 

@@ -57,7 +57,7 @@ class Resend:
         if self.by_mail and sender == addr_spec(LOCAL_SENDER):
             raise PaperboyError(
                 f"{name}: the digest of {day} was composed for the outbox, from {sender}, before MAIL_FROM was set, "
-                "and no mail server takes it so; the next one goes by mail"
+                "and no mail server accepts that sender; the next one goes by mail"
             )
         return digest
 

@@ -182,7 +182,7 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True) -> st
     busy = [each for each in status.lists if each.today is not State.EMPTY]
     if not busy:
         return "No list has subscribers, so there is no mail."
-    line = _Line(status, busy, at_work, "" if running else "no paperboy run is at work")
+    line = _Line(status, busy, at_work, "" if running else "paperboy run is not active")
     return textwrap.shorten(" ".join(line.sentences()), MOST, placeholder=" …")
 
 
@@ -242,7 +242,7 @@ class _Line:
         head = f"{_names(lists)} {'is' if len(lists) == 1 else 'are'} due since {since:%H:%M %Z}"
         tried = [each.attempt.reason for each in lists if each.attempt and each.attempt.at >= each.standing.start]
         then = self._then(self._again(each.standing.next_try for each in lists))
-        yield f"A morning is at work: {head}." if self.at_work else f"Not yet: {head}{then}{_why(tried)}"
+        yield f"A morning is running: {head}." if self.at_work else f"Not yet: {head}{then}{_why(tried)}"
 
     def _missed(self, reach: Reach, what: str) -> Iterator[str]:
         number, missed, wait = counted(reach.subscribers, "subscriber"), reach.people(), reach.people(*WAITING)
@@ -260,7 +260,7 @@ class _Line:
     def _got(self, who: str) -> Iterator[str]:
         lists, reach = self._on(Outcome.DIGEST), self.status.today
         if lists and not reach.missed:
-            where = "Today's mail lies in the outbox" if reach.in_outbox else f"{who} got today's mail"
+            where = "Today's mail is in the outbox" if reach.in_outbox else f"{who} got today's mail"
             yield f"{where}: {counted(len(lists), 'list')}, {counted(reach.subscribers, 'subscriber')}."
 
     def _coming(self, lists: Sequence[ListStatus]) -> str:

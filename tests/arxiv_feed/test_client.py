@@ -219,7 +219,7 @@ def test_lasting_fault_is_an_error_and_never_an_empty_list(server: ArxivServer, 
     asked = Asked(server.url)
     with pytest.raises(FeedError, match=rf"(?i)^127\.0\.0\.1 .*{says}.*") as caught:
         asked.fetch()
-    assert "at the last of 5 tries" in str(caught.value)
+    assert "after 5 attempts" in str(caught.value)
     assert "The next run asks for the same days again" in str(caught.value)
     assert len(server.requests) == 5
     assert asked.waits == waits
@@ -351,7 +351,7 @@ def test_two_passes_complete_each_other(server: ArxivServer) -> None:
 
 def test_silent_server_meets_the_time_limit(server: ArxivServer) -> None:
     server.faults += [faults.hang(30)] * 2
-    with pytest.raises(FeedError, match=r"could not be reached .*timed out.* at the last of 2 tries"):
+    with pytest.raises(FeedError, match=r"could not be reached .*timed out.* after 2 attempts"):
         Asked(server.url, tries=2, timeout=(10, 0.1)).fetch()
 
 

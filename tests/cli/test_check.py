@@ -40,7 +40,8 @@ def test_readers_that_are_only_examples_are_a_note_where_mail_leaves(world: Worl
     ran = world.run("check", "--offline")
     assert ran.code == 0
     assert (
-        "\nnote   lists: mail to ada@example.org and 2 more reaches nobody; put your readers into subscribers.yaml\n"
+        "\nnote   lists: mail to ada@example.org and 2 more reaches nobody (example addresses); "
+        "put your readers into subscribers.yaml\n"
     ) in ran.out
     world.write("subscribers.yaml", LISTS.replace("@example.org", "@example.org.uk"))
     assert "reaches nobody" not in world.run("check", "--offline").out
@@ -225,7 +226,7 @@ def test_existing_database_is_opened(world: World) -> None:
 
 def test_missing_alert_address_is_a_note(world: World) -> None:
     ran = world.run("check", "--offline")
-    assert "note   alerts: nobody hears when a morning fails; set ALERT_TO\n" in ran.out
+    assert "note   alerts: nobody is alerted when a morning fails; set ALERT_TO\n" in ran.out
     assert ran.code == 0
     world.env(smtp=False)
     assert "alerts" not in world.run("check", "--offline").out, "the outbox is looked at by whoever looks at it"

@@ -176,7 +176,7 @@ def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world:
     assert (
         "foundations to l…@example.org: suppressed (it did not exist in three digests running: RCPT: 550 5.1.1" in err
     )
-    assert "the operator could not be told: failed (RCPT: 550 5.1.1 <o…@example.org>: unknown)" in err
+    assert "ALERT_TO could not be alerted: failed (RCPT: 550 5.1.1 <o…@example.org>: unknown)" in err
     for private in ("lovelace", "op@", "grace"):
         assert private not in err.casefold()
     assert alerts(world) == ["1 address suppressed: not there in three digests running"]

@@ -222,9 +222,7 @@ class TestProcesses:
             assert first.poll() is None, first.communicate()
         second = self.start(today, "once")
         assert second.stderr is not None
-        waits = (
-            f"another Paperboy (process {first.pid}, paperboy once) is at work here; waiting until its morning is done"
-        )
+        waits = f"another Paperboy (process {first.pid}, paperboy once) is active; waiting until its morning is done"
         assert second.stderr.readline() == f"{waits}\n"
         first.kill()
         first.communicate(timeout=300)

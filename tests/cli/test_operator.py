@@ -200,7 +200,7 @@ def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
     port, told.smtp.port = told.smtp.port, 9
     told.env(llm=False, ALERT_TO=OPERATOR)
     log = run(told, LET_GO, replace(UNSCORED, list_name="galaxies"), sent=REFUSES)
-    assert "the operator could not be told" not in log  # who has just refused us is not asked again at once
+    assert "ALERT_TO could not be alerted" not in log  # who has just refused us is not asked again at once
     for headline in ("1 paper could not be scored", "Scored 0 of 40 papers", "Mail does not leave"):
         assert f"WARNING {headline}" in log
     told.smtp.port = port
@@ -219,7 +219,7 @@ def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
 
 def test_a_lost_connection_repeats_the_same_message(told: World) -> None:
     told.smtp.faults.append(Fault("dot", keeps=True, times=1))
-    assert "the operator could not be told: ambiguous" in run(told, LET_GO)
+    assert "ALERT_TO could not be alerted: ambiguous" in run(told, LET_GO)
     told.clock.now += timedelta(minutes=15)
     run(told)
     first, second = told.smtp.messages
@@ -228,7 +228,7 @@ def test_a_lost_connection_repeats_the_same_message(told: World) -> None:
 
 def test_an_address_that_is_refused_is_tried_again_and_said(told: World) -> None:
     told.smtp.faults.append(Fault("RCPT", "550 5.1.1 no such user", times=1))
-    assert "the operator could not be told: failed (RCPT: 550 5.1.1 no such user)" in run(told, UNSCORED)
+    assert "ALERT_TO could not be alerted: failed (RCPT: 550 5.1.1 no such user)" in run(told, UNSCORED)
     assert subjects(told) == []
     run(told)
     assert subjects(told) == [ZERO]
@@ -301,7 +301,7 @@ def test_alerts_leave_after_the_digests(told: World) -> None:
 def test_a_template_that_breaks_is_logged(told: World) -> None:
     told.write("emails/alert.txt.j2", "{{ nonsense.at_all }}")
     log = run(told, replace(UNSCORED, list_name="galaxies"), LET_GO)
-    assert log.count("the operator could not be told: emails/alert.txt.j2:1") == 2
+    assert log.count("ALERT_TO could not be alerted: emails/alert.txt.j2:1") == 2
     assert subjects(told) == []
 
 
@@ -311,6 +311,6 @@ def test_a_database_that_fails_is_logged(told: World) -> None:
         other.execute("create trigger full before insert on alerts begin select raise(abort, 'a bug'); end")
         other.close()
     log = run(told, UNSCORED)
-    assert "the operator could not be told: this is a bug in Paperboy" in log
+    assert "ALERT_TO could not be alerted: this is a bug in Paperboy" in log
     assert "Traceback" in log
     assert subjects(told) == []

@@ -38,7 +38,7 @@ def refused(address: str) -> Fault:
 def test_recipient_who_has_it_does_not_get_it_twice(world: World) -> None:
     a_morning(world)
     ran = world.run("resend", "foundations")
-    assert (ran.code, ran.out) == (0, "foundations, the digest of Fri 20 Nov: nobody to send it to again\n")
+    assert (ran.code, ran.out) == (0, "foundations, the digest of Fri 20 Nov: there is nobody to send it to\n")
     assert world.mails() == [ADA, GRACE]
 
 
@@ -49,7 +49,7 @@ def test_refused_recipient_gets_the_same_mail(world: World, only: list[str]) -> 
     world.announce(2)
     ran = world.run("resend", "foundations", *only)
     assert ran.code == 0
-    assert ran.out == "foundations, the digest of Fri 20 Nov: again to 1 subscriber\nDeliveries: 1 sent\n"
+    assert ran.out == "foundations, the digest of Fri 20 Nov: sent again to 1 subscriber\nDeliveries: 1 sent\n"
     assert world.mails() == [GRACE, ADA]
     graces, adas = sent(world)
     assert adas["Subject"] == graces["Subject"]
@@ -91,7 +91,7 @@ def test_deferred_delivery_goes_at_once(world: World) -> None:
     a_morning(world, Fault("RCPT", "450 later", address=ADA))
     assert "nobody" in world.run("resend", "foundations", "--failed").out
     assert world.mails() == [GRACE]
-    assert "again to 1 subscriber\nDeliveries: 1 sent\n" in world.run("resend", "foundations").out
+    assert "sent again to 1 subscriber\nDeliveries: 1 sent\n" in world.run("resend", "foundations").out
     assert world.mails() == [GRACE, ADA]
 
 
@@ -101,7 +101,7 @@ def test_waiting_deliveries_go_too(world: World) -> None:
     assert (ran.code, ran.out.splitlines()) == (
         0,
         [
-            "foundations, the digest of Fri 20 Nov: nobody to send it to again",
+            "foundations, the digest of Fri 20 Nov: there is nobody to send it to",
             "But 2 deliveries that waited anyway go out now",
             "Deliveries: 2 sent",
         ],
@@ -116,7 +116,7 @@ def test_waiting_deliveries_are_counted_apart_from_those_put_back(world: World) 
     world.run("once", "--list", "galaxies")
     world.smtp.faults.clear()
     assert world.run("resend", "foundations").out.splitlines() == [
-        "foundations, the digest of Fri 20 Nov: again to 1 subscriber",
+        "foundations, the digest of Fri 20 Nov: sent again to 1 subscriber",
         "1 delivery that waited anyway goes out now, too",
         "Deliveries: 2 sent",
     ]

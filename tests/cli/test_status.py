@@ -65,7 +65,7 @@ def test_before_the_first_morning_nothing_is_made_up(world: World) -> None:
     ran = world.run("status", "--json")
     assert ran.code == 0
     assert json.loads(ran.out) == {
-        "answer": "Not yet: foundations and galaxies are due since 07:00 UTC; no paperboy run is at work.",
+        "answer": "Not yet: foundations and galaxies are due since 07:00 UTC; paperboy run is not active.",
         "running": None,
         "alerts": [],
         "lists": [
@@ -247,7 +247,7 @@ TEN = "lists:\n" + "".join(
     f"  - {{name: list-{number}, categories: [cs.LG], topics: learning, subscribers: [ada@example.org]}}\n"
     for number in range(10)
 )
-NOBODY_AT_WORK = "No Paperboy is at work in this home: nothing comes before paperboy run, or once\n"
+NOBODY_AT_WORK = "Paperboy is not running here: nothing is sent until you start paperboy run or paperboy once\n"
 
 
 @contextmanager
@@ -287,7 +287,7 @@ def test_without_a_run_no_next_try_is_promised(world: World) -> None:
     printed = world.run("status").out
     assert "next try" not in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC)\n") == 1
-    assert "no paperboy run is at work" in printed.splitlines()[0]
+    assert "paperboy run is not active" in printed.splitlines()[0]
     assert "\nNext for foundations and galaxies: due now\n" in printed
 
 
@@ -477,7 +477,7 @@ def test_status_says_whether_a_paperboy_is_at_work(world: World) -> None:
         assert ran.out.startswith("Not yet: foundations and galaxies are due since 07:00 UTC.\n")
         assert json.loads(world.run("status", "--json").out)["running"]["command"] == "run"
     with lock.held(world.path / "data" / "paperboy.db", "morning", "once"):
-        assert world.run("status").out.startswith("A morning is at work: foundations and galaxies are due since ")
+        assert world.run("status").out.startswith("A morning is running: foundations and galaxies are due since ")
     assert f"\n{NOBODY_AT_WORK}" in world.run("status").out
 
 
@@ -502,7 +502,7 @@ def test_while_the_files_are_broken_status_shows_the_version_in_force(world: Wor
         ran = world.run("status")
         assert ran.code == 0
         assert "subscribers.yaml:4:" in ran.err
-        assert "The version before stays in force until that is fixed." in ran.err
+        assert "The last good version stays in force until that is fixed." in ran.err
         assert "Next for foundations and galaxies: due now" in ran.out
 
 

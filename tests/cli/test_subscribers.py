@@ -161,10 +161,7 @@ def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
 def test_new_subscriber_gets_the_next_digest(world: World) -> None:
     ran = world.run("subscribe", "foundations", "Zoë <zoe@example.org>")
     assert (ran.code, ran.err) == (0, "")
-    assert (
-        ran.out
-        == "Zoë <zoe@example.org> is on foundations now (subscribers.yaml:11), and in from its next digest on.\n"
-    )
+    assert ran.out == "Zoë <zoe@example.org> is now on foundations (subscribers.yaml:11) and gets its next digest.\n"
     assert text(world) == LISTS.replace("  - name: galaxies", "      - Zoë <zoe@example.org>\n  - name: galaxies")
     world.announce(1)
     world.run("once", "--list", "foundations")
@@ -175,7 +172,7 @@ def test_subscribing_twice_leaves_the_file_untouched(world: World) -> None:
     before = (world.path / "subscribers.yaml").stat()
     ran = world.run("subscribe", "foundations", "GRACE@Example.ORG")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "Nothing to do: Grace Hopper <grace@example.org> is on foundations already.\n"
+    assert ran.out == "Nothing to do: Grace Hopper <grace@example.org> is already on foundations.\n"
     after = (world.path / "subscribers.yaml").stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
@@ -186,7 +183,7 @@ def test_subscribing_a_suppressed_address_says_that_it_gets_nothing(world: World
         "But zoe@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand) and gets nothing. "
         "To undo it: paperboy unsuppress zoe@example.org"
     )
-    for first in ("zoe@example.org is on galaxies now", "Nothing to do: zoe@example.org is on galaxies already."):
+    for first in ("zoe@example.org is now on galaxies", "Nothing to do: zoe@example.org is already on galaxies."):
         ran = world.run("subscribe", "galaxies", "zoe@example.org")
         assert ran.code == 0
         lines = ran.out.splitlines()

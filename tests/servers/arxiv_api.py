@@ -277,7 +277,7 @@ def main(arguments: Sequence[str]) -> int:
     papers = [paper for day in days for paper in day]
     with ArxivServer(papers, port=chosen.port, faults=[BY_NAME[name] for name in chosen.fault]) as server:
         print(f"ARXIV_API_URL={server.url}\nARXIV_DELAY_SECONDS=0", flush=True)
-        print(f"# serving {len(papers)} papers; Ctrl-C ends", file=sys.stderr)
+        print(f"# serving {len(papers)} papers; Ctrl-C stops it", file=sys.stderr)
         try:
             threading.Event().wait()
         except KeyboardInterrupt:

@@ -316,7 +316,7 @@ def main() -> None:
 
     with SmtpServer(port=options.port, on_message=keep) as server, contextlib.suppress(KeyboardInterrupt):
         print(f"SMTP_HOST={server.host}\nSMTP_PORT={server.port}\nSMTP_SECURITY=none\nMAIL_FROM=papers@example.org")
-        print(f"# keeping mail in {folder}; Ctrl-C ends", flush=True)
+        print(f"# keeping mail in {folder}; Ctrl-C stops it", flush=True)
         threading.Event().wait()
 
 

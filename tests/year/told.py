@@ -13,7 +13,7 @@ SCORING, PART_SCORED, LLM_WELL = "Scored 0 of", "Scored only", "the LLM scores"
 LATE, LATE_WELL = "arXiv gave no papers in time", "arXiv gives its papers"
 FILES, FILES_WELL = "Broken:", "the home's files are in order"
 MAIL, MAIL_WELL = "Mail does not leave", "mail leaves"
-PROCESS, PROCESS_WELL = "A morning came to a bad end", "a morning came to its end"
+PROCESS, PROCESS_WELL = "A morning crashed or got stuck", "a morning finished"
 LET_GO, EXPIRED, SUPPRESSED = "could not be scored and will not come back", "could not be delivered", "suppressed"
 
 OVER = {

@@ -132,8 +132,8 @@ class ArxivFeed:
                 return self._ask(query, start, self._page_size)
             except FaultError as fault:
                 if not fault.backoff or attempt >= self._tries or fault.retry_after > LONGEST_WAIT:
-                    tries = f", at the last of {attempt} tries" if attempt > 1 else ""
-                    then = "The next run asks for the same days again, so no paper is lost." if fault.backoff else ""
+                    tries = f", after {attempt} attempts" if attempt > 1 else ""
+                    then = "The next run fetches the same days again, so no paper is lost." if fault.backoff else ""
                     hints = " ".join(filter(None, (fault.hint, then)))
                     raise FeedError(f"{self._host} {fault}{tries}. {hints}") from fault
                 backoff = self._delay * fault.backoff * 2.0 ** (attempt - 1)

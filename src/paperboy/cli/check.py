@@ -21,7 +21,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 @click.option("--offline", is_flag=True, help="Ask no server: neither mail, nor LLM, nor arXiv.")
 @click.pass_obj
 def check(app: App, *, offline: bool) -> int:
-    """Everything that would fail tomorrow, found today: one line each, with the fix."""
+    """Find everything that would fail tomorrow: one line each, with the fix."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     code = 0
     for finding in app.check(offline=offline):

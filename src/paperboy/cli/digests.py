@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail.")
 @with_app
 def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
-    """A list's digest of today, or what it would be now, marking nothing.
+    """Show a list's digest of today, or what it would be now, and mark nothing.
 
     It goes into a file, to the browser, or to one address as a test mail. Scores are kept: they were paid for. Works
     beside `run`; where papers have no score yet, it waits for a morning that is under way.
@@ -61,11 +61,11 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
 @click.option("--to", "address", metavar="ADDRESS", help="Only to this address, also if it has had it.")
 @with_app
 def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
-    """A list's newest digest again, now: to those on the list whom it did not reach, and who joined since.
+    """Send a list's newest digest again, to those on the list it did not reach or who joined since.
 
-    The digest goes out as it was composed, and nobody who has it gets it twice, but for whom --to names. What went to
-    the outbox counts as not reached once a mail server is set up. With --failed, the digests of the last two weeks go
-    to those for whom they were given up after three days, too. Beside `run` it waits for a sending that is under way.
+    The digest goes out as it was composed. Nobody who has it gets it twice, except the address that --to names. Mail in
+    the outbox counts as not delivered once a mail server is set up. With --failed, the digests of the last two weeks
+    also go to those for whom they were given up after three days. While `run` is sending, this waits until it is done.
     """
     if failed and address is not None:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, whatever became of it.")
@@ -93,9 +93,9 @@ def _to_all(app: App, again: Resend, *, failed: bool) -> int:
         click.echo(back.why_not_newest, err=True)
     for day, number in back.numbers.items():
         whom = (
-            f"again to {output.counted(number, 'subscriber', 'subscribers')}"
+            f"sent again to {output.counted(number, 'subscriber', 'subscribers')}"
             if number
-            else "nobody to send it to again"
+            else "there is nobody to send it to"
         )
         click.echo(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
     if back.others:

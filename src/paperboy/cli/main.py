@@ -26,20 +26,20 @@ logger = logging.getLogger(__name__)
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _COMMANDS = {  # name: its module, and a line for --help
-    "demo": ("mornings", "A whole morning on a bundled sample of papers."),
-    "once": ("mornings", "This morning's work now; a second run sends nothing again."),
-    "run": ("mornings", "The daemon: the same work every morning."),
-    "check": ("check", "Everything that would fail tomorrow, found today."),
-    "preview": ("digests", "A list's digest of today, or what it would be now."),
+    "demo": ("mornings", "Run a whole morning on a bundled sample of papers."),
+    "once": ("mornings", "Do today's work now; a second run sends nothing again."),
+    "run": ("mornings", "Run the daemon: the same work every morning."),
+    "check": ("check", "Find everything that would fail tomorrow."),
+    "preview": ("digests", "Show a list's digest of today, or what it would be now."),
     "status": ("status", "Did everyone get their mail, and if not, why?"),
-    "why": ("why", "The life of one paper, list by list."),
-    "resend": ("digests", "A list's newest digest again, to those whom it did not reach."),
-    "suppress": ("people", "Who must not get mail, whatever subscribers.yaml says."),
-    "unsuppress": ("people", "Who may get mail again."),
-    "subscribers": ("people", "Who gets what, list by list."),
-    "subscribe": ("people", "Adds somebody to a list, in subscribers.yaml."),
-    "unsubscribe": ("people", "Takes somebody off a list, in subscribers.yaml."),
-    "service": ("service", "The systemd unit for this home."),
+    "why": ("why", "Show the life of one paper, list by list."),
+    "resend": ("digests", "Send a list's newest digest again to those it did not reach."),
+    "suppress": ("people", "Stop mail to an address, whatever subscribers.yaml says."),
+    "unsuppress": ("people", "Allow mail to an address again."),
+    "subscribers": ("people", "Show who gets what, list by list."),
+    "subscribe": ("people", "Add somebody to a list in subscribers.yaml."),
+    "unsubscribe": ("people", "Remove somebody from a list in subscribers.yaml."),
+    "service": ("service", "Print the systemd unit for this home."),
 }
 
 

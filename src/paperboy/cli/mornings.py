@@ -40,10 +40,10 @@ logger = logging.getLogger(__name__)
 @click.option("--open", "open_it", is_flag=True, help="Show the digests in the browser.")
 @click.pass_obj
 def demo(app: App, *, open_it: bool) -> int:
-    """A whole morning on a bundled sample of invented papers.
+    """Run a whole morning on a bundled sample of invented papers.
 
-    Needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new folder.
-    The home is left alone; only its `emails/`, if it has any, give the mails their look.
+    This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new
+    folder. The home is left alone; the mails use the templates in its `emails/`, if it has any.
     """
     home = _demo_home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")), app.path / "emails")
     with app.at(home, sample.SampleFeed(app.clock())) as demo:
@@ -52,7 +52,7 @@ def demo(app: App, *, open_it: bool) -> int:
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False, on_list=lambda *_: True)
     click.echo(output.a_morning(report, sent, home.lists))
-    click.echo("\nThe papers are invented, and no LLM judged them. The mail lies in")
+    click.echo("\nThe papers are invented, and no LLM judged them. The mail is in")
     outbox = home.settings.paperboy_outbox
     for mailing_list in home.lists:
         page = outbox / f"{mailing_list.name}.html"
@@ -82,11 +82,11 @@ def _demo_home(folder: Path, emails: Path) -> Home:
 @click.option("--scheduled", type=click.Choice(["morning", "sending"]), hidden=True, help="One half, for the daemon.")
 @with_app
 def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: Literal["morning", "sending"] | None) -> int:
-    """This morning's work now, whatever the hour and weekday.
+    """Do today's work now, whatever the hour and weekday.
 
-    Composes the digests that today does not have yet and delivers what waits. Running it again the same day sends
-    nothing again. A list that could not be served stays due, and the exit code is 1. Beside `run` it waits for its
-    turn.
+    This composes the digests that today lacks and delivers what waits. A second run the same day sends nothing again.
+    A list that could not be served stays due, and the exit code is 1. While `run` works on a morning or a sending, this
+    waits until it is done.
     """
     chosen = app.home.named(names)
     if scheduled:
@@ -173,18 +173,18 @@ class Stop:
 @click.command()
 @click.pass_obj
 def run(app: App) -> int:
-    """The daemon: this morning's work, every morning, until SIGTERM.
+    """Run the daemon: the same work every morning, until SIGTERM.
 
-    Each list's work starts at its own hour. A morning that was missed is made up for at once. An edit of the home's
-    files is in force within half a minute, at once on SIGHUP, and used from the next digest; while a broken one stands,
-    the last good version stays in force.
+    Each list's work starts at its own hour. A missed morning is made up for at once. An edit of the home's files is in
+    force within 25 seconds, or at once on SIGHUP, and applies from the next digest. A broken edit changes nothing: the
+    last good version stays in force.
     """
     console = output.bars()[1] if sys.stderr.isatty() else None
     output.set_up(Settings().log_level, app.environ, console)
     home, broken = Home.own_or_in_force(app.path, app.environ)
     output.set_up(home.settings.log_level, app.environ, console)
     if broken:
-        logger.error("%s\nthe version before stays in force until that is fixed", broken)
+        logger.error("%s\nthe last good version stays in force until that is fixed", broken)
     notifier = Notifier.of(app.environ, os.getpid())
     app.home = home
     try:
@@ -198,7 +198,7 @@ def run(app: App) -> int:
             number_of_lists = output.counted(len(home.lists), "list", "lists")
             logger.info("Paperboy watches %s in %s", number_of_lists, home.path)
             if console is not None:
-                click.echo(f"Watching {number_of_lists} in {home.path}. Ctrl-C ends.", err=True)
+                click.echo(f"Watching {number_of_lists} in {home.path}. Ctrl-C stops it.", err=True)
             service.run()
     except HomeBusyError:
         raise

@@ -42,7 +42,7 @@ _Held = Mapping[tuple[str, Subscriber], Suppression]  # by list and subscriber; 
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @with_app
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
-    """Who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
+    """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
     wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
     lists = [each for each in app.home.lists if each.name in wanted]
     people = [(each.name, who) for each in lists for who in each.subscribers]
@@ -104,20 +104,20 @@ def _weekdays(mailing_list: MailingList) -> list[str]:
 @click.argument("who", metavar="ADDRESS")
 @click.pass_obj
 def subscribe(app: App, name: str, who: str) -> int:
-    """Adds somebody to a list, at the end of its subscribers in subscribers.yaml; all else in the file stays as it is.
+    """Add somebody to a list, after its last subscriber in subscribers.yaml; the rest of the file stays as it is.
 
-    ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace <ada@example.org>'. This works while the daemon runs, and
-    counts from the list's next digest on.
+    ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace <ada@example.org>'. This works while the daemon
+    runs, and applies from the list's next digest.
     """
     mailbox = _mailbox(who, "ADDRESS")
     with edits.locked(app.path):
         mailing_list = app.home.list(name)
         held = app.store_to_ask.suppressions.find(name, mailbox.address)
         if there := mailing_list.subscriber(mailbox.address):
-            click.echo(f"Nothing to do: {_written(there)} is on {name} already.")
+            click.echo(f"Nothing to do: {_written(there)} is already on {name}.")
         else:
             line = edits.subscribe(app.home, mailing_list, mailbox)
-            click.echo(f"{mailbox} is on {name} now ({LISTS_FILE}:{line}), and in from its next digest on.")
+            click.echo(f"{mailbox} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
     if held:
         click.echo(f"But {in_words(held, app.settings.timezone)} and gets nothing. {undo(held)}")
     return 0
@@ -128,10 +128,10 @@ def subscribe(app: App, name: str, who: str) -> int:
 @click.argument("who", metavar="ADDRESS")
 @click.pass_obj
 def unsubscribe(app: App, name: str, who: str) -> int:
-    """Takes somebody off a list, with their line in subscribers.yaml; all else in the file stays as it is.
+    """Remove somebody from a list and their line from subscribers.yaml; the rest of the file stays as it is.
 
-    This works while the daemon runs, and holds at once: not even a digest that is composed already goes there. To keep
-    mail away from an address whatever the file says, use suppress.
+    This works while the daemon runs, and takes effect within 25 seconds: not even a digest already composed goes there.
+    To stop mail to an address whatever the file says, use suppress.
     """
     address = _mailbox(who, "ADDRESS").address
     with edits.locked(app.path):
@@ -173,11 +173,10 @@ def _written(who: Subscriber) -> str:
 @click.option("--list", "name", metavar="NAME", help="No mail from this list alone.")
 @with_app
 def suppress(app: App, who: Sequence[str], name: str | None) -> int:
-    """Who must not get mail, whatever subscribers.yaml says: from now on, and from any list unless one is named.
+    """Stop mail to an address at once, whatever subscribers.yaml says: from all lists, or from one with --list.
 
-    A token is what an unsubscribe mail carries at the end of its subject; the whole subject will do, and so will the
-    mailto link of the mail. It names an address and a list, and suppresses for that list alone. This works while the
-    daemon runs.
+    A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so does the mailto link
+    in a digest. It names an address and a list, and stops mail from that list alone. This works while the daemon runs.
     """
     if name is not None:
         app.home.list(name)
@@ -196,13 +195,13 @@ def suppress(app: App, who: Sequence[str], name: str | None) -> int:
 
 @click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
-@click.option("--list", "name", metavar="NAME", help="Lifts the suppression for this list alone.")
+@click.option("--list", "name", metavar="NAME", help="Lift the suppression for this list alone.")
 @with_app
 def unsuppress(app: App, who: Sequence[str], name: str | None) -> int:
-    """Lifts what `suppress`, or three bounces running, brought about; status --suppressed shows all that holds.
+    """Lift a suppression, by `suppress` or after three bounces in a row; status --suppressed shows them all.
 
-    A suppression for one list and one for all lists are lifted one by one: who asked to leave a list stays away from
-    it when a bounce is forgiven. This works while the daemon runs.
+    A suppression for one list and one for all lists are lifted one by one: those who asked to leave a list stay off it
+    when a bounce is forgiven. This works while the daemon runs.
     """
     address, only, _ = _whom(app, " ".join(who), name)
     store = app.store_to_ask

@@ -71,7 +71,7 @@ def _home(app: App) -> Home:
     if broken:
         if lock.holder(home.settings.paperboy_database) is None:
             raise broken
-        click.echo(f"{broken}\nThe version before stays in force until that is fixed.\n", err=True)
+        click.echo(f"{broken}\nThe last good version stays in force until that is fixed.\n", err=True)
     return home
 
 
@@ -159,7 +159,7 @@ def _following(seen: _Picture) -> Iterator[str]:
     for said, names in _alike({each.name: _next(seen, each) for each in seen.status.lists}):
         yield f"Next for {names}: {said}"
     if seen.holder is None and any(each.next for each in seen.status.lists):
-        yield "No Paperboy is at work in this home: nothing comes before paperboy run, or once"
+        yield "Paperboy is not running here: nothing is sent until you start paperboy run or paperboy once"
 
 
 def _next(seen: _Picture, each: ListStatus) -> str:

@@ -24,12 +24,12 @@ from paperboy.tex import to_text
 _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE)
 
 
-@click.command(name="why", short_help="The life of one paper, list by list.")
+@click.command(name="why", short_help="Show the life of one paper, list by list.")
 @click.argument("arxiv_id", metavar="ARXIV_ID")
 @click.option("--list", "name", metavar="NAME", help="Of this list alone.")
 @click.pass_obj
 def why(app: App, arxiv_id: str, name: str | None) -> int:
-    """The life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
+    """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
     how many.
     """
     home = app.home
