@@ -237,7 +237,7 @@ def test_a_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None
 )
 def test_the_answer_says_that_no_run_is_at_work(facts: Known, now: datetime, said: str) -> None:
     assert answer([FOUNDATIONS], facts, now, running=False) == said
-    assert "at work" not in answer([FOUNDATIONS], facts, now)
+    assert "not active" not in answer([FOUNDATIONS], facts, now)
 
 
 def test_yesterdays_failure_is_not_todays_reason() -> None:

@@ -190,7 +190,7 @@ def test_it_says_how_the_day_is_and_feeds_the_watchdog_and_its_children_are_sile
     service.until(lambda: service.world.llm.requests)
     (morning,) = children(pid)
     assert not ENVIRONMENT & environ_of(morning).keys()
-    assert "at work" in service.status
+    assert "is running" in service.status
     service.answers.set()
     service.until(lambda: "got today's mail" in service.status)
     service.until(lambda: len(service.heard("WATCHDOG")) >= 5)
@@ -237,7 +237,7 @@ def test_a_broken_edit_is_told_once_and_the_version_before_stays_in_force(servic
     service.world.write("subscribers.yaml", BROKEN)
     service.process.send_signal(signal.SIGHUP)  # it is tried beside the morning
     service.until(lambda: service.status.startswith("subscribers.yaml:7:5"))
-    assert "version before stays in force" in service.status
+    assert "last good version stays in force" in service.status
     service.terminate()
     service.answers.set()
 

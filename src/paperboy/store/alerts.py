@@ -30,7 +30,7 @@ class Cause(StrEnum):
     EXPIRED = "expired"  # a delivery
     SUPPRESSED = "suppressed"  # an address
     FILES = "files"  # of the home are broken
-    PROCESS = "process"  # of a morning or a sending came to a bad end
+    PROCESS = "process"  # of a morning or a sending crashed or got stuck
 
 
 @dataclass(frozen=True, slots=True)
