@@ -16,17 +16,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from paperboy import due, lock
-from paperboy.config.home import Files, Home, Recipients
+from paperboy import lock
+from paperboy.config.home import Home, Recipients
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.models import (
-    Delivery,
-    MailingList,
-    MorningReport,
-    Problem,
-    Subscriber,
-)
+from paperboy.models import Delivery, MailingList, MorningReport, Problem, Subscriber
 from paperboy.store import Store
 
 if TYPE_CHECKING:
@@ -152,13 +146,8 @@ class App:
         """Composes without the database, for what it cannot remember."""
         from paperboy.mail.message import Composer
 
-        settings = self.settings
-        return Composer(
-            self.templates,
-            sender=str(settings.mail_from or ""),
-            reply_to=str(settings.mail_reply_to or ""),
-            secret=secret,
-        )
+        sender, reply_to = (str(each or "") for each in (self.settings.mail_from, self.settings.mail_reply_to))
+        return Composer(self.templates, sender, reply_to, secret)
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
@@ -188,12 +177,9 @@ class App:
         from paperboy.arxiv_feed import ArxivFeed
 
         settings = self.settings
-        contact = settings.mail_reply_to or settings.alert_to or settings.mail_from
-        return ArxivFeed(
-            settings.arxiv_api_url,
-            delay_seconds=settings.arxiv_delay_seconds,
-            contact=contact.address if contact else "",
-        )
+        person = settings.mail_reply_to or settings.alert_to or settings.mail_from
+        contact = person.address if person else ""
+        return ArxivFeed(settings.arxiv_api_url, delay_seconds=settings.arxiv_delay_seconds, contact=contact)
 
     def llm(self) -> LlmScorer:
         """The LLM. Raises ConfigError for a broken prompt, and for a budget that cannot be kept."""
@@ -245,21 +231,13 @@ class App:
 
         Raises ConfigError where a daemon still works with another database, which would send all of it twice.
         """
-        database = self.settings.paperboy_database
-        if self.home.source in {None, self.path} and Files(self.path).last_good.exists():
-            in_force = Home.in_force(self.path, self.environ).settings.paperboy_database
-            if in_force != database and (holder := lock.holder(in_force)):
-                who = f"paperboy {holder.command} (process {holder.process or 'unknown'}) still works with {in_force}"
-                message = f"PAPERBOY_DATABASE has changed, and {who}; restart that one first"
-                raise ConfigError([Problem(".env", message)])
-        with lock.held(database, half, command, self.say):
+        before = self.home.database_in_force(self.environ)
+        if before and before != self.settings.paperboy_database and (holder := lock.holder(before)):
+            who = f"paperboy {holder.command} (process {holder.process or 'unknown'}) still works with {before}"
+            message = f"PAPERBOY_DATABASE has changed, and {who}; restart that one first"
+            raise ConfigError([Problem(".env", message)])
+        with lock.held(self.settings.paperboy_database, half, command, self.say):
             yield
-
-    def due(self) -> frozenset[str]:
-        """The lists whose day a morning may take up now, whatever was tried before."""
-        lists, now = self.home.lists, self.clock()
-        standings = due.standings(lists, self.store.days.outcomes(lists, now), {}, now, self.patience)
-        return frozenset(name for name, each in standings.items() if each.ready(now))
 
     @cached_property
     def drafter(self) -> drafting.Drafter:
@@ -285,9 +263,8 @@ class App:
         from paperboy import morning
 
         keep, lists = timedelta(days=self.settings.keep_days), self.home.lists
-        report = morning.run(
-            self.drafter, self.feed, lists, names, patience=patience, lookback=self._lookback, keep=keep
-        )
+        run = partial(morning.run, patience=patience, lookback=self._lookback, keep=keep)
+        report = run(self.drafter, self.feed, lists, names)
         self.note(report)
         return report
 
@@ -331,8 +308,7 @@ class App:
 
         if not self.settings.paperboy_database.exists():
             raise PaperboyError(f"{mailing_list.name} has had no digest yet; paperboy once makes what is due")
-        by_mail = not self.settings.uses_outbox
-        return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail)
+        return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
 
     # Subscribers
 
@@ -366,11 +342,10 @@ class App:
         """Report the alerts that wait."""
         from paperboy import alerts
 
-        settings, to = self.settings, self.settings.alert_to
+        to, zone = self.settings.alert_to, self.settings.timezone
+        reader = Subscriber(to.address, to.name) if to else None
         with closing(self.transports[0]) as transport:
-            reader = Subscriber(to.address, to.name) if to else None
-            through = transport if by_mail else None
-            alerts.report(self.store, through, self.composer, reader, settings.timezone, self.clock())
+            alerts.report(self.store, transport if by_mail else None, self.composer, reader, zone, self.clock())
 
     @property
     def patience(self) -> timedelta:

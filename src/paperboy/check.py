@@ -14,7 +14,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -238,17 +237,27 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
 # ── Servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A server that is being asked."""
+class _Asked(threading.Thread):
+    """A server that is being asked. A daemon thread: an executor's would make the program wait for a silent server."""
 
-    found: Future[list[Finding]]
-    silence: Finding  # what to say if it does not answer in time
+    def __init__(self, look: Callable[[], list[Finding]], silence: Finding) -> None:
+        super().__init__(name="check", daemon=True)
+        self._look, self._found = look, [silence]
+        self._bug: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._found = self._look()
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            self._bug = error
 
     def until(self, end: float) -> Iterator[Finding]:
         """What came of it until `end`, of the monotonic clock."""
-        wait([self.found], max(0.0, end - time.monotonic()))
-        for finding in self.found.result() if self.found.done() else [self.silence]:
+        self.join(max(0.0, end - time.monotonic()))
+        if self._bug:
+            raise self._bug
+        for finding in self._found:
             fix = _FIXES.get(finding.what, "") if finding.exit_code == 1 else ""
             said = finding.message.rstrip(".")
             yield replace(finding, message=f"{said}; {fix}") if fix and not _SAYS_THE_FIX.search(said) else finding
@@ -260,30 +269,16 @@ def _ask(home: Home, parts: Parts, now: datetime, dns: Dns, patience: float) -> 
 
     def ask(what: str, server: str, look: Callable[[], list[Finding]], *, note: bool = False) -> None:
         silence = f"{server} did not answer within {patience:g} s"
-        asked.append(_Asked(_later(look), Finding(what, silence, exit_code=int(not note), note=note)))
+        asked.append(_Asked(look, Finding(what, silence, exit_code=int(not note), note=note)))
 
     if not settings.uses_outbox:
         ask("mail", f"{settings.smtp_host}:{settings.smtp_port}", lambda: _mail(settings, parts, now))
         domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
         if not _NOWHERE.fullmatch(domain):
             ask("sender", f"DNS, asked about {domain},", lambda: _sender(domain, dns), note=True)
-    ask("scoring", urlsplit(settings.openai_base_url).hostname or "api.openai.com", lambda: _scoring(settings, parts))
+    ask("scoring", _host(settings) or "api.openai.com", lambda: _scoring(settings, parts))
     ask("arXiv", settings.arxiv_api_url, lambda: _tried("arXiv", lambda: _arxiv(home, parts)))
     return asked
-
-
-def _later(look: Callable[[], T]) -> Future[T]:
-    """Start `look` on a daemon thread: an executor's threads would keep the program waiting for a silent server."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(look())
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="check", daemon=True).start()
-    return future
 
 
 def _mail(settings: Settings, parts: Parts, now: datetime) -> list[Finding]:
@@ -302,19 +297,19 @@ def _scoring(settings: Settings, parts: Parts) -> list[Finding]:
     if not settings.has_llm:
         words = "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
         return [Finding("scoring", words)]
-
-    def probe() -> str:
-        with closing(parts.llm()) as scorer:
-            return scorer.probe()
-
-    found = _tried("scoring", probe)
-    free = not settings.openai_api_key.get_secret_value() or is_loopback(
-        urlsplit(settings.openai_base_url).hostname or ""
-    )
-    if parts.prices is None and not free:
+    scorer, found = _read("scoring", parts.llm)
+    if scorer:
+        with closing(scorer):
+            found = _tried("scoring", scorer.probe)
+    somebody_pays = settings.openai_api_key.get_secret_value() and not is_loopback(_host(settings))
+    if somebody_pays and parts.prices is None:
         message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
         found.append(Finding("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT", note=True))
     return found
+
+
+def _host(settings: Settings) -> str:
+    return urlsplit(settings.openai_base_url).hostname or ""
 
 
 def _arxiv(home: Home, parts: Parts) -> str:
@@ -329,16 +324,13 @@ def _sender(domain: str, dns: Dns) -> list[Finding]:
     try:
         mx = dns(domain, "MX") or dns(domain, "A") or dns(domain, "AAAA")
         spf = [record for record in dns(domain, "TXT") if record.lower().startswith('"v=spf1')]
-        dmarc = [
-            text for name in parents for text in dns(f"_dmarc.{name}", "TXT") if text.lower().startswith('"v=dmarc1')
-        ]
+        policies = (record for name in parents for record in dns(f"_dmarc.{name}", "TXT"))
+        dmarc = [record for record in policies if record.lower().startswith('"v=dmarc1')]
     except OSError:
         return [Finding("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked", note=True)]
     if any(record.endswith(" .") for record in mx):  # RFC 7505
-        message = (
-            f"{domain} says that it takes no mail, so bounces and replies get lost; fix its MX record or MAIL_FROM"
-        )
-        return [Finding("MX", message, exit_code=1)]
+        message = f"{domain} says that it takes no mail, so bounces and replies get lost"
+        return [Finding("MX", f"{message}; fix its MX record or MAIL_FROM", exit_code=1)]
     needed = {
         "MX": (mx, "bounces and replies get lost; add one, or fix MAIL_FROM"),
         "SPF": (spf, "many servers distrust mail without; publish the one that your mail provider names"),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from paperboy import drafting, due, fetching
@@ -49,7 +50,8 @@ class Previews:
         drafter, now = self.drafter, self.now
         if composed := drafter.store.days.composed(mailing_list.name, due.local_date(mailing_list, now)):
             return Preview(composed, about="today's digest, as it was composed; edits made since show from tomorrow on")
-        missing = self._fetch([each for each in self.lists if each.subscribers or each is mailing_list])
+        lists = [each for each in self.lists if each.subscribers or each is mailing_list]
+        missing = self._look(lists, _FETCH_HOLDS)
         papers, _ = drafter.candidates(mailing_list, now)
         scoring = drafter.gather(mailing_list, papers, now)
         if scoring.missing:
@@ -88,19 +90,13 @@ class Previews:
             made[scoring.mailing_list.name] = drafting.draft(drafter.material(scoring, now))
         return missing, made
 
-    def _fetch(self, lists: Sequence[MailingList]) -> str:
-        """Fetches what a morning would, unless that was done just now; why something is missing."""
-        categories = {category for each in lists for category in each.categories}
-        if self.drafter.store.papers.fetched_since(categories, self.now - _FETCH_HOLDS):
+    def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
+        """Fetch what a morning would, unless a fetch still holds; why something is missing."""
+        drafter, categories = self.drafter, {category for each in lists for category in each.categories}
+        if fetch_holds and drafter.store.papers.fetched_since(categories, self.now - fetch_holds):
             return ""
-        return self._look(lists)
-
-    def _look(self, lists: Sequence[MailingList]) -> str:
-        store, progress, holidays = self.drafter.store, self.drafter.progress, self.drafter.holidays
-        found = fetching.look(
-            store, self.feed, lists, self.now, lookback=self.lookback, progress=progress, holidays=holidays
-        )
-        return found.missing
+        look = partial(fetching.look, lookback=self.lookback, progress=drafter.progress, holidays=drafter.holidays)
+        return look(drafter.store, self.feed, lists, self.now).missing
 
     def write(self, box: Path, list_name: str, composed: Composed) -> Path:
         """Writes a reader's copy to the outbox folder `box`, and gives the HTML's path."""

@@ -17,7 +17,7 @@ from tests.cli.conftest import World
 from tests.servers.smtp import Fault
 
 
-def test_a_morning_from_arxiv_to_the_inbox(world: World) -> None:
+def test_papers_go_from_arxiv_to_the_inbox(world: World) -> None:
     world.announce(1, 2, 3)
     world.announce(4, categories=("astro-ph.GA",))
     ran = world.run("once")
@@ -28,7 +28,7 @@ def test_a_morning_from_arxiv_to_the_inbox(world: World) -> None:
     assert world.mails() == ["ada@example.org", "grace@example.org", "vera@example.org"]
 
 
-def test_each_copy_is_its_subscribers_own(world: World) -> None:
+def test_each_subscriber_gets_a_copy_of_their_own(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
     ada, grace = (email.message_from_bytes(sent.content, policy=email.policy.default) for sent in world.smtp.messages)
@@ -40,7 +40,7 @@ def test_each_copy_is_its_subscribers_own(world: World) -> None:
     assert "2611.00001" in ada.get_body(("plain",)).get_content()
 
 
-def test_a_second_run_sends_nothing_again(world: World) -> None:
+def test_second_run_sends_nothing_again(world: World) -> None:
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     world.run("once")
@@ -52,7 +52,7 @@ def test_a_second_run_sends_nothing_again(world: World) -> None:
     assert len(world.llm.requests) == asked
 
 
-def test_one_list_alone(world: World) -> None:
+def test_list_option_serves_that_list_alone(world: World) -> None:
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     ran = world.run("once", "--list", "galaxies")
@@ -61,14 +61,14 @@ def test_one_list_alone(world: World) -> None:
     assert "foundations" not in ran.out
 
 
-def test_a_list_that_is_not_there_is_wrong_usage(world: World) -> None:
+def test_unknown_list_is_wrong_usage(world: World) -> None:
     ran = world.run("once", "--list", "fundations")
     assert ran.code == 2
     assert "there is no list 'fundations', did you mean 'foundations'?" in ran.err
     assert not (world.path / "data").exists()
 
 
-def test_a_dry_run_sends_and_marks_nothing_and_keeps_the_scores(world: World) -> None:
+def test_dry_run_sends_and_marks_nothing_and_keeps_the_scores(world: World) -> None:
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     ran = world.run("once", "--dry-run")
@@ -81,7 +81,7 @@ def test_a_dry_run_sends_and_marks_nothing_and_keeps_the_scores(world: World) ->
     assert len(world.llm.requests) == asked
 
 
-def test_without_a_mail_server_the_mail_goes_to_the_outbox(world: World) -> None:
+def test_mail_goes_to_the_outbox_without_a_mail_server(world: World) -> None:
     world.env(smtp=False)
     world.announce(1)
     assert world.run("once", "--list", "foundations").code == 0
@@ -95,7 +95,7 @@ def test_without_a_mail_server_the_mail_goes_to_the_outbox(world: World) -> None
     assert len(list((outbox / "Maildir" / "new").iterdir())) == 2
 
 
-def test_without_an_llm_the_embedded_scorer_ranks_and_the_digest_says_so(world: World) -> None:
+def test_embedded_scorer_ranks_without_an_llm_and_the_digest_says_so(world: World) -> None:
     world.env(llm=False, smtp=False)
     world.announce(*range(1, 21))
     assert world.run("once", "--list", "foundations").code == 0
@@ -103,23 +103,20 @@ def test_without_an_llm_the_embedded_scorer_ranks_and_the_digest_says_so(world: 
     assert "No LLM judged these papers" in (world.path / "outbox" / "foundations.txt").read_text("utf-8")
 
 
-def test_an_unreachable_arxiv_leaves_the_lists_due(world: World) -> None:
-    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/api/query", None])
+def test_unreachable_or_empty_arxiv_leaves_the_lists_due(world: World, url: str | None) -> None:
+    """An empty answer never means that there are no papers."""
+    if url:
+        world.env(ARXIV_API_URL=url)
     ran = world.run("once")
     assert ran.code == 1
-    assert "foundations: still due." in ran.out
-    assert "127.0.0.1" in ran.out
+    assert "foundations: still due" in ran.out
+    assert "127.0.0.1" in ran.out or not url
     assert world.mails() == []
-
-
-def test_an_empty_answer_of_arxiv_is_never_no_papers(world: World) -> None:
-    ran = world.run("once")
-    assert ran.code == 1
-    assert "still due" in ran.out
     assert json.loads(world.run("status", "--json").out)["lists"][0]["outcome"] is None
 
 
-def test_a_budget_for_a_model_without_a_price_is_refused(world: World) -> None:
+def test_budget_for_a_model_without_a_price_is_refused(world: World) -> None:
     world.env(OPENAI_MODEL="home-grown-7b", LLM_BUDGET_USD=1)
     world.announce(1)
     ran = world.run("once")
@@ -127,7 +124,7 @@ def test_a_budget_for_a_model_without_a_price_is_refused(world: World) -> None:
     assert "LLM_BUDGET_USD: the price of home-grown-7b is unknown" in ran.err
 
 
-def test_a_model_without_a_price_shows_tokens_and_no_dollars(world: World) -> None:
+def test_model_without_a_price_shows_tokens_and_no_dollars(world: World) -> None:
     world.env(OPENAI_MODEL="home-grown-7b")
     world.announce(1)
     ran = world.run("once", "--list", "foundations")
@@ -138,60 +135,31 @@ def test_a_model_without_a_price_shows_tokens_and_no_dollars(world: World) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("files", "places"),
     [
-        (".env", "SMTP_PORT=abc\nSEND_AT=25:00\n", [".env:1: SMTP_PORT", ".env:2: SEND_AT"]),
-        ("subscribers.yaml", "lists:\n  - nam: x\n", ["subscribers.yaml:2:5: unknown key 'nam'"]),
-        ("subscribers.yaml", "lists:\n\t- name: x\n", ["subscribers.yaml:2:1"]),
         (
-            "subscribers.yaml",
-            "lists:\n  - name: x\n    categories: [cs.LG]\n    topics: topics/gone.md\n",
-            ["subscribers.yaml:4:13"],
+            {".env": "SMTP_PORT=abc\nSEND_AT=25:00\n", "subscribers.yaml": "lists:\n  - nam: x\n"},
+            [".env:1: SMTP_PORT", ".env:2: SEND_AT", "subscribers.yaml:2:5: unknown key 'nam'"],
         ),
-        ("prompts/score.md.j2", "{% block rubric %}{{ nonsense }}", ["prompts/score.md.j2:1"]),
+        ({"subscribers.yaml": "lists:\n\t- name: x\n"}, ["subscribers.yaml:2:1"]),
+        (
+            {"subscribers.yaml": "lists:\n  - {name: x, categories: [cs.LG], topics: topics/gone.md}\n"},
+            ["subscribers.yaml:2:44"],
+        ),
+        ({"prompts/score.md.j2": "{% block rubric %}{{ nonsense }}"}, ["prompts/score.md.j2:1"]),
     ],
 )
-def test_a_broken_file_is_told_with_its_place_and_nothing_is_touched(
-    world: World, name: str, text: str, told: list[str]
+def test_problems_of_all_files_are_reported_with_their_places_before_anything_is_touched(
+    world: World, files: dict[str, str], places: list[str]
 ) -> None:
     world.announce(1)
-    world.write(name, text)
+    for name, text in files.items():
+        world.write(name, text)
     ran = world.run("once")
     assert ran.code == 78
-    for place in told:
-        assert place in ran.err
-    assert world.mails() == []
-    assert world.llm.requests == []
-    assert world.arxiv.requests == []
-
-
-def test_problems_of_all_files_come_at_once(world: World) -> None:
-    world.write(".env", "SMTP_PORT=abc\n")
-    world.write("subscribers.yaml", "lists:\n  - nam: x\n")
-    ran = world.run("once")
-    assert ran.code == 78
-    assert ".env:1: SMTP_PORT" in ran.err
-    assert "subscribers.yaml:2:5" in ran.err
+    assert [place for place in places if place not in ran.err] == []
+    assert (world.mails(), world.llm.requests, world.arxiv.requests) == ([], [], [])
     assert not (world.path / "data").exists()
-
-
-def test_a_database_that_is_a_folder_is_told(world: World) -> None:
-    (world.path / "data" / "paperboy.db").mkdir(parents=True)
-    ran = world.run("once")
-    assert ran.code == 78
-    assert "this is a folder" in ran.err
-
-
-def test_a_truncated_database_is_told(world: World) -> None:
-    world.announce(1)
-    world.run("once", "--list", "foundations")
-    database = world.path / "data" / "paperboy.db"
-    database.write_bytes(database.read_bytes()[:9000])
-    for left in ("-wal", "-shm"):
-        database.with_name(database.name + left).unlink(missing_ok=True)
-    ran = world.run("once")
-    assert ran.code == 78
-    assert "restore a backup" in ran.err
 
 
 class TestProcesses:
@@ -213,7 +181,7 @@ class TestProcesses:
         world.announce(1)
         return world
 
-    def test_two_paperboys_on_one_home(self, today: World) -> None:
+    def test_second_once_waits_for_the_first_and_says_so(self, today: World) -> None:
         """The second one says who is there, waits, and goes on when the first has ended."""
         today.llm.latency = 60  # until the server is told to go on
         first = self.start(today, "once")
@@ -231,7 +199,7 @@ class TestProcesses:
         assert second.returncode == 0
         assert len(today.mails()) == 2
 
-    def test_a_full_disk_is_told_and_nothing_is_lost(self, today: World) -> None:
+    def test_full_disk_is_reported_and_nothing_is_lost(self, today: World) -> None:
         """A limit on the size of files is a full disk, also for root."""
         today.run("status")
         broken = self.start(today, "once", prefix=("sh", "-c", 'ulimit -f 200; exec "$@"', "sh"))
@@ -246,7 +214,7 @@ class TestProcesses:
         assert len(today.mails()) == 2
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_a_signal_while_sending_ends_after_the_message_in_hand(self, today: World, number: signal.Signals) -> None:
+    def test_signal_while_sending_ends_after_the_message_in_hand(self, today: World, number: signal.Signals) -> None:
         """It is neither lost nor sent again; the other waits."""
         today.smtp.faults.append(Fault("dot", "250 taken", delay=2, keeps=True, times=1))
         today.smtp.on_fault = lambda _: process.send_signal(number)  # while the server thinks about the final dot
@@ -271,7 +239,7 @@ class TestProcesses:
         assert today.mails() == []
 
 
-def test_when_mail_leaves_by_smtp_at_last_the_way_to_send_what_went_to_the_outbox_is_told(world: World) -> None:
+def test_home_with_its_first_mail_server_is_told_how_to_send_what_went_to_the_outbox(world: World) -> None:
     world.announce(1)
     world.env(smtp=False, MAIL_FROM="papers@example.org")
     world.run("once", "--list", "foundations")

@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy import lock
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
@@ -48,17 +47,6 @@ def test_suppression_can_be_limited_to_one_list(world: World) -> None:
     world.run("once", "--list", "galaxies")
     assert world.mails() == []
     assert suppressed(world) == [("vera@example.org", "galaxies", "by hand")]
-
-
-def test_suppression_stops_waiting_mail(world: World) -> None:
-    world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
-    world.announce(1)
-    assert world.run("once", "--list", "foundations").code == 1
-    world.run("suppress", ADA)
-    world.clock.now += timedelta(hours=2)
-    assert world.run("once", "--list", "foundations").code == 0
-    assert world.mails() == ["grace@example.org"]
-    assert json.loads(world.run("status", "--json").out)["lists"][0]["deliveries"] == {"sent": 1, "suppressed": 1}
 
 
 def test_token_suppresses_for_its_list_alone(world: World) -> None:
@@ -239,12 +227,6 @@ def test_suppression_for_a_list_that_left_the_file_can_be_lifted(world: World) -
     assert world.run("unsuppress", ADA, "--list", "galaxies").code == 0
     assert suppressed(world) == []
     assert world.run("unsuppress", ADA, "--list", "galaxies").code == 2
-
-
-def test_suppress_and_unsuppress_work_while_the_daemon_runs(world: World) -> None:
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
-        assert world.run("suppress", ADA).code == 0
-        assert world.run("unsuppress", ADA).code == 0
 
 
 def test_unsuppress_creates_no_database(world: World) -> None:

@@ -101,14 +101,10 @@ def cli(ctx: click.Context, home: Path) -> None:
     ctx.obj = ctx.with_resource(App(home.absolute(), *ctx.obj))
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 def invoke(
     arguments: Sequence[str] | None = None,
     environ: Mapping[str, str] = os.environ,
-    clock: Callable[[], datetime] = _now,
+    clock: Callable[[], datetime] = partial(datetime.now, UTC),  # noqa: B008 - called later  # noqa: B008 - it is asked later
     wait: Callable[[float], None] = time.sleep,
     timer: Callable[[], float] = time.monotonic,
 ) -> int:

@@ -127,7 +127,7 @@ def _scheduled(app: App, chosen: frozenset[str], half: Literal["morning", "sendi
         app.prepare()
         with Stop() as stop, app.alone(half, "run"):
             if half == "morning":
-                app.morning(app.due() & chosen, app.patience)
+                app.morning(chosen, app.patience)
             else:
                 stop.gently = True
                 app.deliver(lambda: stop.asked)

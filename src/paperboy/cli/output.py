@@ -82,11 +82,10 @@ def _with_priority(priority: int, text: str) -> str:
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
     """Whether stderr is the journal; a service's children inherit the variable wherever their stderr leads."""
-    try:
+    with suppress(OSError):
         stderr = os.fstat(2)
-    except OSError:
-        return False
-    return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"
+        return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"
+    return False
 
 
 # ── Progress ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import click
 
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
 
 _WIDEST = 40  # columns for addresses; names after longer ones stand further right
 _NEAR = 0.85  # two strangers at one domain are alike already
-
-# The subject of an unsubscribe mail, also after a "Re:", and in the link that opens such a mail.
-_REQUEST = re.compile(r"\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+(?P<token>[0-9a-f]{32})(?![0-9a-f])", re.IGNORECASE)
-_TOKEN = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
 
 _Held = Mapping[tuple[str, Subscriber], Suppression]  # by list and subscriber; one for all lists comes first
 
@@ -226,21 +220,23 @@ def _whom(app: App, who: str, name: str | None) -> tuple[str, str, bool]:
     `who` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is what `--list` says.
     Raises click.BadParameter for a broken address, and UnknownNameError for a token of no mail or of another list.
     """
-    request = _REQUEST.search(unquote(who))
-    if request is None and "@" in who:
-        return _mailbox(who, "ADDRESS_OR_TOKEN").address, name or "", False
-    token = request["token"] if request else who.strip()
-    if not _TOKEN.fullmatch(token):
+    from paperboy.mail.message import unsubscribe_request
+
+    request = unsubscribe_request(who)
+    if request is None:
+        if "@" in who:
+            return _mailbox(who, "ADDRESS_OR_TOKEN").address, name or "", False
         what = "the last word of the subject of an unsubscribe mail, of 32 letters and digits"
         raise UnknownNameError(f"{who!r} is neither an address nor a token; a token is {what}")
-    found = app.named_by(token.lower())
+    named, token = request
+    found = app.named_by(token)
     if found is None:
         raise UnknownNameError(
             f"{token!r} is the token of no mail that was sent from here to a subscriber. (A test mail to an address on "
             "no list carries one, too, and nothing more goes there.) Give the address instead"
         )
     list_name, address = found
-    for said in filter(None, (request and request["name"].lower(), name)):
+    for said in filter(None, (named, name)):
         if said != list_name:
             fix = "leave --list out" if said == name else "give the token alone, if that is the list that is meant"
             raise UnknownNameError(f"this token is of the list {list_name!r} and not of {said!r}; {fix}")

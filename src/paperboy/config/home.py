@@ -87,6 +87,12 @@ class Home:
                 raise
             return cls.in_force(path, environ), error
 
+    def database_in_force(self, environ: Mapping[str, str]) -> Path | None:
+        """The database of the version in force, if these are the folder's own files and there is one."""
+        if self.source not in {None, self.path} or not Files(self.path).last_good.exists():
+            return None
+        return Home.in_force(self.path, environ).settings.paperboy_database
+
     def folders(self, kind: str) -> list[Path]:
         """Where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
         return folders(self.source or self.path, kind)

@@ -25,6 +25,7 @@ from email.parser import BytesHeaderParser
 from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 from functools import lru_cache
+from urllib.parse import unquote
 
 import idna
 
@@ -125,6 +126,16 @@ def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
     return _keyed(secret, "unsubscribe", list_name, address)[:32]
 
 
+def unsubscribe_request(text: str) -> tuple[str, str] | None:
+    """The list's name (empty: not given) and the token, both in lower case.
+
+    `text` is the subject of an unsubscribe mail, the link that opens one, or a bare token; None if it is none of these.
+    """
+    if found := _REQUEST.search(unquote(text)):
+        return found["name"].lower(), found["token"].lower()
+    return ("", text.strip().lower()) if _TOKEN.fullmatch(text.strip()) else None
+
+
 def addr_spec(mailbox: str) -> str:
     """The bare address of `Name <address>` or `address`, all ASCII. ValueError if there is none."""
     address = parseaddr(mailbox)[1]
@@ -176,6 +187,10 @@ _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
 _SUBJECT = re.compile(rb"\r\nSubject:[^\r\n]*(?:\r\n[ \t][^\r\n]*)*")
 _NEVER_FIRST = re.compile(rb"^\.*(?:F(?=rom ))?", re.MULTILINE)
+_TOKEN = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
+_REQUEST = re.compile(  # the subject of an unsubscribe mail, perhaps after a "Re:"
+    r"\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+(?P<token>[0-9a-f]{32})(?![0-9a-f])", re.IGNORECASE
+)
 _LATE = re.compile(rb"^(.{74,75})(=20|=09)$", re.MULTILINE)
 
 
