@@ -6,15 +6,19 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
 from paperboy.cli.main import cli
+from paperboy.config.home import RESTED
 from paperboy.config.lists import KEYS
 from paperboy.config.settings import SETTINGS
+from paperboy.daemon import TICK_SECONDS
+from paperboy.due import RETRY
+from paperboy.errors import ConfigError, HomeBusyError, StoreError
 from paperboy.store import Store
 
 FRIDAY = datetime(2026, 11, 20, 7, tzinfo=UTC)
@@ -221,3 +225,18 @@ def test_example_and_readme_name_the_same_causes_of_a_mail_to_the_operator() -> 
     told = re.findall(r"mailed when a morning needs a hand: (.*?) You get one mail per cause", " ".join(README.split()))
     assert told == re.findall(r"mailed when a morning needs a hand: (.*?) You get one mail per cause", example)
     assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("true", "sentence"),
+    [
+        (timedelta(seconds=10) == RESTED, "until the files have rested for ten seconds"),
+        (RESTED.total_seconds() + 2 * TICK_SECONDS <= 20, "They are in force within 25 seconds of the last save"),
+        (timedelta(minutes=15) == RETRY, "**Retries** come every quarter of an hour"),
+        (HomeBusyError.exit_code == 75, "75 another `run` holds this home"),
+        (ConfigError.exit_code == StoreError.exit_code == 78, "78 settings, lists, templates or database are unusable"),
+    ],
+)
+def test_readme_states_the_figures_that_the_code_goes_by(*, true: bool, sentence: str) -> None:
+    assert true
+    assert sentence in " ".join(README.split())
