@@ -30,6 +30,7 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("resend", "delivery"): "Transport, for a mail beside the ledger",
     ("resend", "status"): "both say for how long a digest may be sent again",
     ("alerts", "delivery"): "it reads its report",
+    ("morning", "alerts"): "what it reports of a list is frozen with its day",
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -1,5 +1,6 @@
 """A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -26,6 +27,7 @@ from paperboy.models import (
     Subscriber,
 )
 from paperboy.store import Store
+from paperboy.store.alerts import Cause
 from paperboy.store.database import Database
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
@@ -365,6 +367,22 @@ def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
     database.rows(f"pragma max_page_count = {database.rows('pragma page_count')[0]['page_count']}")
     with pytest.raises(StoreWriteError):
         world.run(foundations())
+    database.close()
+
+
+def test_what_the_operator_is_to_hear_is_frozen_with_the_day_or_not_at_all(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "paperboy.db")
+    fails = "create trigger fails before insert on alerts begin select raise(abort, 'no'); end"
+    database.execute(fails)
+    world = World(Store(database))
+    world.feed.papers, world.scorer.known, world.scorer.dies_after = [new(1), new(2)], good(new(1)), 1
+    with pytest.raises(sqlite3.IntegrityError):
+        world.run(foundations())
+    assert world.store.days.outcome("foundations", FRIDAY.date()) is None
+    database.execute("drop trigger fails")
+    world.scorer.dies_after = 0
+    assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
+    assert [(each.cause, each.subject) for each in world.store.alerts.all()] == [(Cause.PART_SCORED, "foundations")]
     database.close()
 
 

@@ -245,7 +245,7 @@ def test_yesterdays_failure_is_not_todays_reason() -> None:
     assert answer([FOUNDATIONS], facts, at(7)) == "Not yet: foundations is due since 07:00 UTC."
 
 
-def test_what_is_well_follows_what_is_not() -> None:
+def test_the_answer_says_what_is_wrong_before_what_is_well() -> None:
     facts = known(day(FOUNDATIONS, Outcome.DIGEST), today=reach(9), attempts=[tried("it is dead", at(7), "quarks")])
     assert answer((FOUNDATIONS, QUARKS), facts, at(8)) == (
         "Not yet: quarks is due since 07:00 UTC: it is dead. Everyone else got today's mail: 1 list, 9 subscribers."
@@ -302,7 +302,7 @@ def test_before_the_hour_of_a_quiet_day_no_mail_is_expected(outcome: Outcome) ->
         day(FOUNDATIONS, Outcome.GAVE_UP, deliveries={}),
     ],
 )
-def test_papers_left_over_are_due_whatever_the_day(newest: DaySummary) -> None:
+def test_leftover_papers_are_due_on_a_day_without_a_batch(newest: DaySummary) -> None:
     assert "Today's mail is due at 07:00 UTC" in answer([FOUNDATIONS], known(newest), at(6, days=1))
 
 
@@ -328,7 +328,7 @@ def test_many_lists_are_counted_and_not_named() -> None:
     assert answer(many, known(), at(8)) == "Not yet: 40 lists are due since 07:00 UTC."
 
 
-def test_strangers_text_gives_the_terminal_no_orders_and_no_addresses() -> None:
+def test_text_from_elsewhere_is_shown_without_control_characters_and_addresses() -> None:
     evil = "550 \x1b[2J<ada@example.org>\r\nno\u202e such user"
     facts = known(day(FOUNDATIONS, Outcome.GAVE_UP, reason=evil))
     assert answer([FOUNDATIONS], facts, at(14)).endswith(": 550 [2J<a…@example.org> no such user.")

@@ -260,12 +260,13 @@ class App:
         """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
         None: this one attempt is by hand.
         """
-        from paperboy import morning
+        from paperboy import alerts, morning
 
         keep, lists = timedelta(days=self.settings.keep_days), self.home.lists
-        run = partial(morning.run, patience=patience, lookback=self._lookback, keep=keep)
+        run = partial(morning.run, patience=patience, overdue_after=self.patience, lookback=self._lookback, keep=keep)
         report = run(self.drafter, self.feed, lists, names)
-        self.note(report)
+        with alerts.never_raising():
+            alerts.morning(self.store, lists, report, self.clock())
         return report
 
     def deliver(
@@ -322,13 +323,6 @@ class App:
         return found or next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
 
     # What the operator is told; never raises, for what a morning came to does not depend on it
-
-    def note(self, report: MorningReport) -> None:
-        """Note what a morning came to."""
-        from paperboy import alerts
-
-        with alerts.never_raising():
-            alerts.morning(self.store, self.home.lists, report, self.clock(), self.patience)
 
     def tell(self, sent: delivery.Report) -> None:
         """Note what a round of sending came to, and report what waits, but through no server that has just refused."""

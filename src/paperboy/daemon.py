@@ -317,7 +317,7 @@ class Daemon:
         self._files.put_in_force(copy)
         first, self.home, self._begun, self._sound, self.problems = not self._begun, home, True, True, ()
         self.adopted(home)
-        alerts.end(self._store, Cause.FILES, now)
+        self._store.alerts.end(Cause.FILES, alerts.HOME_FILES, now)
         if not first:  # whatever failed may be fixed
             self._rests.clear()
             self._store.days.retry_now(now)

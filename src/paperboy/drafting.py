@@ -89,6 +89,7 @@ class Scoring:
     unscored: dict[str, str] = field(default_factory=dict)  # by arXiv id: why there is no use asking for it again today
     problem: str = ""  # why the others have no score
     shortfall: Shortfall | None = None
+    bug: bool = False  # scoring met one
 
     @property
     def missing(self) -> tuple[Paper, ...]:

@@ -12,7 +12,8 @@
         for each list:
             compose: curate, render, compress; what could not be scored is carried over, and let go after three mornings
             close:   curate says what the day comes to, or that the list waits: then the attempt is noted
-                     freeze outcome, digest, what the list has seen, a delivery per subscriber: one transaction
+                     freeze outcome, digest, what the list has seen, a delivery per subscriber, and what the
+                     operator is to hear of it: one transaction
     once a day: retention
 
 Papers of a group are read once and shared, so memory does not grow with the number of lists. Sending is in
@@ -28,7 +29,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from paperboy import announcements, curate, drafting, due, fetching
+from paperboy import alerts, announcements, curate, drafting, due, fetching
 from paperboy.drafting import Draft, Drafter, Scoring
 from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
 from paperboy.errors import PaperboyError, StoreWriteError
@@ -50,6 +51,7 @@ def run(
     chosen: Collection[str],
     *,
     patience: timedelta | None = None,
+    overdue_after: timedelta = timedelta(hours=6),
     lookback: timedelta = timedelta(days=7),
     keep: timedelta = timedelta(days=365),
 ) -> MorningReport:
@@ -59,6 +61,7 @@ def run(
     `patience` the run is one of the daemon's: a list that is not to send on this weekday is skipped, and one that waits
     for a late arXiv or a dead LLM is given up when it was first tried that long ago. Without, a person asked: what is
     there is sent, also where the daemon skipped the day or gave it up, and what fails stays due.
+    What is wrong `overdue_after` a list's hour is reported, whoever runs the morning.
     """
     now, store, lists = drafter.clock(), drafter.store, [each for each in lists if each.subscribers]
     wanted = [each for each in lists if each.name in chosen]
@@ -75,7 +78,7 @@ def run(
     looked = fetching.look(
         store, feed, lists, now, lookback=lookback, progress=drafter.progress, holidays=drafter.holidays
     )
-    morning = _Morning(drafter, looked, now, patience, attempts)
+    morning = _Morning(drafter, looked, now, patience, overdue_after, attempts)
     for group in _groups(to_do):
         reports |= morning.serve(group)
     if first:
@@ -100,6 +103,7 @@ class _Morning:
     looked: fetching.Look
     now: datetime
     patience: timedelta | None  # None: by hand
+    overdue_after: timedelta
     attempts: dict[str, Attempt]  # as they were before it
 
     @property
@@ -109,21 +113,21 @@ class _Morning:
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to attempts that came to nothing; by the lists' names."""
         opened = {each.name: self.guarded(each, partial(self.open, each)) for each in lists}
-        bug = self.score([each for each in opened.values() if isinstance(each, Scoring)])
+        self.score([each for each in opened.values() if isinstance(each, Scoring)])
         reports = {}
         for each in lists:
             scoring = opened.pop(each.name)
-            report = scoring
             if isinstance(scoring, Scoring):
-                report = self.guarded(each, partial(self.close, each, scoring))
-                report = replace(report, bug=True) if bug and scoring.missing else report
-            assert isinstance(report, ListReport)  # noqa: S101  # for mypy
-            if report.outcome is None:
-                reason, considered = report.problem, report.counts.considered
+                scoring = self.guarded(each, partial(self.close, each, scoring))
+            assert isinstance(scoring, ListReport)  # noqa: S101  # for mypy
+            reports[each.name] = scoring
+            if scoring.outcome is None:
+                reason, considered = scoring.problem, scoring.counts.considered
                 reason = f"scored 0 of {considered}: {reason}" if considered else reason
-                before, now = self.attempts.get(each.name), self.drafter.clock()
-                self.store.days.note_attempt(due.failed(each, reason, before, self.now, now))
-            reports[each.name] = report
+                attempt = due.failed(each, reason, self.attempts.get(each.name), self.now, self.drafter.clock())
+                with self.store.transaction():
+                    self.store.days.note_attempt(attempt)
+                    self.alert(each, scoring, attempt)
         self.drafter.forget()
         return reports
 
@@ -180,8 +184,8 @@ class _Morning:
         attempt = self.attempts.get(mailing_list.name)
         return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
 
-    def score(self, scorings: Sequence[Scoring]) -> bool:
-        """Scores what the group is missing. Says whether that met a bug; what it left unscored is carried over."""
+    def score(self, scorings: Sequence[Scoring]) -> None:
+        """Scores what the group is missing. What a bug leaves unscored is carried over."""
         try:
             self.drafter.score(scorings, self.now)
         except StoreWriteError:
@@ -190,9 +194,7 @@ class _Morning:
             logger.exception("this is a bug in Paperboy; what is scored already goes on")
             for scoring in scorings:
                 if scoring.missing:
-                    scoring.problem = f"scoring met a bug in Paperboy: {error!r}; see the log"
-            return True
-        return False
+                    scoring.problem, scoring.bug = f"scoring met a bug in Paperboy: {error!r}; see the log", True
 
     def close(self, mailing_list: MailingList, scoring: Scoring) -> ListReport:
         """From scores to a frozen day."""
@@ -202,7 +204,7 @@ class _Morning:
         outcome = curate.day_comes_to(made.outcome, missing, waits=self.waits(mailing_list), answered=self.looked.whole)
         reason = missing if made.leftover and missing else made.problem or missing
         if outcome is None:
-            return _report(made, None, reason)
+            return _report(scoring, made, None, reason)
         frozen = Day(name, day, outcome, reason, made.digest.model.name, counts)
         if not made.stays_due(missing):
             next_batch = announcements.next_batch(self.now, holidays).visible
@@ -217,8 +219,16 @@ class _Morning:
                 composed=made.packed,
                 addressed=tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers),
             )
-        self.freeze(frozen)
-        return _report(made, outcome, reason)
+        report = _report(scoring, made, outcome, reason)
+        with self.store.transaction():
+            self.freeze(frozen)
+            self.alert(mailing_list, report)
+        return report
+
+    def alert(self, mailing_list: MailingList, report: ListReport, attempt: Attempt | None = None) -> None:
+        """Note what the operator is to hear of the list, in the transaction of what became of it."""
+        overdue = alerts.is_overdue(mailing_list, attempt, self.now, self.overdue_after)
+        self.store.alerts.note(alerts.of_list(report, self.looked.missing, overdue=overdue), self.now)
 
     def freeze(self, day: Day) -> ListReport:
         """One durable transaction."""
@@ -228,7 +238,7 @@ class _Morning:
         return ListReport(day.list_name, day.outcome, day.counts, problem=day.reason)
 
 
-def _report(made: Draft, outcome: Outcome | None, problem: str) -> ListReport:
+def _report(scoring: Scoring, made: Draft, outcome: Outcome | None, problem: str) -> ListReport:
     digest, due_still = made.digest, outcome in {None, Outcome.GAVE_UP}
     return ListReport(
         digest.mailing_list.name,
@@ -238,6 +248,7 @@ def _report(made: Draft, outcome: Outcome | None, problem: str) -> ListReport:
         problem,
         shortfall=digest.shortfall,
         let_go=digest.let_go if outcome in {Outcome.DIGEST, Outcome.NOTE} else (),
+        bug=scoring.bug,
     )
 
 

@@ -17,7 +17,7 @@ from datetime import date, datetime, timedelta, tzinfo
 
 from paperboy import announcements, due
 from paperboy.due import Standing, State
-from paperboy.mail.text import one_line
+from paperboy.mail.text import counted, one_line, together
 from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
 from paperboy.privacy import without_addresses
 from paperboy.store import Store
@@ -134,45 +134,43 @@ class Status:
 
 
 def read(
-    store: Store | None,
+    store: Store,
     lists: Sequence[MailingList],
     now: datetime,
     patience: timedelta,
     holidays: Collection[date] = (),
     mornings: int = 1,
 ) -> Status:
-    """Where the lists stand, with the last `mornings` of each. Without a store nothing has happened yet."""
-    if store is None:
-        new = (ListStatus(each, due.standing(each, None, None, now, patience), now, holidays) for each in lists)
-        return Status(now, tuple(new))
-    names = [each.name for each in lists]
-    outcomes, attempts = store.days.outcomes(lists, now), store.days.attempts()
+    """Where the lists stand, with the last `mornings` of each."""
+    names, attempts = [each.name for each in lists], store.days.attempts()
+    standings = due.standings(lists, store.days.outcomes(lists, now), attempts, now, patience)
     days, mailed = store.history.days(names, mornings), store.history.mailed(names)
     found = []
     for each, name in zip(lists, names, strict=True):
-        standing = due.standing(each, outcomes.get(name), attempts.get(name), now, patience)
         attempt = attempts.get(name) if each.subscribers else None
-        found.append(ListStatus(each, standing, now, holidays, attempt, days.get(name, ()), mailed.get(name)))
-    rows = on_lists(store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY), lists)
-    lately = [each for each in found if each.mailed and each.standing.day - each.mailed.date <= _LATELY]
-    today = {each.mailed.digest_id for each in lately if each.mailed and each.mailed_today}
-    before = {each.mailed.digest_id for each in lately if each.mailed and not each.mailed_today}
-    return Status(now, tuple(found), rows, _reach(store, today, rows), _reach(store, before, rows))
-
-
-def on_lists(rows: Iterable[Undelivered], lists: Iterable[MailingList]) -> tuple[Undelivered, ...]:
-    """Those of the rows that are about somebody who is on the list now."""
+        found.append(ListStatus(each, standings[name], now, holidays, attempt, days.get(name, ()), mailed.get(name)))
     on = {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
-    return tuple(row for row in rows if (row.list_name, row.address.casefold()) in on)
+    rows = store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY)
+    rows = tuple(row for row in rows if (row.list_name, row.address.casefold()) in on)
+    lately = [each for each in found if each.mailed and each.standing.day - each.mailed.date <= _LATELY]
+    today, before = (
+        _reach(store, {each.mailed.digest_id for each in lately if each.mailed and each.mailed_today is of_today}, rows)
+        for of_today in (True, False)
+    )
+    return Status(now, tuple(found), rows, today, before)
 
 
 def _reach(store: Store, digest_ids: Collection[int], rows: Iterable[Undelivered]) -> Reach:
-    if not digest_ids:
-        return Reach()
     mine = (row for row in rows if row.digest_id in digest_ids)
     missed = tuple(row for row in mine if row.state is not DeliveryState.SUPPRESSED)
     people, in_outbox = store.history.reached(digest_ids, {row.address.casefold() for row in missed})
     return Reach(people, missed, in_outbox)
+
+
+def resendable(row: Undelivered, now: datetime) -> bool:
+    """Whether `resend --failed` would take it up."""
+    gone = row.state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
+    return gone and (row.newest or (row.given_up and row.date >= (now - RESENT_FOR).date()))
 
 
 def answer(status: Status, *, at_work: bool = False, running: bool = True) -> str:
@@ -197,9 +195,12 @@ class _Line:
 
     def sentences(self) -> Iterator[str]:
         """What is wrong, then what is well, then what is to come."""
-        bad = [*self._gave_up(), *self._due(), *self._missed(self.status.today, "today's mail")]
-        yield from bad
-        yield from self._got("Everyone else" if bad else "Everyone")
+        wrong = list(self._wrong())
+        yield from wrong
+        if (lists := self._on(Outcome.DIGEST)) and not self.status.today.missed:
+            who = "Everyone else" if wrong else "Everyone"
+            got = "Today's mail is in the outbox" if self.status.today.in_outbox else f"{who} got today's mail"
+            yield f"{got}: {counted(len(lists), 'list')}, {counted(self.status.today.subscribers, 'subscriber')}."
         yield from self._missed(self.status.before, "the last digest")
         if lists := self._on(Outcome.NOTE):
             papers = sum(each.days[0].counts.considered for each in lists)
@@ -211,6 +212,18 @@ class _Line:
         if len(lists := self._on(State.OFF, Outcome.SKIPPED)) == len(self.busy):
             comes = f"the next comes {_first(each.next for each in lists)}"
             yield f"No mail today, a day on which no list sends; {comes}{self._then()}."
+
+    def _wrong(self) -> Iterator[str]:
+        if lists := self._on(Outcome.GAVE_UP):
+            then = self._then(f"next try {_first(each.next for each in lists)}")
+            yield f"No digest today for {_names(lists)}{then}{_why(each.days[0].reason for each in lists)}"
+        if lists := self._on(State.DUE):
+            since = min(each.standing.start for each in lists).astimezone(lists[0].mailing_list.timezone)
+            head = f"{_names(lists)} {'is' if len(lists) == 1 else 'are'} due since {since:%H:%M %Z}"
+            tried = [each.attempt.reason for each in lists if each.attempt and each.attempt.at >= each.standing.start]
+            then = self._then(self._again(each.standing.next_try for each in lists))
+            yield f"A morning is running: {head}." if self.at_work else f"Not yet: {head}{then}{_why(tried)}"
+        yield from self._missed(self.status.today, "today's mail")
 
     def _on(self, *today: State | Outcome) -> list[ListStatus]:
         return [each for each in self.busy if each.today in today]
@@ -230,20 +243,6 @@ class _Line:
         zone = self.busy[0].mailing_list.timezone
         return f"next try {moment(first, self.status.now, zone)}" if first > self.status.now else ""
 
-    def _gave_up(self) -> Iterator[str]:
-        if lists := self._on(Outcome.GAVE_UP):
-            then = self._then(f"next try {_first(each.next for each in lists)}")
-            yield f"No digest today for {_names(lists)}{then}{_why(each.days[0].reason for each in lists)}"
-
-    def _due(self) -> Iterator[str]:
-        if not (lists := self._on(State.DUE)):
-            return
-        since = min(each.standing.start for each in lists).astimezone(lists[0].mailing_list.timezone)
-        head = f"{_names(lists)} {'is' if len(lists) == 1 else 'are'} due since {since:%H:%M %Z}"
-        tried = [each.attempt.reason for each in lists if each.attempt and each.attempt.at >= each.standing.start]
-        then = self._then(self._again(each.standing.next_try for each in lists))
-        yield f"A morning is running: {head}." if self.at_work else f"Not yet: {head}{then}{_why(tried)}"
-
     def _missed(self, reach: Reach, what: str) -> Iterator[str]:
         number, missed, wait = counted(reach.subscribers, "subscriber"), reach.people(), reach.people(*WAITING)
         reasons = {one_line(row.reason.replace(row.address, "…")) for row in reach.missed if row.reason}
@@ -257,12 +256,6 @@ class _Line:
             again = "" if self.idle else self._again(row.next_try(self.status.now) for row in reach.missed)
             yield f"{missed} of {number} did not get {what}{again and f'; {again}'}{_why(why)}"
 
-    def _got(self, who: str) -> Iterator[str]:
-        lists, reach = self._on(Outcome.DIGEST), self.status.today
-        if lists and not reach.missed:
-            where = "Today's mail is in the outbox" if reach.in_outbox else f"{who} got today's mail"
-            yield f"{where}: {counted(len(lists), 'list')}, {counted(reach.subscribers, 'subscriber')}."
-
     def _coming(self, lists: Sequence[ListStatus]) -> str:
         if with_papers := [each for each in lists if not each.no_batch]:
             which = self._for(with_papers)
@@ -272,16 +265,6 @@ class _Line:
             before = f"everyone got that of {max(dates):%a %d %b}" if well else ""
             return f"{head} is due at {min(e.next for e in with_papers if e.next):%H:%M %Z}{self._then(before)}."
         return f"No mail is expected today ({lists[0].no_batch}); {_next_batch(lists)}{self._then()}."
-
-
-def together(names: Sequence[str]) -> str:
-    """All of them, as "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def counted(number: int, noun: str) -> str:
-    """As "1 list", "2 lists"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def moment(instant: datetime, now: datetime, zone: tzinfo) -> str:

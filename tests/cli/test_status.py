@@ -61,7 +61,7 @@ NOTHING = {
 }
 
 
-def test_before_the_first_morning_nothing_is_made_up(world: World) -> None:
+def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(world: World) -> None:
     ran = world.run("status", "--json")
     assert ran.code == 0
     assert json.loads(ran.out) == {
@@ -93,7 +93,7 @@ def test_before_the_first_morning_nothing_is_made_up(world: World) -> None:
     assert "none yet" in world.run("status").out
 
 
-def test_status_json_tells_what_a_morning_came_to(world: World) -> None:
+def test_status_json_reports_the_newest_day_of_each_list(world: World) -> None:
     world.env(LLM_PRICE_INPUT=1, LLM_PRICE_OUTPUT=6)
     world.smtp.faults.append(Fault("RCPT", "450 try later", address="ada@example.org"))
     world.announce(1, 2)
@@ -197,7 +197,7 @@ def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.Mon
         (Outcome.QUIET, Counts(), ""),
     ],
 )
-def test_papers_scored_are_told_from_papers_relevant(
+def test_the_papers_column_counts_relevant_and_unscored_ones(
     world: World, outcome: Outcome, counts: Counts, shown: str
 ) -> None:
     had(world, outcome, counts)
@@ -235,8 +235,7 @@ def test_status_json_lists_suppressed_addresses(world: World) -> None:
     }
 
 
-def test_a_servers_reply_is_no_markup_of_our_table(world: World) -> None:
-    """And not as the markup of our table."""
+def test_brackets_in_a_reply_are_shown_as_they_are(world: World) -> None:
     with Store.open(world.path / "data" / "paperboy.db") as store:
         store.suppressions.add("ada@example.org", "", "550 5.1.1 [red]no[/red] such [user]", world.clock())
     assert world.run("status", "--suppressed").out.splitlines()[1].endswith("  550 5.1.1 [red]no[/red] such [user]")
@@ -278,6 +277,9 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
         assert entry["trouble"]["reason"].startswith("127.0.0.1 could not be reached")
         assert entry["trouble"]["at"] == "2026-11-20T07:00:00+00:00"
         assert entry["trouble"]["next_try"] == "2026-11-20T07:15:00+00:00"
+    world.clock.now += timedelta(minutes=14)
+    with running(world):
+        assert "\nNext for foundations and galaxies: due now\n" in world.run("status").out
 
 
 def test_without_a_run_no_next_try_is_promised(world: World) -> None:
@@ -291,15 +293,7 @@ def test_without_a_run_no_next_try_is_promised(world: World) -> None:
     assert "\nNext for foundations and galaxies: due now\n" in printed
 
 
-def test_a_list_whose_retry_has_come_is_due_now(world: World) -> None:
-    world.env(ARXIV_API_URL="http://127.0.0.1:9/api/query")
-    world.run("once")
-    world.clock.now += timedelta(minutes=15)
-    with running(world):
-        assert "\nNext for foundations and galaxies: due now\n" in world.run("status").out
-
-
-def test_a_list_of_which_none_was_scored_is_told_from_one_that_was_not_tried(world: World) -> None:
+def test_only_a_list_that_was_tried_has_trouble(world: World) -> None:
     world.announce(1, 2)
     world.llm.fail_always("out of credit")
     world.run("once", "--list", "foundations")
@@ -309,19 +303,7 @@ def test_a_list_of_which_none_was_scored_is_told_from_one_that_was_not_tried(wor
     assert untried["trouble"] is None
 
 
-def test_a_reason_of_several_lists_is_shown_once(world: World) -> None:
-    world.announce(1, 2)
-    world.announce(3, categories=("astro-ph.GA",))
-    world.llm.fail_always("out of credit")
-    world.run("once")
-    with running(world):
-        printed = world.run("status").out
-    assert "\nfoundations and galaxies: nothing could be scored: the LLM at " in printed
-    assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
-    assert "\nNext for foundations and galaxies: due, next try about 07:15 UTC\n" in printed
-
-
-def test_reasons_that_differ_are_shown_each(world: World) -> None:
+def test_each_reason_is_shown_once_with_its_lists(world: World) -> None:
     world.write("subscribers.yaml", TEN)
     at = world.clock()
     with Store.open(world.path / "data" / "paperboy.db") as store:
@@ -383,7 +365,7 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
     ]
 
 
-def test_text_from_elsewhere_gives_the_terminal_no_orders(world: World) -> None:
+def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
     """Neither by control characters, nor by the markup of our tables, nor by lines of its own."""
     evil = "550 \x1b]0;owned\x07\x1b[2J[red]no[/red]\r\nEveryone got today's mail\u202e"
     with Store.open(world.path / "data" / "paperboy.db") as store:
@@ -401,7 +383,7 @@ def test_text_from_elsewhere_gives_the_terminal_no_orders(world: World) -> None:
     assert "[b]m[/b][2J" in world.run("status").out
 
 
-# --- what comes
+# --- what comes next
 
 
 def test_lists_with_the_same_next_morning_share_a_line(world: World) -> None:
@@ -536,7 +518,7 @@ def test_tokens_are_those_that_the_server_counted(world: World) -> None:
     assert told["reasoning_tokens"] == 2 * world.llm.reasoning_tokens_per_paper
 
 
-def test_a_server_that_counts_no_tokens_is_not_said_to_have_used_none(world: World) -> None:
+def test_tokens_that_the_server_does_not_count_are_null_and_not_zero(world: World) -> None:
     world.llm.counts_tokens = False
     world.announce(1)
     world.run("once", "--list", "foundations")
@@ -548,7 +530,7 @@ def test_a_server_that_counts_no_tokens_is_not_said_to_have_used_none(world: Wor
     assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}
 
 
-def test_without_an_llm_there_are_no_tokens_to_tell(world: World) -> None:
+def test_without_an_llm_no_tokens_are_shown(world: World) -> None:
     world.env(llm=False)
     world.announce(1)
     world.run("once", "--list", "foundations")

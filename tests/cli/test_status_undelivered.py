@@ -100,7 +100,7 @@ def test_what_was_not_tried_yet_says_so(world: World) -> None:
     ]
 
 
-def test_without_failures_nobody_lacks_a_digest(world: World) -> None:
+def test_when_all_were_sent_nobody_lacks_a_digest(world: World) -> None:
     a_morning(world)
     assert "Not delivered" not in world.run("status").out
     assert world.run("status", "--undelivered").out == "Nobody lacks a digest.\n"
@@ -186,7 +186,7 @@ def test_suppressed_addresses_are_named_last(world: World) -> None:
     ]
 
 
-def test_a_servers_reply_gives_the_terminal_no_orders(world: World) -> None:
+def test_a_servers_reply_cannot_control_the_terminal(world: World) -> None:
     with Store.open(world.path / "data" / "paperboy.db") as store:
         digest = morning(store, {"ada": "waits", "grace": "sent"})
         waiting = delivery(store, "ada", digest)

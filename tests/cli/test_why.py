@@ -1,4 +1,4 @@
-"""`paperboy why` tells the life of one paper."""
+"""`paperboy why` shows the life of one paper."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -140,7 +140,7 @@ def test_what_is_known_of_a_paper_that_was_thinned(world: World) -> None:
 def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     ran = world.run("why", "2611.00001")
     assert (ran.code, ran.out) == (2, "")
-    assert "'2611.00001': no paper was fetched yet" in ran.err
+    assert "'2611.00001': no paper of that id was fetched" in ran.err
     assert not (world.path / "data").exists()
     world.announce(1)
     world.run("once")
@@ -150,7 +150,7 @@ def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     assert world.run("why", "2611.00001", "--list", "nope").code == 2
 
 
-def test_what_strangers_wrote_gives_a_terminal_no_orders(world: World) -> None:
+def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
     world.announce(1)
     world.run("once")
     with Store.open(world.path / "data" / "paperboy.db") as store:

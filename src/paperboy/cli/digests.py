@@ -12,6 +12,7 @@ from paperboy.cli import output
 from paperboy.cli.main import with_app
 from paperboy.config import values
 from paperboy.errors import PaperboyError
+from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.store.history import WAITING
 
@@ -92,14 +93,10 @@ def _to_all(app: App, again: Resend, *, failed: bool) -> int:
     if back.why_not_newest:
         click.echo(back.why_not_newest, err=True)
     for day, number in back.numbers.items():
-        whom = (
-            f"sent again to {output.counted(number, 'subscriber', 'subscribers')}"
-            if number
-            else "there is nobody to send it to"
-        )
+        whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
         click.echo(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
     if back.others:
-        goes = output.counted(back.others, "delivery that waited anyway goes", "deliveries that waited anyway go")
+        goes = counted(back.others, "delivery that waited anyway goes", "deliveries that waited anyway go")
         click.echo(f"{goes} out now, too" if any(back.numbers.values()) else f"But {goes} out now")
     sent = _deliver(app)
     if sent.states:

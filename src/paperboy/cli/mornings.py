@@ -26,7 +26,7 @@ from paperboy.config.home import Home
 from paperboy.config.settings import Settings
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
-from paperboy.mail.text import one_line
+from paperboy.mail.text import counted, one_line
 from paperboy.privacy import without_addresses
 from paperboy.systemd import Notifier
 
@@ -195,7 +195,7 @@ def run(app: App) -> int:
                 signal.signal(number, partial(handle, service))
             if not home.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
                 logger.info("%s", output.went_to_outbox(names))
-            number_of_lists = output.counted(len(home.lists), "list", "lists")
+            number_of_lists = counted(len(home.lists), "list")
             logger.info("Paperboy watches %s in %s", number_of_lists, home.path)
             if console is not None:
                 click.echo(f"Watching {number_of_lists} in {home.path}. Ctrl-C stops it.", err=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from paperboy.mail.text import counted, together
 from paperboy.models import Cost, Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Usage
 from paperboy.privacy import without_addresses
 
@@ -167,7 +168,7 @@ def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[Mail
 def _of_a_list(report: ListReport, *, why: bool) -> str:
     counts, spending, problem = report.counts, report.spending, sentence(report.problem)
     if report.outcome is None:
-        scored = f", scored 0 of {counted(counts.considered, 'paper', 'papers')}" if counts.considered else ""
+        scored = f", scored 0 of {counted(counts.considered, 'paper')}" if counts.considered else ""
         return f"{report.list_name}: still due{scored}." + (f" {problem}" if why else "")
     line = f"{report.list_name}: {report.outcome}"
     if report.earlier:
@@ -190,7 +191,7 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> st
         return f"{name}: quiet, no mail"
     if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
         return f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"
-    to = counted(len(mailing_list.subscribers), "subscriber", "subscribers")
+    to = counted(len(mailing_list.subscribers), "subscriber")
     lines = [f"{name}: {made.outcome}, {papers(counts)}, to {to}"]
     lines += [f"  {entry.rank}. {entry.paper.arxiv_id}  {to_text(entry.paper.title)}" for entry in made.digest.entries]
     return "\n".join(lines)
@@ -241,13 +242,3 @@ def went_to_outbox(list_names: Sequence[str]) -> str:
 def sentence(problem: str) -> str:
     """A problem as it follows a full stop. What is no plain word stays as it is: hosts, files, arXiv."""
     return re.sub(r"^[a-z]+(?=\s)", lambda word: word[0].capitalize(), problem)
-
-
-def together(names: Sequence[str]) -> str:
-    """All of them, as "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def counted(number: int, one: str, many: str) -> str:
-    """The number with its noun."""
-    return f"{number} {one if number == 1 else many}"

@@ -11,12 +11,12 @@ import click
 
 from paperboy import resend
 from paperboy.cli.main import with_app
-from paperboy.cli.output import counted, together
 from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE
 from paperboy.config.lists import WEEKDAYS
 from paperboy.config.values import Mailbox, did_you_mean
 from paperboy.errors import UnknownNameError
+from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     for each in lists:
         click.echo(click.style(each.name, bold=True) + (f": {each.title}" if each.title != each.name else ""))
         click.echo("\n".join([*_lines(each, held, app.settings.timezone), ""]))
-    total = f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list', 'lists')}"
+    total = f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}"
     suppressed = len({who.address.casefold() for _, who in held})
     click.echo(f"{total}, {suppressed} of them suppressed" if suppressed else total)
     return 0

@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 
 from paperboy.app import App
-from paperboy.cli.output import together
 from paperboy.config import settings
 from paperboy.config.settings import SETTINGS
 from paperboy.errors import ConfigError
+from paperboy.mail.text import together
 from paperboy.models import Problem
 from paperboy.systemd import Service, unit
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, astuple, dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 import click
@@ -20,11 +19,9 @@ from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import Home
-from paperboy.config.settings import Settings
-from paperboy.mail.text import one_line
+from paperboy.mail.text import one_line, together
 from paperboy.models import Cost, DeliveryState, Outcome, Spending, Suppression
-from paperboy.status import NONE_SCORED, RESENT_FOR, ListStatus, Status, moment, together
-from paperboy.store import Store
+from paperboy.status import NONE_SCORED, ListStatus, Status, moment
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Month, Undelivered
 
@@ -50,18 +47,18 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
-    home = _home(app)
+    app.home = _home(app)
     if suppressed:
-        _suppressed(home, as_json=as_json)
+        found = app.store_to_ask.suppressions.all()
+        lines = _suppressed(found, app.settings.timezone) or ["Nobody is suppressed."]
+        _print([lines], {"suppressed": [_suppression(each) for each in found]} if as_json else None)
         return 0
-    seen = _look(home, app.clock(), 1 if as_json else mornings)
-    if as_json:
-        undelivered = {"undelivered": [_lack(row, seen.now) for row in seen.status.undelivered]}
-        click.echo(json.dumps(undelivered if only_undelivered else _as_json(seen) | undelivered, indent=2))
-    elif only_undelivered:
-        _say(_not_delivered(seen, most=None) or ["Nobody lacks a digest."])
+    seen = _look(app, 1 if as_json else mornings)
+    undelivered = {"undelivered": [_lack(row, seen.now) for row in seen.status.undelivered]} if as_json else None
+    if only_undelivered:
+        _print([_not_delivered(seen, most=None) or ["Nobody lacks a digest."]], undelivered)
     else:
-        _print(seen)
+        _print(_sections(seen), undelivered and _as_json(seen) | undelivered)
     return 0
 
 
@@ -80,20 +77,13 @@ class _Picture:
     """All that is shown."""
 
     now: datetime
-    settings: Settings
+    zone: tzinfo
     holder: lock.Holder | None
-    at_work: bool  # a morning is
     status: Status
+    answer: str
     months: Sequence[Month]  # this one first
     alerts: Sequence[Sequence[Kept]]  # by cause
-
-    @property
-    def zone(self) -> tzinfo:
-        return self.settings.timezone
-
-    @property
-    def answer(self) -> str:
-        return picture.answer(self.status, at_work=self.at_work, running=self.holder is not None)
+    mails_alerts: bool
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):%a %d %b %H:%M %Z}"
@@ -102,29 +92,26 @@ class _Picture:
         return f"next try about {moment(at, self.now, self.zone)}" if at > self.now else "to be tried now"
 
 
-def _look(home: Home, now: datetime, mornings: int) -> _Picture:
-    """Reads it. Makes no database where there is none."""
-    settings, database, local = home.settings, home.settings.paperboy_database, now.astimezone(home.settings.timezone)
-    holder, at_work = lock.holder(database), lock.holder(database, "morning") is not None
-    with Store.open(database) if database.exists() else nullcontext() as store:
-        patience, holidays = timedelta(hours=settings.give_up_after_hours), settings.arxiv_holidays
-        read = picture.read(store, home.lists, now, patience, holidays, mornings)
-        months = store.history.months(local) if store else [Month(local.date().replace(day=1))]
-        standing = list(alerts.lasting(store.alerts.all()).values()) if store else []
-    return _Picture(now, settings, holder, at_work, read, months, standing)
+def _look(app: App, mornings: int) -> _Picture:
+    settings, store, now = app.settings, app.store_to_ask, app.clock()
+    holder = lock.holder(settings.paperboy_database)
+    at_work = lock.holder(settings.paperboy_database, "morning") is not None
+    read = picture.read(store, app.home.lists, now, app.patience, settings.arxiv_holidays, mornings)
+    answer = picture.answer(read, at_work=at_work, running=holder is not None)
+    months, lasting = store.history.months(now.astimezone(settings.timezone)), alerts.lasting(store.alerts.all())
+    mails_alerts = settings.alert_to is not None
+    return _Picture(now, settings.timezone, holder, read, answer, months, list(lasting.values()), mails_alerts)
 
 
-def _print(seen: _Picture) -> None:
+def _sections(seen: _Picture) -> Iterator[list[str]]:
     """What is asked most comes first."""
-    _say([click.style(seen.answer, bold=True), ""])
-    for lines in (list(_why(seen)), _not_delivered(seen)):
-        if lines:
-            _say([*lines, ""])
-    for table in filter(lambda table: table.row_count, (_mornings(seen), _tokens(seen))):
-        _show(table)
-        click.echo()
-    _say([*_following(seen), ""])
-    _show(_spent(seen.months))
+    yield [click.style(seen.answer, bold=True)]
+    yield list(_why(seen))
+    yield _not_delivered(seen)
+    yield _mornings(seen)
+    yield _tokens(seen)
+    yield list(_following(seen))
+    yield _spent(seen.months)
 
 
 def _why(seen: _Picture) -> Iterator[str]:
@@ -132,7 +119,7 @@ def _why(seen: _Picture) -> Iterator[str]:
     for several lists is said once.
     """
     for rows in seen.alerts:
-        unmailed = "; not mailed to you yet" if seen.settings.alert_to and not any(row.reported for row in rows) else ""
+        unmailed = "; not mailed to you yet" if seen.mails_alerts and not any(row.reported for row in rows) else ""
         since = min(row.since for row in rows)
         yield f"{one_line(alerts.headline(rows))} (since {seen.when(since)}{unmailed})"
     tries, odd = {}, {}
@@ -188,124 +175,98 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[str]:
         lines += [f"    {one_line(row.address):{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
     if more := len(seen.status.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
-    if names := dict.fromkeys(row.list_name for row in seen.status.undelivered if _may_be_resent(row, seen.now)):
+    if names := dict.fromkeys(row.list_name for row in seen.status.undelivered if picture.resendable(row, seen.now)):
         commands = "; ".join(f"paperboy resend {name} --failed" for name in names)
         lines.append(f"Once the cause, or the address, is fixed: {commands}")
     return lines
 
 
-def _may_be_resent(row: Undelivered, now: datetime) -> bool:
-    """Whether `resend --failed` would take it up."""
-    gone = row.state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
-    return gone and (row.newest or (row.given_up and row.date >= (now - RESENT_FOR).date()))
-
-
-def _suppressed(home: Home, *, as_json: bool) -> None:
-    found: tuple[Suppression, ...] = ()
-    if home.settings.paperboy_database.exists():
-        with Store.open(home.settings.paperboy_database) as store:
-            found = store.suppressions.all()
-    if as_json:
-        told = [
-            {"address": one.address, "list": one.list_name or None, "since": one.at.isoformat(), "reason": one.reason}
-            for one in found
-        ]
-        click.echo(json.dumps({"suppressed": told}, indent=2))
-        return
-    table = _table("Address", "List", "Since", "Why")
-    for one in found:
-        since = f"{one.at.astimezone(home.settings.timezone):%a %d %b %Y}"
-        table.add_row(escape(one_line(one.address)), one.list_name or "all", since, escape(one_line(one.reason)))
-    if found:
-        _show(table)
-    else:
-        click.echo("Nobody is suppressed.")
-
-
 # --- tables
 
 
-def _table(first: str, *others: str, right: Collection[str] = ()) -> Table:
-    """Where there is no room, its first and last columns go on below."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first, overflow="fold")
-    for name in others:
-        table.add_column(
-            name, no_wrap=name != others[-1], overflow="fold", justify="right" if name in right else "left"
-        )
-    return table
-
-
-def _mornings(seen: _Picture) -> Table:
+def _mornings(seen: _Picture) -> list[str]:
     """The last days of each list."""
-    table = _table("List", "Date", "Outcome", "Papers", "Cost", "Deliveries")
+    rows: list[Sequence[str]] = []
     for each in seen.status.lists:
         for number, day in enumerate(each.days):
             cost = output.money(day.spending.cost, unknown="unknown") if day.spending.usage.calls else ""
             name, date = "" if number else each.name, f"{day.date:%a %d %b}"
-            table.add_row(name, date, day.outcome, _papers(day), cost, output.in_words(day.deliveries))
+            rows.append((name, date, day.outcome, _papers(day), cost, output.in_words(day.deliveries)))
         if not each.days:
-            table.add_row(each.name, "–", "none yet")
-    return table
+            rows.append((each.name, "–", "none yet"))
+    return _table(("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), rows)
 
 
 def _papers(day: DaySummary) -> str:
     """How many were relevant; and what tells a morning on which none was from one that could not be scored."""
     counts = day.counts
+    if not counts.considered:
+        return ""
     if day.outcome is Outcome.GAVE_UP:
-        return f"{counts.scored} of {counts.considered} scored" if counts.considered else ""
+        return f"{counts.scored} of {counts.considered} scored"
     unscored = counts.considered - counts.scored
-    relevant = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
-    return f"{relevant}, {unscored} unscored" if unscored else relevant
+    return f"{counts.relevant} of {counts.considered}{f', {unscored} unscored' if unscored else ''}"
 
 
-def _tokens(seen: _Picture) -> Table:
+def _tokens(seen: _Picture) -> list[str]:
     """What the LLM was sent and what it sent back on each list's newest day. Lower case: a part of the one before."""
-    numbers = ("Calls", "Prompt", "cached", "written", "Completion", "reasoning")
-    table = _table("Tokens", *numbers, "Model", right=numbers)
-    for day in (each.newest for each in seen.status.lists if each.newest):
-        if day.spending.usage.calls:
-            calls, *tokens = astuple(day.spending.usage)
-            shown = ["not counted", *[""] * 4] if output.uncounted(day.spending.usage) else [f"{n:,}" for n in tokens]
-            table.add_row(day.list_name, f"{calls:,}", *shown, escape(one_line(day.model)))
-    return table
+    heads = ("Tokens", "Calls", "Prompt", "cached", "written", "Completion", "reasoning", "Model")
+    rows = []
+    for day in (each.newest for each in seen.status.lists if each.newest and each.newest.spending.usage.calls):
+        calls, *tokens = astuple(day.spending.usage)
+        shown = ["not counted", *[""] * 4] if output.uncounted(day.spending.usage) else [f"{n:,}" for n in tokens]
+        rows.append((day.list_name, f"{calls:,}", *shown, day.model))
+    return _table(heads, rows, right=range(1, 7))
 
 
-def _spent(months: Sequence[Month]) -> Table:
+def _spent(months: Sequence[Month]) -> list[str]:
     """What each month cost."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for justify in ("left", "right", "right", "left"):
-        table.add_column(justify=justify)
+    rows = []
     for month in months:
-        usage, cost = month.spending.usage, month.spending.cost
+        usage, note = month.spending.usage, ""
         uncounted = output.uncounted(usage)
-        known = output.money(cost, "not known" if uncounted else output.UNPRICED)
-        dollars, note = (f"at least {output.money(Cost(month.dollars))}", "some calls of unknown price")
-        some = cost is None and month.dollars
-        table.add_row(
-            f"Spent in {month.first:%B %Y}",
-            dollars if some else known,
-            "tokens not counted" if uncounted else f"{usage.total_tokens:,} tokens",
-            note if some else "",
-        )
-    return table
+        cost = output.money(month.spending.cost, "not known" if uncounted else output.UNPRICED)
+        if month.spending.cost is None and month.dollars:
+            cost, note = f"at least {output.money(Cost(month.dollars))}", "some calls of unknown price"
+        tokens = "tokens not counted" if uncounted else f"{usage.total_tokens:,} tokens"
+        rows.append((f"Spent in {month.first:%B %Y}", cost, tokens, note))
+    return _table([""] * 4, rows, right={1, 2})
 
 
-def _say(lines: Iterable[str]) -> None:
-    """On a terminal, a line that is too long goes on below itself; elsewhere each stays whole, and easy to search."""
-    terminal = Console()
-    for line in lines:
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        wrapped = textwrap.wrap(line, terminal.width, subsequent_indent=indent, break_on_hyphens=False)
-        click.echo("\n".join(wrapped) if terminal.is_terminal else line)
+def _suppressed(found: Sequence[Suppression], zone: tzinfo) -> list[str]:
+    rows = [
+        (each.address, each.list_name or "all", f"{each.at.astimezone(zone):%a %d %b %Y}", each.reason)
+        for each in found
+    ]
+    return _table(("Address", "List", "Since", "Why"), rows)
 
 
-def _show(table: Table) -> None:
-    terminal = Console()
-    console = terminal if terminal.is_terminal else Console(width=_PIPED)
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """The lines of a table, none without rows. Where there is no room, its first and last columns go on below."""
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
+    for number, head in enumerate(heads):
+        inner = 0 < number < len(heads) - 1
+        table.add_column(head, no_wrap=inner, overflow="fold", justify="right" if number in right else "left")
+    for row in rows:
+        table.add_row(*(escape(one_line(cell)) for cell in row))
+    console = Console()
+    console = console if console.is_terminal else Console(width=_PIPED)
     with console.capture() as printed:
         console.print(table)
-    click.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
+    return [line.rstrip() for line in printed.get().splitlines()] if table.row_count else []
+
+
+def _print(sections: Iterable[Sequence[str]], as_json: Mapping[str, Any] | None) -> None:
+    """On a terminal, a line that is too long goes on below itself; elsewhere each stays whole, and easy to search."""
+    if as_json is not None:
+        click.echo(json.dumps(as_json, indent=2, default=lambda at: at.isoformat()))
+        return
+    console = Console()
+    for line in [line for section in filter(None, sections) for line in ("", *section)][1:]:
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        folded = textwrap.wrap(line, console.width, subsequent_indent=indent, break_on_hyphens=False)
+        fits = not console.is_terminal or len(click.unstyle(line)) <= console.width
+        click.echo(line if fits else "\n".join(folded))
 
 
 # --- JSON, whose keys are only ever added
@@ -325,35 +286,29 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
 
 def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
     """`told`: the operator's day on which a mail, or the log where ALERT_TO is empty, last said so."""
-    told = max((row.reported for row in rows if row.reported), default=None)
     return {
         "cause": rows[0].cause,
         "headline": one_line(alerts.headline(rows)),
-        "since": min(row.since for row in rows).isoformat(),
+        "since": min(row.since for row in rows),
         "about": sorted(row.subject for row in rows),
-        "told": told.isoformat() if told else None,
+        "told": max((row.reported for row in rows if row.reported), default=None),
     }
 
 
 def _list(each: ListStatus, now: datetime) -> dict[str, Any]:
-    newest, attempt, comes, batch = each.newest, each.attempt, each.next, each.next_batch
-    trouble = attempt and {
-        "reason": attempt.reason,
-        "at": attempt.at.isoformat(),
-        "next_try": max(attempt.next_try, now).isoformat(),
-    }
+    newest, tried = each.newest, each.attempt
     return {
         "name": each.name,
-        "outcome": newest.outcome if newest else None,
-        "date": newest.date.isoformat() if newest else None,
+        "outcome": newest and newest.outcome,
+        "date": newest and newest.date,
         "reason": newest.reason if newest else "",
         "quiet": each.quiet or None,
-        "trouble": trouble,
-        "counts": {**asdict(newest.counts), "scored": newest.counts.scored} if newest else None,
+        "trouble": tried and {"reason": tried.reason, "at": tried.at, "next_try": max(tried.next_try, now)},
+        "counts": newest and {**asdict(newest.counts), "scored": newest.counts.scored},
         "deliveries": newest.deliveries if newest else {},
         **(_spending(newest.spending) if newest else {"cost": None, "usage": None}),
-        "next": comes.isoformat() if comes else None,
-        "next_batch": batch.isoformat() if batch else None,
+        "next": each.next,
+        "next_batch": each.next_batch,
     }
 
 
@@ -367,15 +322,9 @@ def _spending(spending: Spending) -> dict[str, Any]:
 
 def _lack(row: Undelivered, now: datetime) -> dict[str, Any]:
     """`reply` is the last one to this address, `reason` what is in its way."""
-    again = row.next_try(now)
-    return {
-        "list": row.list_name,
-        "date": row.date.isoformat(),
-        "address": row.address,
-        "state": row.state,
-        "reply": row.reply,
-        "reason": one_line(row.reason),
-        "at": row.at.isoformat(),
-        "next_try": again.isoformat() if again else None,
-        "given_up": row.given_up,
-    }
+    kept = {name: getattr(row, name) for name in ("date", "address", "state", "reply", "at", "given_up")}
+    return {"list": row.list_name, "reason": one_line(row.reason), "next_try": row.next_try(now), **kept}
+
+
+def _suppression(each: Suppression) -> dict[str, Any]:
+    return {"address": each.address, "list": each.list_name or None, "since": each.at, "reason": each.reason}

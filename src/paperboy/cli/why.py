@@ -13,10 +13,8 @@ from paperboy.cli import output
 from paperboy.config.settings import Settings
 from paperboy.curate import matched_author
 from paperboy.errors import UnknownNameError
-from paperboy.mail.text import one_line
+from paperboy.mail.text import counted, one_line
 from paperboy.models import Became, MailingList, Paper
-from paperboy.status import counted
-from paperboy.store import Store
 from paperboy.store.history import Life
 from paperboy.tex import to_text
 
@@ -32,21 +30,17 @@ def why(app: App, arxiv_id: str, name: str | None) -> int:
     """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
     how many.
     """
-    home = app.home
-    lists = [home.list(name)] if name is not None else list(home.lists)
-    asked = _ID.fullmatch(arxiv_id.strip())
+    asked, history = _ID.fullmatch(arxiv_id.strip()), app.store_to_ask.history
     plain = asked[1] if asked else arxiv_id
-    if not home.settings.paperboy_database.exists():
-        raise UnknownNameError(f"{plain!r}: no paper was fetched yet; the first morning fetches them")
-    with Store.open(home.settings.paperboy_database) as store:
-        found = store.history.paper(plain)
-        lives = [(each, store.history.life(each.name, plain)) for each in lists]
+    found = history.paper(plain)
+    lists = app.home.lists if name is None else [app.home.list(name)]
+    lives = [(each, history.life(each.name, plain)) for each in lists]
     known = [(each, life) for each, life in lives if found or life.became]
     if not known:
         raise UnknownNameError(
             f"{plain!r}: no paper of that id was fetched for any list; an id looks like 2502.06786 or astro-ph/0601001"
         )
-    click.echo("\n".join(_about(plain, found, home.settings)))
+    click.echo("\n".join(_about(plain, found, app.settings)))
     for each, life in known:
         click.echo("\n" + "\n".join(_life(each, found[0] if found else None, life)))
     return 0
@@ -60,11 +54,7 @@ def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settin
     others = [category for category in paper.categories if category != paper.primary_category]
     crossed = f", cross-listed in {', '.join(others)}" if others else ""
     when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
-    return [
-        one_line(to_text(paper.title)),  # a terminal obeys what a title could hold
-        url,
-        f"{paper.primary_category}{crossed}; {when}",
-    ]
+    return [one_line(to_text(paper.title)), url, f"{paper.primary_category}{crossed}; {when}"]
 
 
 def _life(mailing_list: MailingList, paper: Paper | None, life: Life) -> Iterator[str]:
@@ -86,10 +76,9 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
     digest = f"in the digest of {day} ({fate})"
     asked = f"it asks for relevance {mailing_list.min_relevance} and novelty {mailing_list.min_novelty}"
     author = matched_author(paper, mailing_list.authors) if paper else None
+    followed = f"{author}, whom it follows" if author else "an author it followed then"
     return {
-        Became.AUTHOR_MATCH: f"by {author}, whom it follows, {digest}"
-        if author
-        else f"by an author it followed then, {digest}",
+        Became.AUTHOR_MATCH: f"by {followed}, {digest}",
         Became.SELECTED: f"selected, {digest}; {asked}",
         Became.OVER_CAP: f"passed, but beyond the {mailing_list.max_papers} that it takes; only named, {digest}",
         Became.BELOW: f"below the thresholds on {day}; {asked}",

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from markupsafe import escape
 
 from paperboy.curate import name_key
-from paperboy.mail.text import Prose, clipped, one_line, prose, wrap
+from paperboy.mail.text import Prose, clipped, counted, one_line, prose, wrap
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, MailingList, Paper, Shortfall, Spending
 
@@ -239,11 +239,6 @@ def _short(day: date) -> str:
 
 
 # --- numbers and links
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun: 1 paper, 1,200 papers."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def money(dollars: float) -> str:

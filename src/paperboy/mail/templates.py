@@ -25,8 +25,8 @@ from markupsafe import Markup, escape
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.errors import ConfigError, RenderError
 from paperboy.mail.fit import fitted, levels
-from paperboy.mail.page import Copy, Page, counted, money, page
-from paperboy.mail.text import clipped, one_line, shorten, wrap
+from paperboy.mail.page import Copy, Page, money, page
+from paperboy.mail.text import clipped, counted, one_line, shorten, wrap
 from paperboy.models import Alert, Cost, Digest, MailingList, Model, Paper, Problem, Rendered, Score, Spending, Usage
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500

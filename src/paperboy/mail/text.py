@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from html import escape
 from itertools import takewhile
@@ -39,6 +39,21 @@ def _cleaned(character: str) -> str:
         return " "
     is_bad = unicodedata.category(character) in {"Cc", "Cs"} or (ord(character) & 0xFFFE) == 0xFFFE
     return "" if is_bad or character in _REMOVED else character
+
+
+# Counting and listing
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """The number with its noun: 1 paper, 1,200 papers."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def together(names: Sequence[str], most: int = 0) -> str:
+    """All of them, as "a, b and c"; beyond `most`, as "a, b, c and 7 more"."""
+    if most and len(names) > most:
+        names = [", ".join(names[:most]), f"{len(names) - most} more"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 # Mathematics

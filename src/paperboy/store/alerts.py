@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
@@ -55,6 +55,15 @@ class Kept(Note):
     next_try: datetime | None = None  # retry backoff of a mail that could not leave
 
 
+_NOTE = """
+insert into alerts (cause, subject, reason, detail, facts, since, noted)
+values (:cause, :subject, :reason, :detail, :facts, :at, :at) on conflict do update set
+    noted = case when reported is null and over is null and (reason, detail, facts) = (:reason, :detail, :facts)
+        then noted else :at end,
+    reason = :reason, detail = :detail, facts = :facts, over = null
+"""
+
+
 class Alerts:
     """By cause and subject."""
 
@@ -72,47 +81,28 @@ class Alerts:
         """
         with self._database.transaction():
             for each in notes:
-                self._database.execute(
-                    "insert into alerts (cause, subject, reason, detail, facts, since, noted) "
-                    "values (:cause, :subject, :reason, :detail, :facts, :at, :at) on conflict do update set "
-                    "noted = case when reported is null and over is null and (reason, detail, facts) = "
-                    "(:reason, :detail, :facts) then noted else :at end, "
-                    "reason = :reason, detail = :detail, facts = :facts, over = null",
-                    {
-                        "cause": each.cause,
-                        "subject": each.subject,
-                        "reason": each.reason,
-                        "detail": each.detail,
-                        "facts": json.dumps(dict(each.facts)),
-                        "at": iso(at),
-                    },
-                )
+                self._database.execute(_NOTE, asdict(each) | {"facts": json.dumps(each.facts), "at": iso(at)})
 
     def end(self, cause: Cause, subject: str, at: datetime) -> None:
         """It is well again, which waits to be reported."""
-        self._set("over = ?", iso(at), cause, subject)
+        self._move("update alerts set over = coalesce(over, :value)", cause, subject, iso(at))
 
     def forget(self, cause: Cause, subject: str | None = None) -> None:
         """There is nothing more to report of it, or of the whole cause."""
-        with self._database.transaction():
-            self._database.execute(
-                "delete from alerts where cause = :cause and subject = coalesce(:subject, subject)",
-                {"cause": cause, "subject": subject},
-            )
+        self._move("delete from alerts", cause, subject)
 
     def reported(self, cause: Cause, day: date) -> None:
         """The operator's mail of that day has it."""
-        self._set("next_try = null, reported = ?", day.isoformat(), cause)
+        self._move("update alerts set next_try = null, reported = :value", cause, value=day.isoformat())
 
     def postpone(self, cause: Cause, until: datetime) -> None:
         """Its mail is not tried again before that."""
-        self._set("next_try = ?", iso(until), cause)
+        self._move("update alerts set next_try = :value", cause, value=iso(until))
 
-    def _set(self, what: str, value: str, cause: Cause, subject: str | None = None) -> None:
+    def _move(self, statement: str, cause: Cause, subject: str | None = None, value: str = "") -> None:
+        which = "where cause = :cause and subject = coalesce(:subject, subject)"
         with self._database.transaction():
-            self._database.execute(
-                f"update alerts set {what} where cause = ? and subject = coalesce(?, subject)", [value, cause, subject]
-            )
+            self._database.execute(f"{statement} {which}", {"cause": cause, "subject": subject, "value": value})
 
 
 def _kept(row: dict[str, Any]) -> Kept:

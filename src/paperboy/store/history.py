@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from paperboy.models import Became, Counts, DeliveryState, Outcome, Paper, Score, Spending
@@ -99,7 +99,8 @@ class History:
     def days(self, list_names: Iterable[str], most: int = 1) -> dict[str, tuple[DaySummary, ...]]:
         """The last days of each list that has had any, newest first."""
         rows = self._database.rows(_DAYS, {"names": json.dumps(list(list_names)), "most": most})
-        spent = self._spent([[row["list"], row["date"]] for row in rows])
+        days = json.dumps([[row["list"], row["date"]] for row in rows])
+        spent = {(row["list"], row["date"]): summed(row) for row in self._database.rows(_SPENT, [days])}
         states = self._states([row["digest_id"] for row in rows if row["digest_id"]])
         found: dict[str, tuple[DaySummary, ...]] = {}
         for row in rows:
@@ -116,11 +117,6 @@ class History:
             found[day.list_name] = (*found.get(day.list_name, ()), day)
         return found
 
-    def _spent(self, days: list[list[str]]) -> dict[tuple[str, str], Spending]:
-        """By list and date."""
-        rows = self._database.rows(_SPENT, [json.dumps(days)])
-        return {(row["list"], row["date"]): summed(row) for row in rows}
-
     def _states(self, digest_ids: list[int]) -> dict[int, dict[DeliveryState, int]]:
         """How many deliveries of each digest are in which state."""
         found: dict[int, dict[DeliveryState, int]] = {}
@@ -129,25 +125,19 @@ class History:
         return found
 
     def months(self, now: datetime, most: int = 12) -> tuple[Month, ...]:
-        """What all lists spent in the month of `now`, and in up to `most` earlier ones in which they spent anything,
-        newest first. Days begin at midnight in the zone that `now` is told in.
+        """What all lists spent in the month of `now`, and in those of the `most` months before it in which they spent
+        anything, newest first. Days begin at midnight in the zone of `now`.
         """
-        oldest = self._database.rows("select min(at) as at from spending")[0]["at"]
-        first = now.date().replace(day=1)
-        began = instant(oldest).astimezone(now.tzinfo).date() if oldest else first
-        months = [self._month(first, now.tzinfo)]
-        while first > began and len(months) <= most:
-            first = (first - timedelta(days=1)).replace(day=1)
-            month = self._month(first, now.tzinfo)
-            if month.spending.usage.calls:
-                months.append(month)
+        months: list[Month] = []
+        following = (now.date().replace(day=1) + timedelta(days=31)).replace(day=1)
+        for _ in range(1 + most):
+            first = (following - timedelta(days=1)).replace(day=1)
+            bounds = [iso(datetime.combine(day, time(), now.tzinfo)) for day in (first, following)]
+            (row,) = self._database.rows(f"select {SUMS} from spending where at >= ? and at < ?", bounds)
+            if row["calls"] or not months:
+                months.append(Month(first, summed(row), row["prompt_usd"] + row["completion_usd"]))
+            following = first
         return tuple(months)
-
-    def _month(self, first: date, zone: tzinfo | None) -> Month:
-        following = (first + timedelta(days=31)).replace(day=1)
-        bounds = [iso(datetime.combine(day, time(), zone)) for day in (first, following)]
-        (row,) = self._database.rows(f"select {SUMS} from spending where at >= ? and at < ?", bounds)
-        return Month(first, summed(row), row["prompt_usd"] + row["completion_usd"])
 
     def mailed(self, list_names: Iterable[str]) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
@@ -182,22 +172,14 @@ class History:
         key = [list_name, arxiv_id]
         scores = tuple(
             Kept(Score(row["relevance"], row["novelty"], row["comment"]), row["model"], instant(row["at"]))
-            for row in self._database.rows(
-                "select * from scores where list = ? and arxiv_id = ? order by at desc, model", key
-            )
+            for row in self._database.rows(_SCORES, key)
         )
-        tries = self._database.rows("select mornings from tries where list = ? and arxiv_id = ?", key)
-        failures = int(tries[0]["mornings"]) if tries else 0
-        seen = self._database.rows(
-            "select seen.became, seen.date, digest_id from seen left join days using (list, date) "
-            "where list = ? and arxiv_id = ?",
-            key,
-        )
-        if not seen:
-            return Life(scores, failures)
-        row, digest = seen[0], seen[0]["digest_id"]
-        states = self._states([digest]).get(digest, {}) if digest else None
-        return Life(scores, failures, Became(row["became"]), date.fromisoformat(row["date"]), states)
+        failures = sum(row["mornings"] for row in self._database.rows(_TRIES, key))
+        for row in self._database.rows(_SEEN, key):
+            digest = row["digest_id"]
+            states = self._states([digest]).get(digest, {}) if digest else None
+            return Life(scores, failures, Became(row["became"]), date.fromisoformat(row["date"]), states)
+        return Life(scores, failures)
 
 
 def _undelivered(row: dict[str, Any], newest: Collection[int]) -> Undelivered:
@@ -218,6 +200,12 @@ _DAYS = """
 select days.* from json_each(:names) as name join days on list = name.value
 where date in (select date from days as own where own.list = name.value order by date desc limit :most)
 order by name.key, date desc
+"""
+
+_SCORES = "select * from scores where list = ? and arxiv_id = ? order by at desc, model"
+_TRIES = "select mornings from tries where list = ? and arxiv_id = ?"
+_SEEN = """
+select seen.became, seen.date, digest_id from seen left join days using (list, date) where list = ? and arxiv_id = ?
 """
 
 _SPENT = f"""

@@ -70,7 +70,7 @@ create table if not exists spending (
     prompt_usd real,            -- null: the price is unknown
     completion_usd real
 ) strict;
-create index if not exists spending_open on spending (list) where date is null;
+create index if not exists spending_day on spending (list, date);
 create index if not exists spending_at on spending (at);
 
 create table if not exists digests (
@@ -189,6 +189,7 @@ create table if not exists secrets (
 _FROM_BEFORE = """
 drop index deliveries_waiting;
 drop index deliveries_given_up;
+drop index spending_open;
 alter table digests drop column tell;
 alter table suppressions drop column tell;
 alter table scores rename to before_scores;
