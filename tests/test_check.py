@@ -13,7 +13,6 @@ import pytest
 
 from paperboy.app import App
 from paperboy.check import Finding, dns_records, findings
-from paperboy.config.home import FILES
 from tests.servers.dns import DnsServer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -102,19 +101,6 @@ def test_database_and_its_folder_are_noted_where_others_can_read_or_replace_it(h
     database.chmod(0o600)
     database.parent.chmod(0o1777)
     assert about("privacy", check(home)) == [], "as in /tmp, nobody can replace a file of ours"
-
-
-def test_files_in_another_folder_are_checked_without_the_home(home: Path, tmp_path: Path) -> None:
-    """As when the daemon tries an edit: a full disk must not keep it out."""
-    copy = tmp_path / "copy"
-    (copy / "emails").mkdir(parents=True)
-    (copy / "subscribers.yaml").write_bytes((home / "subscribers.yaml").read_bytes())
-    (copy / "emails" / "note.txt.j2").write_text("{% if %}")
-    found = check(home, environ={FILES: str(copy)}, free=lambda _: 0)
-    assert [(finding.what, finding.exit_code) for finding in found] == [
-        *[("settings", 0), ("lists", 0), ("emails", 78), ("prompts", 0)]
-    ]
-    assert found[0].message == f"no {copy / '.env'}, so the defaults hold"
 
 
 # ── The sender's records ─────────────────────────────────────────────────────────────────────────────────────────────

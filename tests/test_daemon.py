@@ -99,7 +99,7 @@ class Office:
         self.daemon = Daemon(self.app, self.notifier, self.spawn)
 
     def spawn(self, arguments: Sequence[str], more: Mapping[str, str]) -> Process:
-        what = "trial" if arguments[0] == "check" else arguments[2]
+        what = "trial" if arguments == ["adopt"] else arguments[2]
         self.did.append(what)
         if self.instead.get(what):
             return cast("Process", self.instead[what].pop(0))
@@ -134,14 +134,18 @@ class Office:
         return [address for address in self.world.mails() if address != OPERATOR]
 
     def alerts(self) -> list[str]:
-        """Subjects of the operator's mails."""
-        mails = [message for message in self.world.smtp.messages if message.recipient == OPERATOR]
-        return [str(message_from_bytes(mail.content, policy=policy.default)["Subject"]) for mail in mails]
+        return alerts(self.world)
 
     def last_alert(self) -> str:
         content = [each for each in self.world.smtp.messages if each.recipient == OPERATOR][-1].content
         part = message_from_bytes(content, policy=policy.default).get_body(("plain",))
         return " ".join(part.get_content().split()) if part else ""
+
+
+def alerts(world: World) -> list[str]:
+    """Subjects of the operator's mails."""
+    mails = [message for message in world.smtp.messages if message.recipient == OPERATOR]
+    return [str(message_from_bytes(mail.content, policy=policy.default)["Subject"]) for mail in mails]
 
 
 def opened(world: World) -> Office:
@@ -151,11 +155,16 @@ def opened(world: World) -> Office:
 
 
 @pytest.fixture
-def office(world: World) -> Iterator[Office]:
+def home(world: World) -> World:
     world.write("subscribers.yaml", LISTS)
     world.env(ALERT_TO=OPERATOR)
-    made = opened(world)
-    with made.app:
+    return world
+
+
+@pytest.fixture
+def office(home: World) -> Iterator[Office]:
+    made = opened(home)
+    with made.app, lock.held(made.app.settings.paperboy_database, "run", "run"):
         yield made
 
 
@@ -475,31 +484,31 @@ def test_error_while_looking_is_logged_and_the_daemon_goes_on(office: Office) ->
 
 
 @pytest.fixture
-def damaged(office: Office) -> Office:
+def damaged(home: World) -> World:
     """A home whose database is none."""
-    office.world.write("data/paperboy.db", "this is no database " * 99)
-    return office
+    home.write("data/paperboy.db", "this is no database " * 99)
+    return home
 
 
-def test_daemon_that_cannot_open_its_database_mails_the_operator_once_a_day(damaged: Office) -> None:
+def test_daemon_that_cannot_open_its_database_mails_the_operator_once_a_day(damaged: World) -> None:
     for _ in range(3):
-        ran = damaged.world.run("run")
+        ran = damaged.run("run")
         assert ran.code == 78
         assert "paperboy.db" in ran.err
-    assert damaged.alerts() == ["Paperboy: Paperboy cannot work"]
-    damaged.world.clock.now += DAY
-    damaged.world.run("run")
-    assert len(damaged.alerts()) == 2
+    assert alerts(damaged) == ["Paperboy: Paperboy cannot work"]
+    damaged.clock.now += DAY
+    damaged.run("run")
+    assert len(alerts(damaged)) == 2
 
 
-def test_emergency_mail_that_failed_is_tried_again(damaged: Office) -> None:
-    damaged.world.env(ALERT_TO=OPERATOR, SMTP_PORT=9)
-    ran = damaged.world.run("run")
+def test_emergency_mail_that_failed_is_tried_again(damaged: World) -> None:
+    damaged.env(ALERT_TO=OPERATOR, SMTP_PORT=9)
+    ran = damaged.run("run")
     assert ran.code == 78
     assert "ALERT_TO could not be alerted" in ran.err
-    damaged.world.env(ALERT_TO=OPERATOR)
-    damaged.world.run("run")
-    assert damaged.alerts() == ["Paperboy: Paperboy cannot work"]
+    damaged.env(ALERT_TO=OPERATOR)
+    damaged.run("run")
+    assert alerts(damaged) == ["Paperboy: Paperboy cannot work"]
 
 
 # ---- the loop itself, in a thread

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from paperboy import lock
-from paperboy.config.home import Home, Recipients
+from paperboy.config.home import FILES, Files, Home, Recipients, as_known
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Delivery, MailingList, MorningReport, Problem, Subscriber
@@ -208,6 +209,23 @@ class App:
         """Builds what may be unusable: prompts, prices, templates. Raises ConfigError before anything is touched."""
         self.scorer  # noqa: B018
         self.templates.check()
+
+    def adopt(self) -> None:
+        """Bring the home's files into force if a copy of them is sound. Raises ConfigError."""
+        if lock.holder(self.settings.paperboy_database, "run") is None:
+            message = "PAPERBOY_DATABASE has changed; the daemon has to be restarted for that"
+            raise ConfigError([Problem(".env", message)])
+        files = Files(self.path)
+        copy = files.copy()
+        try:
+            home = Home.load(self.path, {**self.environ, FILES: str(copy)})
+            with self.at(home) as tried:
+                tried.prompt  # noqa: B018 - also where no LLM asks for it yet
+                tried.prepare()
+        except ConfigError as error:
+            shutil.rmtree(copy, ignore_errors=True)
+            raise ConfigError(as_known(error.problems, copy, self.path)) from error
+        files.put_in_force(copy)
 
     def check(self, *, offline: bool = False) -> Iterator[Finding]:
         """Everything that would fail tomorrow, as soon as it is found."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from paperboy.config import settings as dotenv
-from paperboy.config.home import FILES, LISTS_FILE, Home, load_lists
+from paperboy.config.home import LISTS_FILE, Home, load_lists
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError, StoreError
@@ -105,19 +105,17 @@ def findings(
     free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
     patience: float = PATIENCE,
 ) -> Iterator[Finding]:
-    """Every finding as soon as it is known, in an order that never changes. Where the environment names another folder
-    for the files, because the daemon tries an edit, only files are checked.
-    """
-    end, files = time.monotonic() + patience, Path(environ.get(FILES) or path)
+    """Every finding as soon as it is known, in an order that never changes."""
+    end = time.monotonic() + patience
     if not path.is_dir():
         yield Finding("home", f"{path}: there is no such folder; name it with --home", exit_code=78)
         return
-    settings, read = _read("settings", lambda: dotenv.load(path, environ, files))
-    env = files / ".env"
+    settings, read = _read("settings", lambda: dotenv.load(path, environ))
+    env = path / ".env"
     yield from read or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults hold")]
-    lists, read = _read("lists", lambda: load_lists(files, settings or Settings()))
+    lists, read = _read("lists", lambda: load_lists(path, settings or Settings()))
     yield from read or _of_the_lists(lists or (), settings or Settings())
-    home = Home(path, settings or Settings(), lists or (), files)
+    home = Home(path, settings or Settings(), lists or ())
     parts = build(home)
     asked = _ask(home, parts, now, dns, patience) if settings and not offline else []
     yield from _tried("emails", lambda: _templates(home, parts))
@@ -128,8 +126,7 @@ def findings(
         return
     if offline and settings.has_llm and not prompts[0].exit_code:
         yield from _read("scoring", lambda: parts.llm().close())[1]
-    if files == path:
-        yield from _of_the_home(home, free)
+    yield from _of_the_home(home, free)
     for server in asked:
         yield from server.until(end)
 

@@ -15,7 +15,7 @@ can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, time
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -64,6 +64,12 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
+
+    @classmethod
+    def of(cls, line: str) -> Problem:
+        """Read what `str` wrote."""
+        place, _, message = line.partition(": ")
+        return cls(place, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,9 @@ class Usage:
     def total_tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -126,6 +135,9 @@ class Cost:
     def total(self) -> float:
         return self.prompt + self.completion
 
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.prompt + other.prompt, self.completion + other.completion)
+
 
 @dataclass(frozen=True, slots=True)
 class Spending:
@@ -133,6 +145,10 @@ class Spending:
 
     usage: Usage = Usage()
     cost: Cost | None = Cost()  # None: the price of some of it is unknown
+
+    def __add__(self, other: Spending) -> Spending:
+        cost = self.cost + other.cost if self.cost is not None and other.cost is not None else None
+        return Spending(self.usage + other.usage, cost)
 
 
 @dataclass(frozen=True, slots=True)

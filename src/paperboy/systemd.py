@@ -106,7 +106,7 @@ def unit(service: Service) -> str:
         raise ConfigError([Problem(repr(str(path)), f"{message}: {fault}") for path, fault in faults.items() if fault])
     outermost = [path for path in folders if not any(path.is_relative_to(other) for other in folders if other != path)]
     paths = " ".join(map(_literal, outermost))
-    return _UNIT.format(
+    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", _UNIT).format(
         paths=paths,
         command=f":{_literal(service.python)} -m paperboy --home {_literal(service.home)} run",
         user=service.user.replace("%", "%%"),
@@ -131,58 +131,37 @@ def _literal(path: Path) -> str:
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
 
 
+# Each reason is printed above its directive: systemd knows no comments at the end of a line.
 _UNIT = """\
 # The unit of one Paperboy, printed by `paperboy service` for one home and one interpreter. Print it again when either
 # has moved; make your own changes with `systemctl edit paperboy`.
 
 [Unit]
 Description=Paperboy, the arXiv newsletter
-# A morning needs the network.
-Wants=network-online.target
-# Names and the right time too, where the machine waits for them; Paperboy itself retries.
-After=network-online.target nss-lookup.target time-sync.target
-# A home on its own disk is mounted first.
-RequiresMountsFor={paths}
-# Never give up: a disk may come back after hours, a file be fixed after weeks.
-StartLimitIntervalSec=0
+Wants=network-online.target  # A morning needs the network.
+After=network-online.target nss-lookup.target time-sync.target  # So do names and the right time; Paperboy retries.
+RequiresMountsFor={paths}  # A home on its own disk is mounted first.
+StartLimitIntervalSec=0  # Never give up: a disk may come back after hours, a file be fixed after weeks.
 
 [Service]
-# Paperboy reports when it is up, and what it is doing in the line Status of `systemctl status`.
-Type=notify
-# Only the daemon reports, not the mornings it starts.
-NotifyAccess=main
-# The colon keeps a $ in a path as it is.
-ExecStart={command}
-# Reload the files of the home now, not within half a minute.
-ExecReload=/bin/kill -HUP $MAINPID
-# The home's owner, as in a shell, so that both can use one database.
-User={user}
-# The owner's own group.
-Group={group}
-# However the daemon ends, it comes back and catches up on a missed morning.
-Restart=always
-# A broken .env (exit code 78) or another `run` in this home (75) may be gone by then.
-RestartSec=1min
-# A new version may migrate a large database when it first starts.
-TimeoutStartSec=10min
-# A sending gets a minute for the messages in hand; the others leave after the next start.
-TimeoutStopSec=90s
-# SIGTERM reaches the children even if the daemon has died.
-KillMode=control-group
-# systemd restarts a daemon that has been stuck for so long,
-WatchdogSec=5min
-# and every process then writes its stack to the journal,
-Environment=PYTHONFAULTHANDLER=1
-# but never its memory to the disk: it holds passwords.
-LimitCORE=0
-# The journal shows Paperboy's name instead of Python's.
-SyslogIdentifier=paperboy
-# A morning that runs wild does not take the machine with it:
-MemoryMax=1G
-# it is killed alone and retried; the daemon stays.
-OOMPolicy=continue
-# Enough for the most that the settings allow: 100 LLM calls and 50 connections to a mail server.
-TasksMax=512
+Type=notify  # Paperboy reports when it is up, and what it is doing in the line Status of `systemctl status`.
+NotifyAccess=main  # Only the daemon reports, not the mornings it starts.
+ExecStart={command}  # The colon keeps a $ in a path as it is.
+ExecReload=/bin/kill -HUP $MAINPID  # Reload the files of the home now, not within half a minute.
+User={user}  # The home's owner, as in a shell, so that both can use one database.
+Group={group}  # The owner's own group.
+Restart=always  # However the daemon ends, it comes back and catches up on a missed morning.
+RestartSec=1min  # A broken .env (exit code 78) or another `run` in this home (75) may be gone by then.
+TimeoutStartSec=10min  # A new version may migrate a large database when it first starts.
+TimeoutStopSec=90s  # A sending gets a minute for the messages in hand; the others leave after the next start.
+KillMode=control-group  # SIGTERM reaches the children even if the daemon has died.
+WatchdogSec=5min  # systemd restarts a daemon that has been stuck for so long.
+Environment=PYTHONFAULTHANDLER=1  # Every stuck process then writes its stack to the journal.
+LimitCORE=0  # No process writes its memory to the disk: it holds passwords.
+SyslogIdentifier=paperboy  # The journal shows Paperboy's name instead of Python's.
+MemoryMax=1G  # A morning that runs wild does not take the machine with it.
+OOMPolicy=continue  # Such a morning is killed alone and retried; the daemon stays.
+TasksMax=512  # Enough for the most that the settings allow: 100 LLM calls and 50 connections to a mail server.
 
 # Secrets may stay in .env, readable by its owner alone (chmod 600). To keep them out of the home, put each into a file
 # that only root can read, and add its line, without the #, under [Service] in `systemctl edit paperboy`. A value in
@@ -191,71 +170,41 @@ TasksMax=512
 #LoadCredential=SMTP_USERNAME:/etc/paperboy/SMTP_USERNAME
 #LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD
 
-# Files. The whole disk is read-only,
-ProtectSystem=strict
-# people's homes included, since this home or the interpreter may lie there,
-ProtectHome=read-only
-# and the temporary files of others are hidden.
-PrivateTmp=yes
-# The home, the database and the outbox are writable.
-ReadWritePaths={paths}
-# Only the owner can read what is written: it holds addresses.
-UMask=0077
-# Mounts made here are not seen elsewhere.
-PrivateMounts=yes
+ProtectSystem=strict  # The whole disk is read-only.
+ProtectHome=read-only  # People's homes are too; this home or the interpreter may lie there.
+PrivateTmp=yes  # The temporary files of others are hidden.
+ReadWritePaths={paths}  # The home, the database and the outbox are writable.
+UMask=0077  # Only the owner can read what is written: it holds addresses.
+PrivateMounts=yes  # Mounts made here are not seen elsewhere.
 
-# Privileges. No program can gain more than it started with,
-NoNewPrivileges=yes
-# and it starts with none, not even as root.
-CapabilityBoundingSet=
-# No file can lend its owner's rights to others.
-RestrictSUIDSGID=yes
-# Users other than root and the owner appear as nobody.
-PrivateUsers=yes
-# New namespaces are a common way into the kernel.
-RestrictNamespaces=yes
+NoNewPrivileges=yes  # No program can gain more privileges than it started with.
+CapabilityBoundingSet=  # It starts with none, not even as root.
+RestrictSUIDSGID=yes  # No file can lend its owner's rights to others.
+PrivateUsers=yes  # Users other than root and the owner appear as nobody.
+RestrictNamespaces=yes  # New namespaces are a common way into the kernel.
 
-# Network. IPv4 and IPv6 for arXiv, the LLM and mail; local sockets for systemd and name lookups.
-RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX  # Servers are reached by IP, systemd by a local socket.
 
-# The machine. No devices but /dev/null and its like.
-PrivateDevices=yes
-# It may not set the clock,
-ProtectClock=yes
-# the host's name,
-ProtectHostname=yes
-# the kernel's modules,
-ProtectKernelModules=yes
-# the kernel's settings
-ProtectKernelTunables=yes
-# or the limits of other services.
-ProtectControlGroups=yes
-# The kernel's log is about the whole machine.
-ProtectKernelLogs=yes
-# Other users' processes are invisible,
-ProtectProc=invisible
-# as is the rest of /proc.
-ProcSubset=pid
-# Message queues and shared memory are its own. (RemoveIPC would delete those of the owner's other programs.)
-PrivateIPC=yes
-# So are the keys that the kernel holds.
-KeyringMode=private
-# Real-time scheduling can hang a machine.
-RestrictRealtime=yes
+PrivateDevices=yes  # There are no devices but /dev/null and its like.
+ProtectClock=yes  # The clock cannot be set.
+ProtectHostname=yes  # The host's name cannot be changed.
+ProtectKernelModules=yes  # No kernel module can be loaded.
+ProtectKernelTunables=yes  # The kernel's settings cannot be changed.
+ProtectControlGroups=yes  # The limits of other services cannot be changed.
+ProtectKernelLogs=yes  # The kernel's log is about the whole machine.
+ProtectProc=invisible  # Other users' processes are invisible,
+ProcSubset=pid  # The rest of /proc is invisible too.
+PrivateIPC=yes  # Message queues and shared memory are its own.
+KeyringMode=private  # The keys that the kernel holds are its own.
+RestrictRealtime=yes  # Real-time scheduling can hang a machine.
 
-# System calls. Those of an ordinary service, without privileged ones,
-SystemCallFilter=@system-service
-SystemCallFilter=~@privileged @resources
-# and any other fails instead of killing Paperboy: SQLite, as root, tries to chown its files.
-SystemCallErrorNumber=EPERM
-# No foreign system calls,
-SystemCallArchitectures=native
-# no foreign execution domains,
-LockPersonality=yes
-# and no memory that is both writable and executable.
-MemoryDenyWriteExecute=yes
+SystemCallFilter=@system-service  # Only the system calls of an ordinary service are allowed.
+SystemCallFilter=~@privileged @resources  # Privileged ones are not.
+SystemCallErrorNumber=EPERM  # Another call fails instead of killing Paperboy: SQLite, as root, tries to chown files.
+SystemCallArchitectures=native  # No system calls of another architecture are allowed.
+LockPersonality=yes  # Linux's own execution domain cannot be left.
+MemoryDenyWriteExecute=yes  # No memory is both writable and executable.
 
 [Install]
-# Start with the machine.
-WantedBy=multi-user.target
+WantedBy=multi-user.target  # Start with the machine.
 """

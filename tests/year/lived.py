@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tests.year.home import OPERATOR
 from tests.year.ledger import Day
-from tests.year.records import Mail, Run
+from tests.year.records import KILLED, Mail, Run
 from tests.year.script import Script
 from tests.year.truth import DAY, HOUR, MINUTE, PATIENCE, RETRY, Truth
 from tests.year.world import World
@@ -53,7 +53,10 @@ class Year:
         latest = free + (RETRY if free > hour else MINUTE)
         latest += ADOPTED if hour in {since for since, _ in self.world.versions} else timedelta()
         under_way = [run.ended for run in self.world.runs if run.began <= latest <= run.ended]
-        return max([latest, *(ended + MINUTE for ended in under_way)])
+        killed = [
+            run.ended for run in self.world.runs if run.code == KILLED and run.began <= latest <= run.ended + RETRY
+        ]
+        return max([latest, *(ended + MINUTE for ended in under_way), *(ended + RETRY + MINUTE for ended in killed)])
 
     @cached_property
     def told(self) -> list[Mail]:

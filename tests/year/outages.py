@@ -125,8 +125,8 @@ def kill(stage: Stage, slot: datetime) -> Incident:
     stage.doom(hour - MINUTE, hour + 20 * HOUR)
 
     def told_of(truth: Truth) -> Told:
-        """In one mail with its end, for the morning is tried again at once."""
         killed = (run.began for run in truth.world.runs if run.code == KILLED)
-        return Counter({told.PROCESS_WELL: any(hour - MINUTE <= began < hour + DAY for began in killed)})
+        number = any(hour - MINUTE <= began < hour + DAY for began in killed)
+        return Counter({told.PROCESS: number, told.PROCESS_WELL: number})
 
     return Incident("a morning is killed", hour, hour, told_of)

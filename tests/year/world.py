@@ -27,6 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
+from paperboy import lock
 from paperboy.app import App
 from paperboy.cli.main import invoke
 from paperboy.config.home import Home
@@ -96,6 +97,7 @@ class World:
         self._lock = threading.RLock()
         self._at_work: Run | None = None
         self._store: Store | None = None
+        self._running = contextlib.ExitStack()  # of the daemon: its lock and its App
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -245,7 +247,8 @@ class World:
         before = len(self.runs)
         self._daemon.tick(self.now)
         for run in self.runs[before:]:
-            self.look_at(self.now + TICK)
+            for number in range(1, 4):
+                self.look_at(self.now + number * TICK)
             if run.command in HALVES:  # what rests may be tried again so long after the daemon has heard of its end
                 for number in range(1, 9):
                     self.look_at(self.now + RETRY + number * TICK)
@@ -268,15 +271,15 @@ class World:
         self.starts.append(self.now)
         self._mark("the daemon begins")
         home, _ = Home.own_or_in_force(self.home, {})
-        self._app = App(self.home, {}, self.clock, self.wait, self.timer).at(home)
-        self._store = self._app.store
-        self._daemon = Daemon(self._app, Systemd(), self._spawn)
+        self._running.enter_context(lock.held(home.settings.paperboy_database, "run", "run"))
+        app = App(self.home, {}, self.clock, self.wait, self.timer).at(home)
+        self._store = self._running.enter_context(app).store
+        self._daemon = Daemon(app, Systemd(), self._spawn)
         self.look_often()
 
     def _end(self) -> None:
-        if self._store is not None:
-            self._app.__exit__()
-            self._store = None
+        self._running.close()
+        self._store = None
 
     def _spawn(self, arguments: Sequence[str], more: Mapping[str, str]) -> subprocess.Popen[bytes]:
         command = arguments[2] if arguments[0] == "once" else arguments[0]

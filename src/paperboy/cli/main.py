@@ -41,6 +41,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "unsubscribe": ("people", "Remove somebody from a list in subscribers.yaml."),
     "service": ("service", "Print the systemd unit for this home."),
 }
+_HIDDEN = {"adopt": ("mornings", "The daemon's trial of an edit.")}
 
 
 class _Commands(click.Group):
@@ -50,9 +51,10 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        known = _COMMANDS | _HIDDEN
+        if cmd_name not in known:
             return None
-        module = importlib.import_module(f"paperboy.cli.{_COMMANDS[cmd_name][0]}")
+        module = importlib.import_module(f"paperboy.cli.{known[cmd_name][0]}")
         command: click.Command = getattr(module, cmd_name)
         if all(parameter.name != "home" for parameter in command.params):
             command.params.append(_home_option())

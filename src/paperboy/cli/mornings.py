@@ -9,11 +9,13 @@ import signal
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Literal
+from typing import Literal, get_args
 
 import click
 
@@ -31,6 +33,8 @@ from paperboy.privacy import without_addresses
 from paperboy.systemd import Notifier
 
 logger = logging.getLogger(__name__)
+
+_Half = Literal["morning", "sending"]
 
 
 # ---- demo
@@ -79,9 +83,9 @@ def _demo_home(folder: Path, emails: Path) -> Home:
 @click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent; freeze and send nothing. Scores are kept.")
-@click.option("--scheduled", type=click.Choice(["morning", "sending"]), hidden=True, help="One half, for the daemon.")
+@click.option("--scheduled", type=click.Choice(get_args(_Half)), hidden=True, help="For the daemon.")
 @with_app
-def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: Literal["morning", "sending"] | None) -> int:
+def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: _Half | None) -> int:
     """Do today's work now, whatever the hour and weekday.
 
     This composes the digests that today lacks and delivers what waits. A second run the same day sends nothing again.
@@ -90,7 +94,9 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: Literal[
     """
     chosen = app.home.named(names)
     if scheduled:
-        return _scheduled(app, chosen, scheduled)
+        with _failures_on_stdout():
+            _scheduled(app, chosen, scheduled)
+        return 0
     app.prepare()
     if dry_run:
         return _dry_run(app, chosen)
@@ -120,23 +126,37 @@ def _dry_run(app: App, chosen: frozenset[str]) -> int:
     return int(any(isinstance(made, PaperboyError) or made.stays_due(missing) for made in drafts.values() if made))
 
 
-def _scheduled(app: App, chosen: frozenset[str], half: Literal["morning", "sending"]) -> int:
-    """One half, as the daemon asks for it. Failures that only the daemon can report are the last words on stdout."""
+def _scheduled(app: App, chosen: frozenset[str], half: _Half) -> None:
+    """One half, as the daemon asks for it."""
     app.progress = output.Dots(app.timer)
+    app.prepare()
+    with Stop() as stop, app.alone(half, "run"):
+        if half == "morning":
+            app.morning(chosen, app.patience)
+        else:
+            stop.gently = True
+            app.deliver(lambda: stop.asked)
+
+
+@contextmanager
+def _failures_on_stdout() -> Iterator[None]:
+    """Where the daemon reads them, one a line, after the dots of progress."""
     try:
-        app.prepare()
-        with Stop() as stop, app.alone(half, "run"):
-            if half == "morning":
-                app.morning(chosen, app.patience)
-            else:
-                stop.gently = True
-                app.deliver(lambda: stop.asked)
+        yield
     except PaperboyError as error:
         click.echo(f"\n{error}")
-        raise
+        raise click.exceptions.Exit(error.exit_code) from error
     except Exception as error:
         click.echo(f"\nthis is a bug in Paperboy: {error!r}; see the log")
         raise
+
+
+@click.command(hidden=True)
+@click.pass_obj
+def adopt(app: App) -> int:
+    """Try the files of the home and bring them into force, for the daemon."""
+    with _failures_on_stdout():
+        app.adopt()
     return 0
 
 

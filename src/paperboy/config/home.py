@@ -47,16 +47,13 @@ class Home:
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str]) -> Home:
         """Read everything. Raises ConfigError with all that is wrong, in all files."""
-        problems: list[Problem] = []
         if not path.is_dir():
             raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
-        files = Path(environ.get(FILES) or path)
-        found = Settings()
+        files, found, problems = Path(environ.get(FILES) or path), Settings(), list[Problem]()
         try:
             found = settings.load(path, environ, files)
         except ConfigError as error:
             problems += error.problems
-        lists: tuple[MailingList, ...] = ()
         try:
             lists = load_lists(files, found)
         except ConfigError as error:
@@ -149,28 +146,29 @@ class Files:
         self.last_good = self._data / "last-good"
 
     def fingerprint(self) -> Fingerprint:
-        """What changes whenever a file does."""
+        """A value that changes whenever a file does."""
         return tuple((name, _stamp(self._home / name)) for name in self._names())
 
     def _names(self) -> Iterator[str]:
-        """The files, even through links; not what editors leave there for a while."""
+        """The files, even through links, without the temporary ones of editors."""
         yield from (".env", LISTS_FILE)
-        seen: set[str] = set()
         for folder in ("prompts", "emails"):
             for place, inner, files in os.walk(self._home / folder, followlinks=True):
-                again = os.path.realpath(place) in seen
-                seen.add(os.path.realpath(place))
-                inner[:] = [] if again else sorted(each for each in inner if not each.startswith("."))
-                for name in () if again else sorted(files):
+                inner[:] = sorted(each for each in inner if not each.startswith("."))
+                for name in sorted(files):
                     if not name.startswith(".") and not name.endswith("~"):
                         yield os.path.relpath(Path(place) / name, self._home)
 
     def copy(self) -> Path:
-        """Copy the files as they are, for their owner alone: `.env` holds secrets.
+        """Copy the files, all of one moment, for their owner alone: `.env` holds secrets.
 
         Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot be written.
         """
-        texts = {name: self._read(name) for name in self._names() if os.path.lexists(self._home / name)}
+        while True:
+            before = self.fingerprint()
+            texts = {name: self._read(name) for name in self._names() if os.path.lexists(self._home / name)}
+            if self.fingerprint() == before:  # else it may be half an edit
+                break
         if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
             raise ConfigError([Problem(".env", "gone; put it back, or an empty file in its place")])
         try:
@@ -184,14 +182,13 @@ class Files:
         return copy
 
     def _read(self, name: str) -> bytes:
-        place = self._home / name
         try:
-            if not place.is_file():
-                raise ConfigError([Problem(name, "is no ordinary file that exists; put one in its place")])
-            return place.read_bytes()
+            if (self._home / name).is_file():
+                return (self._home / name).read_bytes()
+            fault = "is no ordinary file that exists; put one in its place"
         except OSError as error:
             fault = f"cannot be read ({error.strerror}); let Paperboy's user read it"
-            raise ConfigError([Problem(name, fault)]) from error
+        raise ConfigError([Problem(name, fault)])
 
     def put_in_force(self, copy: Path) -> None:
         """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""
@@ -221,28 +218,23 @@ class Recipients:
 
     def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
         self._settings, self._clock = home.settings, clock
-        self._by_daemon = home.source not in {None, home.path}
-        self._source = Files(home.path).last_good if self._by_daemon else home.path
+        by_daemon = home.source not in {None, home.path}
+        self._source = Files(home.path).last_good if by_daemon else home.path
+        self._rest = timedelta() if by_daemon else RESTED
         self._on = addresses(home.lists)
         self._seen: tuple[int, ...] = ()
 
     def __call__(self, list_name: str, address: str) -> bool:
         """Whether the address is on the list."""
         stamp = _stamp(self._source / LISTS_FILE)
-        if stamp != self._seen and (self._by_daemon or self._rested()):
+        changed = datetime.fromtimestamp(stamp[0] / 1e9, UTC)
+        if stamp != self._seen and abs(self._clock() - changed) >= self._rest:
             self._seen = stamp
             try:
                 self._on = addresses(load_lists(self._source, self._settings))
             except ConfigError as error:
                 logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
         return address.casefold() in self._on.get(list_name, frozenset())
-
-    def _rested(self) -> bool:
-        try:
-            changed = datetime.fromtimestamp((self._source / LISTS_FILE).stat().st_ctime, UTC)
-        except OSError:
-            return True
-        return abs(self._clock() - changed) >= RESTED
 
 
 def addresses(lists: Iterable[MailingList]) -> dict[str, frozenset[str]]:
@@ -251,9 +243,9 @@ def addresses(lists: Iterable[MailingList]) -> dict[str, frozenset[str]]:
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
-    """Not only time and size, which `cp -p` and `rsync -t` may keep; of a file that cannot be read, why."""
+    """The last change in nanoseconds, with more than time and size, which `cp -p` keeps; else why it is unreadable."""
     try:
         stat = file.stat()
     except OSError as error:
         return (error.errno or 0,)
-    return stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns, stat.st_ino, stat.st_mode
+    return stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_mode
