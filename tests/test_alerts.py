@@ -391,6 +391,13 @@ def test_a_cause_waits_once_a_day_and_gathers_the_lists_that_it_troubles(store: 
     assert found.alert.headline == "Scored 0 of 80 papers: no digest for foundations and galaxies"
 
 
+def test_cause_is_not_reported_again_when_the_list_it_was_reported_for_recovers(store: Store) -> None:
+    only(store, UNSCORED)
+    store.alerts.reported(Cause.SCORING, DAY)
+    met(store, named("galaxies", UNSCORED), now=AT_SEVEN + timedelta(hours=1))
+    assert met(store, DIGEST, now=AT_SEVEN + timedelta(days=1)) == []
+
+
 def test_a_cause_that_comes_back_before_the_good_news_left_lasts(store: Store) -> None:
     only(store, UNSCORED)
     assert only(store, DIGEST).over

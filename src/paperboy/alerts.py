@@ -378,7 +378,8 @@ def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
     rows = store.alerts.all()
     found, lasts = [], lasting(rows)
     for cause, of in lasts.items():
-        at, last = max(row.noted for row in of), max((row.reported for row in of if row.reported), default=None)
+        at = max(row.noted for row in of)
+        last = max((row.reported for row in rows if row.cause is cause and row.reported), default=None)
         if last is None or (_WORDS[cause].well and at.astimezone(zone).date() > last):
             found.append(Waiting(of, _alert(of), at))
     bad = {_WORDS[cause].well for cause in lasts}

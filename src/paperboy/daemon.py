@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
@@ -95,7 +95,6 @@ class Daemon:
     """Serve the home of `app` until stopped. `home` is the version in force."""
 
     def __init__(self, app: App, notifier: Notifier, spawn: Spawn) -> None:
-        self.home = app.home
         self.problems: tuple[Problem, ...] = ()  # with the files as they are
         self.adopted: Callable[[Home], None] = lambda _home: None  # called with each version that comes into force
         self.tick_seconds = max(1, int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS)))
@@ -110,6 +109,10 @@ class Daemon:
         self._reload, self._stopping, self._said = False, "", ""
         # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
         self._calls: SimpleQueue[None] = SimpleQueue()
+
+    @property
+    def home(self) -> Home:
+        return self._app.home
 
     # ---- the loop
 
@@ -158,7 +161,7 @@ class Daemon:
             logger.error("%s", error)
             self._say(without_addresses(str(error)))
             if isinstance(error, StoreError):
-                emergency(self._app, self.home, str(error))
+                emergency(self._app, str(error))
         except Exception:
             logger.exception("the daemon goes on; this is a bug in Paperboy")
             self._say("a bug in Paperboy; the log has it")
@@ -181,7 +184,7 @@ class Daemon:
     def _status(self, now: datetime) -> str:
         """The day in a line; before it, what is broken. Anybody on the machine may read it."""
         holidays = self.home.settings.arxiv_holidays
-        found = status.read(self._store, self.home.lists, now, self._patience, holidays)
+        found = status.read(self._store, self.home.lists, now, self._app.patience, holidays)
         line = status.answer(found, at_work="morning" in self._children)
         faults = [without_addresses(one_line(str(each))) for each in self.problems[:1]]
         return "".join(f"{fault} (the last good version stays in force). " for fault in faults) + line
@@ -205,12 +208,8 @@ class Daemon:
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may take up now."""
         days, lists = self._store.days, self.home.lists
-        standings = due.standings(lists, days.outcomes(lists, now), days.attempts(), now, self._patience)
+        standings = due.standings(lists, days.outcomes(lists, now), days.attempts(), now, self._app.patience)
         return frozenset(name for name, each in standings.items() if each.ready(now))
-
-    @property
-    def _patience(self) -> timedelta:
-        return timedelta(hours=self.home.settings.give_up_after_hours)
 
     def _may_start(self, kind: Literal["morning", "sending"]) -> bool:
         held_back = self._timer() < self._backoff.get(kind, float("-inf"))
@@ -299,7 +298,7 @@ class Daemon:
             self._notifier.ready()
 
     def _use(self, home: Home) -> None:
-        self.home, self._begun = home, True
+        self._app.home, self._begun = home, True
         self.adopted(home)
 
     def _found_broken(self, problems: tuple[Problem, ...], now: datetime) -> None:
@@ -325,19 +324,19 @@ def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str], more
     return process
 
 
-def emergency(app: App, home: Home, problem: str) -> None:
+def emergency(app: App, problem: str) -> None:
     """Mail the operator, once a day, what no database can remember. Errors are only logged."""
-    to, now = home.settings.alert_to, app.clock()
-    mark = home.path / "data" / "emergency"  # its time is that of the last such mail
-    if to is None or home.settings.uses_outbox:
+    to, now = app.settings.alert_to, app.clock()
+    mark = app.path / "data" / "emergency"  # its time is that of the last such mail
+    if to is None or app.settings.uses_outbox:
         return
     try:
         if mark.exists() and abs(now.timestamp() - mark.stat().st_mtime) < _EMERGENCY_EVERY:
             return
         mark.touch()
         os.utime(mark, (now.timestamp(),) * 2)  # first: a full disk has room for a time, and is no reason for two mails
-        with app.at(home) as apart, closing(apart.smtp()) as transport:
-            composer = apart.composer_with(secrets.token_bytes(32))
+        with closing(app.smtp()) as transport:
+            composer = app.composer_with(secrets.token_bytes(32))
             receipt = transport.send(composer.alert(alerts.no_start(problem), Subscriber(to.address, to.name), now))
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")

@@ -224,7 +224,7 @@ def run(app: App) -> int:
         raise
     except PaperboyError as error:
         notifier.status(without_addresses(one_line(str(error))))
-        daemon.emergency(app, home, str(error))
+        daemon.emergency(app, str(error))
         raise
     return 0
 
