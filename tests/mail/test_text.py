@@ -218,6 +218,7 @@ def test_shortened_text_cuts_no_formula() -> None:
 
 
 @given(TEX, st.integers(1, 60), st.integers(0, 60))
+@example(r"$\0$", 1, 1)
 def test_shortened_text_is_the_start_of_the_whole(tex: str, limit: int, more: int) -> None:
     whole = prose(tex)
     narrow, wide = shorten(whole, limit), shorten(whole, limit + more)

@@ -141,7 +141,7 @@ def shorten(text: str, limit: int) -> str:
         kept = kept[: kept.rindex(_OPEN)]
     if not kept.strip():  # all of it is one formula
         plain = shorten(str(text), limit)
-        return Prose(plain, plain)
+        return text if plain == str(text) else Prose(plain, plain)
     kept = f"{kept.rstrip()} …"
     return Prose(_FORMULA.sub(r"\1", kept), kept)
 
