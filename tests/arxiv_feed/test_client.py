@@ -190,7 +190,7 @@ def test_long_retry_after_ends_the_fetch(server: ArxivServer) -> None:
     """Asking sooner would be impolite, and waiting for hours is the daemon's work."""
     asked = Asked(server.url)
     server.faults.append(faults.rate_limited(3600))
-    with pytest.raises(FeedError, match=r"429 \(Rate exceeded\.\)\. The next run asks"):
+    with pytest.raises(FeedError, match=r"429 \(Rate exceeded\.\)\. The next run fetches"):
         asked.fetch()
     assert len(server.requests) == 1
 
@@ -220,7 +220,7 @@ def test_lasting_fault_is_an_error_and_never_an_empty_list(server: ArxivServer, 
     with pytest.raises(FeedError, match=rf"(?i)^127\.0\.0\.1 .*{says}.*") as caught:
         asked.fetch()
     assert "after 5 attempts" in str(caught.value)
-    assert "The next run asks for the same days again" in str(caught.value)
+    assert "The next run fetches the same days again" in str(caught.value)
     assert len(server.requests) == 5
     assert asked.waits == waits
     assert asked.fetch() == server.papers, "and the feed is as good as new"
