@@ -29,9 +29,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  
 
 
 @pytest.fixture(autouse=True)
-def _log_as_it_was() -> Iterator[None]:
-    """Commands set the log up for their process, and here all share one."""
+def _untouched_log() -> Iterator[None]:
+    """Commands set up the log of their process, which all tests share; a fixture may have run some before."""
     log = logging.getLogger("paperboy")
-    before = log.handlers, log.level, log.propagate
+    log.handlers, log.level, log.propagate = [], logging.NOTSET, True
     yield
-    log.handlers, log.level, log.propagate = before
+    log.handlers, log.level, log.propagate = [], logging.NOTSET, True

@@ -298,7 +298,7 @@ class Stuck(FakeTransport):
 
     def send(self, envelope: Envelope) -> Receipt:
         self.sent.append(envelope)
-        self.released.wait(30)
+        self.released.wait(300)
         return Receipt(AMBIGUOUS, "connection lost after the message")
 
     def abort(self) -> None:
@@ -391,7 +391,7 @@ def test_incident_that_meets_several_connections_counts_once(world: World, state
     class Cut(FakeTransport):
         def send(self, envelope: Envelope) -> Receipt:
             if len(self.sent) == 1:  # the others begin when the first one was let in
-                together.wait(10)
+                together.wait(300)
                 self.sent.append(envelope)
                 return Receipt(state, "connection lost")
             return super().send(envelope)

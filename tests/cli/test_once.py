@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -183,7 +184,7 @@ class TestProcesses:
 
     def test_second_once_waits_for_the_first_and_says_so(self, today: World) -> None:
         """The second one says who is there, waits, and goes on when the first has ended."""
-        today.llm.latency = 60  # until the server is told to go on
+        today.llm.latency = 3600  # until the server is told to go on
         first = self.start(today, "once")
         while not today.llm.requests:
             time.sleep(0.05)
@@ -216,9 +217,13 @@ class TestProcesses:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_signal_while_sending_ends_after_the_message_in_hand(self, today: World, number: signal.Signals) -> None:
         """It is neither lost nor sent again; the other waits."""
-        today.smtp.faults.append(Fault("dot", "250 taken", delay=2, keeps=True, times=1))
+        stopping = threading.Event()
+        today.smtp.faults.append(Fault("dot", "250 taken", until=stopping.is_set, keeps=True, times=1))
         today.smtp.on_fault = lambda _: process.send_signal(number)  # while the server thinks about the final dot
         process = self.start(today, "once", "--list", "foundations")
+        assert process.stderr is not None
+        assert "Stopping after the message in hand.\n" in process.stderr
+        stopping.set()
         process.communicate(timeout=300)
         today.smtp.on_fault = None
         assert process.returncode == 1

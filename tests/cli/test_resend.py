@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from email.message import EmailMessage
 from pathlib import Path
@@ -174,7 +175,8 @@ def test_refusing_server_leaves_it_waiting(world: World) -> None:
 def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
     """As it ends a morning: nothing is lost, and nothing comes twice."""
     a_morning(world, refused(ADA), refused(GRACE))
-    world.smtp.faults.append(Fault("dot", "250 taken", delay=2, keeps=True, times=1))
+    stopping = threading.Event()
+    world.smtp.faults.append(Fault("dot", "250 taken", until=stopping.is_set, keeps=True, times=1))
     world.smtp.on_fault = lambda _: process.send_signal(signal.SIGTERM)  # while the server thinks about the final dot
     process = subprocess.Popen(
         [sys.executable, "-m", "paperboy", "--home", str(world.path), "resend", "foundations"],
@@ -182,6 +184,9 @@ def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
     )
+    assert process.stderr is not None
+    assert "Stopping after the message in hand.\n" in process.stderr
+    stopping.set()
     process.communicate(timeout=300)
     world.smtp.on_fault = None
     assert process.returncode == 1

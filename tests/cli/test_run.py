@@ -273,7 +273,7 @@ def test_broken_files_at_the_first_start_are_exit_code_78(service: Service) -> N
 def test_work_goes_on_after_sigkill_in_a_morning_and_sigterm_in_a_sending(service: Service) -> None:
     """The next daemon waits for the morning of the killed one, and the next but one sends the rest, nothing twice."""
     service.world.write("subscribers.yaml", LISTS.replace("ada@example.org", ", ".join(CROWD)))
-    slow = Fault("dot", "250 2.0.0 taken", keeps=True, delay=2)
+    slow = Fault("dot", "250 2.0.0 taken", keeps=True, until=lambda: "Stopping after" in service.said)
     service.world.smtp.faults.append(slow)
     service.world.smtp.on_fault = lambda _: service.process.terminate()
     service.answers.clear()

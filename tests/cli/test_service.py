@@ -71,7 +71,7 @@ def test_terminal_shows_how_to_install_the_unit(world: World) -> None:
     except OSError:  # Linux's end of a terminal
         pass
     os.close(ours)
-    assert process.wait(20) == 0
+    assert process.wait(300) == 0
     said = shown.decode().replace("\r\n", "\n").partition("To install it")[2]
     again = f"{sys.executable} -m paperboy --home {world.path} service"
     assert f"{again} > paperboy.service && sudo install -m 644 paperboy.service /etc/systemd/system/" in said

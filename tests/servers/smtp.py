@@ -45,6 +45,7 @@ class Fault:
     address: str | None = None
     times: int | None = None
     delay: float = 0  # seconds before it happens
+    until: Callable[[], object] = lambda: True  # it happens once this is true
     keeps: bool = False  # at the dot, or RCPT: the message, or recipient, counts as taken all the same
 
 
@@ -95,9 +96,9 @@ class SmtpServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(300)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(300)
         self._loop.close()
 
     async def _stop(self) -> None:
@@ -178,6 +179,8 @@ class _Session(SMTP):
         if self._owner.on_fault is not None:
             self._owner.on_fault(fault)
         await asyncio.sleep(fault.delay)
+        while not fault.until():  # noqa: ASYNC110  # a file's words or a thread's event, and no event of this loop
+            await asyncio.sleep(0.01)
         if phase == "dot" and fault.keeps:
             self._keep()
         if phase == "RCPT" and fault.keeps:

@@ -64,7 +64,7 @@ class Systemd:
     def __exit__(self, *_: object) -> None:
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
             out.sendto(b"", str(self._address))  # ends the thread
-        self._thread.join(10)
+        self._thread.join(300)
         self._socket.close()
         self._folder.cleanup()
 

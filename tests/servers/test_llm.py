@@ -14,6 +14,7 @@ from typing import Any, get_args
 import pytest
 
 from paperboy.models import Score
+from tests.scoring.asking import meeting
 from tests.servers.llm import LlmServer, invented_score, read_scores
 from tests.servers.llm_cache import CacheMode
 
@@ -270,7 +271,8 @@ def test_keys_and_models_share_no_cache() -> None:
 
 @pytest.mark.parametrize("cache", [mode for mode in get_args(CacheMode) if mode != "none"])
 def test_prefix_is_known_once_its_first_call_is_answered(cache: CacheMode) -> None:
-    with LlmServer(cache=cache, latency=0.1) as server, ThreadPoolExecutor(3) as threads:
+    with LlmServer(cache=cache) as server, ThreadPoolExecutor(3) as threads:
+        server.fault_for = meeting(3, after=0)
         together = list(threads.map(lambda _: counted(server, LONG * 2)[1], range(3)))
         assert (together, server.most_at_once) == ([0, 0, 0], 3)
         assert counted(server, LONG * 2)[1] >= 1920
