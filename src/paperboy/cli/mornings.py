@@ -177,9 +177,9 @@ class Stop:
 
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
         if self.gently:
-            if not self.asked:
+            first, self.asked = not self.asked, True
+            if first:
                 os.write(2, b"Stopping after the message in hand.\n")
-            self.asked = True
             return
         if os.isatty(2):
             os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
