@@ -12,7 +12,6 @@ from datetime import date, timedelta
 from email.message import EmailMessage
 
 import pytest
-from rich.console import Console
 
 from paperboy import alerts, delivery
 from paperboy.app import App
@@ -66,7 +65,7 @@ def note(app: App, *entries: ListReport) -> None:
 def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:
     """One process that notes and reports; gives what it logged."""
     world.capture.readouterr()
-    output.set_up("INFO", {}, Console(stderr=True))
+    output.set_up("INFO", {})
     with at_work(world) as app:
         note(app, *entries)
         app.tell(sent)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from paperboy import delivery
 from paperboy.cli import output
@@ -24,17 +23,19 @@ def journal() -> dict[str, str]:
     return {"JOURNAL_STREAM": f"{stderr.st_dev}:{stderr.st_ino}"}
 
 
-def terminal() -> Console:
-    return Console(file=io.StringIO(), force_terminal=True, width=80)
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
-def written(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Where stderr leads from now on."""
+    monkeypatch.setattr("sys.stderr", found := Terminal())
+    return found
 
 
 def test_journald_gets_a_priority_on_every_line(capsys: pytest.CaptureFixture[str]) -> None:
-    output.set_up("INFO", journal(), Console(file=io.StringIO()))
+    output.set_up("INFO", journal())
     logger.info("all is well")
     logger.warning("one\ntwo")
     assert capsys.readouterr().err == "<6>all is well\n<4>one\n<4>two\n"
@@ -49,13 +50,13 @@ def test_journald_gets_a_priority_on_the_error_that_ends_a_command(
 
 def test_process_that_only_inherits_the_variable_writes_no_priorities(capsys: pytest.CaptureFixture[str]) -> None:
     """As whatever is started from a service, with its stderr elsewhere."""
-    output.set_up("INFO", {"JOURNAL_STREAM": "8:1"}, Console(file=io.StringIO()))
+    output.set_up("INFO", {"JOURNAL_STREAM": "8:1"})
     logger.info("all is well")
     assert capsys.readouterr().err.endswith(" INFO all is well\n")
 
 
 def test_plain_log_line_has_its_time_and_level(capsys: pytest.CaptureFixture[str]) -> None:
-    output.set_up("INFO", {}, Console(file=io.StringIO()))
+    output.set_up("INFO", {})
     logger.info("all is well")
     logger.debug("not asked for")
     err = capsys.readouterr().err
@@ -63,30 +64,38 @@ def test_plain_log_line_has_its_time_and_level(capsys: pytest.CaptureFixture[str
     assert err.count("\n") == 1
 
 
-def test_terminal_shows_only_warnings_beside_the_bars() -> None:
-    console = terminal()
-    output.set_up("INFO", {}, console)
+def test_terminal_shows_only_warnings_beside_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = terminal(monkeypatch)
+    output.set_up("INFO", {})
     logger.info("all is well")
     logger.warning("[red]not markup[/red]")
-    assert written(console) == "[red]not markup[/red]\n"
+    assert stderr.getvalue() == "[red]not markup[/red]\n"
 
 
-def test_terminal_shows_everything_at_debug() -> None:
-    console = terminal()
-    output.set_up("DEBUG", {}, console)
+def test_terminal_shows_everything_at_debug(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = terminal(monkeypatch)
+    output.set_up("DEBUG", {})
     logger.debug("details")
-    assert written(console) == "details\n"
+    assert stderr.getvalue() == "details\n"
 
 
-def test_bar_is_drawn_on_a_terminal_and_nothing_elsewhere() -> None:
-    console, plain = terminal(), Console(file=io.StringIO())
-    for where in (console, plain):
-        with output.Bars(where).stage("Fetching papers") as progress:
-            progress(1, 2)
-            progress(2, 2)
-    assert "Fetching papers" in written(console)
-    assert "2/2" in written(console)
-    assert written(plain) == ""
+def test_bar_on_a_terminal_is_not_torn_by_log_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = terminal(monkeypatch)
+    output.set_up("INFO", {})
+    with output.Bars().stage("Fetching papers") as progress:
+        progress(1, 2)
+        logger.warning("[red]not markup[/red] :warning:")
+        progress(2, 2)
+    lines = [line.rpartition("\x1b[2K")[2] for line in stderr.getvalue().splitlines()]
+    assert "[red]not markup[/red] :warning:" in lines
+    assert "Fetching papers" in stderr.getvalue()
+    assert "2/2" in stderr.getvalue()
+
+
+def test_bar_is_not_drawn_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with output.Bars().stage("Fetching papers") as progress:
+        progress(1, 2)
+    assert capsys.readouterr() == ("", "")
 
 
 DEAD = "the LLM at api.openai.com answers 503: Overloaded"

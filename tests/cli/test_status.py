@@ -122,7 +122,7 @@ def test_the_answer_is_the_first_line(world: World) -> None:
     assert world.run("status").out.splitlines()[:3] == [
         answer,
         "",
-        "List         Date        Outcome  Papers  Cost     Deliveries",
+        "List         Date        Outcome  Papers  Cost           Deliveries",
     ]
     assert json.loads(world.run("status", "--json").out)["answer"] == answer
 
@@ -147,7 +147,7 @@ def test_the_table_has_the_last_mornings_of_each_list(world: World) -> None:
     table = under("List", world.run("status").out)
     assert [line.split()[-5:] for line in table[:2]] == [
         ["foundations", "Sat", "21", "Nov", "quiet"],
-        ["1", "of", "1", "unknown", "2", "sent"][-5:],
+        ["1", "price", "unknown", "2", "sent"],
     ]
     assert "Fri 20 Nov" not in world.run("status", "--mornings", "1").out
 
@@ -524,7 +524,7 @@ def test_tokens_that_the_server_does_not_count_are_null_and_not_zero(world: Worl
     world.run("once", "--list", "foundations")
     printed = world.run("status").out
     assert under("Tokens", printed)[0].split() == ["foundations", "1", "not", "counted", "gpt-6-luna"]
-    assert printed.endswith("Spent in November 2026  not known  tokens not counted\n")
+    assert printed.endswith("Spent in November 2026  cost not known  tokens not counted\n")
     told = json.loads(world.run("status", "--json").out)
     assert told["lists"][0]["usage"] == {**dict.fromkeys(NOTHING), "calls": 1}
     assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}

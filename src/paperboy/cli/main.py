@@ -74,9 +74,9 @@ def with_app(command: Callable[..., int]) -> Callable[..., int]:
     @click.pass_obj
     @wraps(command)
     def run(app: App, /, *arguments: object, **options: object) -> int:
-        app.progress, console = output.bars()
+        app.progress = output.Bars()
         app.say = partial(click.echo, err=True)
-        output.set_up(app.settings.log_level, app.environ, console)
+        output.set_up(app.settings.log_level, app.environ)
         return command(app, *arguments, **options)
 
     return cast("Callable[..., int]", run)

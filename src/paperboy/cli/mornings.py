@@ -51,7 +51,7 @@ def demo(app: App, *, open_it: bool) -> int:
     """
     home = _demo_home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")), app.path / "emails")
     with app.at(home, sample.SampleFeed(app.clock())) as demo:
-        demo.progress, _console = output.bars()
+        demo.progress = output.Bars()
         demo.prepare()
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False, on_list=lambda *_: True)
@@ -199,10 +199,9 @@ def run(app: App) -> int:
     force within 25 seconds, or at once on SIGHUP, and applies from the next digest. A broken edit changes nothing: the
     last good version stays in force.
     """
-    console = output.bars()[1] if sys.stderr.isatty() else None
-    output.set_up(Settings().log_level, app.environ, console)
+    output.set_up(Settings().log_level, app.environ)
     home, broken = Home.own_or_in_force(app.path, app.environ)
-    output.set_up(home.settings.log_level, app.environ, console)
+    output.set_up(home.settings.log_level, app.environ)
     if broken:
         logger.error("%s\nthe last good version stays in force until that is fixed", broken)
     notifier = Notifier.of(app.environ, os.getpid())
@@ -210,14 +209,14 @@ def run(app: App) -> int:
     try:
         with lock.held(home.settings.paperboy_database, "run", "run"):
             service = Daemon(app, notifier, partial(daemon.spawn, app.environ, home.path))
-            service.adopted = lambda adopted: output.set_up(adopted.settings.log_level, app.environ, console)
+            service.adopted = lambda adopted: output.set_up(adopted.settings.log_level, app.environ)
             for number, handle in _HANDLERS.items():
                 signal.signal(number, partial(handle, service))
             if not home.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
                 logger.info("%s", output.went_to_outbox(names))
             number_of_lists = counted(len(home.lists), "list")
             logger.info("Paperboy watches %s in %s", number_of_lists, home.path)
-            if console is not None:
+            if sys.stderr.isatty():
                 click.echo(f"Watching {number_of_lists} in {home.path}. Ctrl-C stops it.", err=True)
             service.run()
     except HomeBusyError:

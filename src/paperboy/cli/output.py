@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from paperboy.mail.text import counted, together
-from paperboy.models import Cost, Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Usage
+from paperboy.models import Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Spending, Usage
 from paperboy.privacy import without_addresses
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from paperboy import delivery, drafting
 
 # ── The log ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -41,34 +39,26 @@ class _Formatter(logging.Formatter):
         return _with_priority(_PRIORITIES.get(record.levelno, 6), text) if self._journal else text
 
 
-class _Terminal(logging.Handler):
-    """Prints through the console that draws the bars, so that neither tears the other."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
+class _Stderr(logging.Handler):
+    """Prints to stderr as it is now: while bars are drawn, rich stands in for it, so that neither tears the other."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._console.print(self.format(record), markup=False, highlight=False, soft_wrap=True)
+        print(self.format(record), file=sys.stderr, flush=True)
 
 
-def set_up(level: str, environ: Mapping[str, str], console: Console | None) -> None:
-    """Send Paperboy's log to stderr: through the console on a terminal, with priorities to journald, else plain.
+def set_up(level: str, environ: Mapping[str, str]) -> None:
+    """Send Paperboy's log to stderr, with priorities for journald, and with times and levels to a file or a pipe.
 
     At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole addresses.
     """
-    threshold, journal = logging.getLevelNamesMapping()[level], _is_journal(environ)
-    form, debug = "%(message)s", threshold == logging.DEBUG
-    handler: logging.Handler
-    if console is not None and console.is_terminal:
-        handler, threshold = _Terminal(console), threshold if debug else max(threshold, logging.WARNING)
-    else:
-        handler = logging.StreamHandler(sys.stderr)
-        form = form if journal else "%(asctime)s %(levelname)s %(message)s"
+    threshold, journal, terminal = logging.getLevelNamesMapping()[level], _is_journal(environ), sys.stderr.isatty()
+    debug = threshold == logging.DEBUG
+    form = "%(message)s" if journal or terminal else "%(asctime)s %(levelname)s %(message)s"
+    handler = _Stderr()
     handler.setFormatter(_Formatter(form, whole_addresses=debug, journal=journal))
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
-    root.setLevel(threshold)
+    root.setLevel(max(threshold, logging.WARNING) if terminal and not debug else threshold)
     root.propagate = False
 
 
@@ -95,20 +85,18 @@ def _is_journal(environ: Mapping[str, str]) -> bool:
 class Bars:
     """Draws a bar per stage on a terminal; draws nothing elsewhere, where the log has a line per stage."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
         """A bar for one stage; what it yields takes (done, total)."""
-        if not self._console.is_terminal:
+        if not sys.stderr.isatty():
             yield lambda _done, _total: None
             return
+        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         described = TextColumn("{task.description}")
         columns = (SpinnerColumn(), described, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=self._console) as progress:
+        with Progress(*columns, console=Console(stderr=True)) as progress:
             task = progress.add_task(what, total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -135,17 +123,7 @@ class Dots:
         yield progress
 
 
-def bars() -> tuple[Bars, Console]:
-    """Bars on stderr, and the console that draws them."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    return Bars(console), console
-
-
 # ── Sentences ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-UNPRICED = "price unknown"
 
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> str:
@@ -166,7 +144,7 @@ def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[Mail
 
 
 def _of_a_list(report: ListReport, *, why: bool) -> str:
-    counts, spending, problem = report.counts, report.spending, sentence(report.problem)
+    counts, problem = report.counts, sentence(report.problem)
     if report.outcome is None:
         scored = f", scored 0 of {counted(counts.considered, 'paper')}" if counts.considered else ""
         return f"{report.list_name}: still due{scored}." + (f" {problem}" if why else "")
@@ -175,8 +153,8 @@ def _of_a_list(report: ListReport, *, why: bool) -> str:
         return f"{line}, done earlier today"
     if counts.considered:
         line += f", {papers(counts)}"
-    if spending.usage.calls:
-        line += f", {money(spending.cost, 'cost not known' if uncounted(spending.usage) else UNPRICED)}"
+    if report.spending.usage.calls:
+        line += f", {cost(report.spending)}"
     return f"{line}. {problem}" if problem else line
 
 
@@ -211,11 +189,13 @@ def uncounted(usage: Usage) -> bool:
     return usage.calls > 0 and not usage.total_tokens
 
 
-def money(cost: Cost | None, unknown: str = UNPRICED) -> str:
-    """US dollars, to a hundredth of a cent below ten cents."""
-    if cost is None:
-        return unknown
-    return f"${cost.total:.2f}" if cost.total >= 0.1 or not cost.total else f"${cost.total:.4f}"
+def cost(spending: Spending) -> str:
+    """US dollars; or what is missing to know them."""
+    from paperboy.mail.page import money
+
+    if spending.cost is not None:
+        return money(spending.cost.total)
+    return "cost not known" if uncounted(spending.usage) else "price unknown"
 
 
 def in_words(states: Mapping[DeliveryState, int]) -> str:
@@ -223,14 +203,10 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
     return ", ".join(f"{states[state]} {state}" for state in DeliveryState if states.get(state))
 
 
-def waiting(number: int) -> str:
-    """How many deliveries wait."""
-    return f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try"
-
-
 def unfinished(number: int, sent: delivery.Report) -> str:
     """Why the exit code is 1 although every list is served."""
-    return waiting(number) + (f": {without_addresses(sent.problem)}" if sent.problem else "; the log says why")
+    waiting = f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try"
+    return waiting + (f": {without_addresses(sent.problem)}" if sent.problem else "; the log says why")
 
 
 def went_to_outbox(list_names: Sequence[str]) -> str:

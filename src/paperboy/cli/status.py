@@ -19,8 +19,9 @@ from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import Home
+from paperboy.mail.page import money
 from paperboy.mail.text import one_line, together
-from paperboy.models import Cost, DeliveryState, Outcome, Spending, Suppression
+from paperboy.models import DeliveryState, Outcome, Spending, Suppression
 from paperboy.status import NONE_SCORED, ListStatus, Status, moment
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Month, Undelivered
@@ -189,7 +190,7 @@ def _mornings(seen: _Picture) -> list[str]:
     rows: list[Sequence[str]] = []
     for each in seen.status.lists:
         for number, day in enumerate(each.days):
-            cost = output.money(day.spending.cost, unknown="unknown") if day.spending.usage.calls else ""
+            cost = output.cost(day.spending) if day.spending.usage.calls else ""
             name, date = "" if number else each.name, f"{day.date:%a %d %b}"
             rows.append((name, date, day.outcome, _papers(day), cost, output.in_words(day.deliveries)))
         if not each.days:
@@ -223,12 +224,10 @@ def _spent(months: Sequence[Month]) -> list[str]:
     """What each month cost."""
     rows = []
     for month in months:
-        usage, note = month.spending.usage, ""
-        uncounted = output.uncounted(usage)
-        cost = output.money(month.spending.cost, "not known" if uncounted else output.UNPRICED)
+        usage, cost, note = month.spending.usage, output.cost(month.spending), ""
         if month.spending.cost is None and month.dollars:
-            cost, note = f"at least {output.money(Cost(month.dollars))}", "some calls of unknown price"
-        tokens = "tokens not counted" if uncounted else f"{usage.total_tokens:,} tokens"
+            cost, note = f"at least {money(month.dollars)}", "some calls of unknown price"
+        tokens = "tokens not counted" if output.uncounted(usage) else f"{usage.total_tokens:,} tokens"
         rows.append((f"Spent in {month.first:%B %Y}", cost, tokens, note))
     return _table([""] * 4, rows, right={1, 2})
 
