@@ -11,9 +11,9 @@ FLOORS = {
     0: {"models", "errors", "privacy"},
     1: {"lock", "curate", "announcements", "due", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status", "check"},
+    3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status"},
     4: {"app"},
-    5: {"systemd", "daemon"},
+    5: {"systemd", "daemon", "check"},
     6: {"cli"},
     7: {"__main__"},
 }

@@ -38,8 +38,8 @@ def write_env(home: Path, **settings: object) -> None:
 
 
 def check(home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, **outside: Any) -> list[Finding]:
-    app = App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0)
-    return list(findings(home, environ, app.at, NOON, offline=offline, **outside))
+    app = App(home, environ, lambda: NOON, lambda _: None, lambda: 0.0)
+    return list(findings(app, offline=offline, **outside))
 
 
 def about(what: str, found: Sequence[Finding]) -> list[Finding]:
@@ -174,7 +174,7 @@ def test_silent_servers_are_reported_one_by_one(home: Path, silence: list[int]) 
     mail, llm, arxiv = silence
     url = f"http://127.0.0.1:{arxiv}/api/query"
     write_env(home, SMTP_PORT=mail, OPENAI_BASE_URL=f"http://127.0.0.1:{llm}/v1", ARXIV_API_URL=url)
-    retries, late = "a morning retries every quarter of an hour", "did not answer within 0.5 s"
+    late = "did not answer within 0.5 s"
     with DnsServer(silent={"*"}) as server:
         found = check(
             home,
@@ -184,20 +184,19 @@ def test_silent_servers_are_reported_one_by_one(home: Path, silence: list[int]) 
         )[-4:]
     assert [finding.exit_code for finding in found] == [1, 0, 1, 1]
     assert [finding.message for finding in found] == [
-        f"127.0.0.1:{mail} {late}; ask those who run it, or check SMTP_HOST and SMTP_PORT; {retries}",
+        f"127.0.0.1:{mail} {late}; check SMTP_HOST and SMTP_PORT",
         f"DNS, asked about wren.edu, {late}",
-        f"127.0.0.1 {late}; check the server, OPENAI_BASE_URL and OPENAI_MODEL; {retries}",
-        f"{url} {late}; {retries}; if it stays so, see status.arxiv.org",
+        f"127.0.0.1 {late}; check OPENAI_BASE_URL and OPENAI_MODEL",
+        f"{url} {late}; if it stays so, see status.arxiv.org",
     ]
 
 
-def test_domain_that_nobody_else_knows_is_not_asked_about(home: Path) -> None:
+def test_example_domain_is_not_asked_about(home: Path) -> None:
     def never(_name: str, _kind: str) -> list[str]:
         raise AssertionError
 
-    for domain in ("localhost", "nas.local", "a.test", "news.example.com"):
-        write_env(home, MAIL_FROM=f"papers@{domain}", ARXIV_API_URL="http://127.0.0.1:9")
-        assert about("sender", check(home, offline=False, dns=never, patience=30)) == []
+    write_env(home, MAIL_FROM="papers@news.example.com", ARXIV_API_URL="http://127.0.0.1:9")
+    assert about("sender", check(home, offline=False, dns=never, patience=30)) == []
 
 
 def test_bug_in_a_probe_is_no_finding(home: Path) -> None:

@@ -27,7 +27,6 @@ from paperboy.store import Store
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
     from paperboy.arxiv_feed import ArxivFeed
-    from paperboy.check import Finding
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.mail.templates import Templates
@@ -226,12 +225,6 @@ class App:
             shutil.rmtree(copy, ignore_errors=True)
             raise ConfigError(as_known(error.problems, copy, self.path)) from error
         files.put_in_force(copy)
-
-    def check(self, *, offline: bool = False) -> Iterator[Finding]:
-        """Everything that would fail tomorrow, as soon as it is found."""
-        from paperboy import check
-
-        return check.findings(self.path, self.environ, self.at, self.clock(), offline=offline)
 
     def previews(self, command: str) -> Previews:
         """Shows what a morning would send now. Raises ConfigError."""

@@ -7,20 +7,22 @@ servers  mail, the sender's DNS records, LLM, arXiv: asked side by side, so that
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import shlex
 import shutil
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
+from paperboy.app import App
 from paperboy.config import settings as dotenv
 from paperboy.config.home import LISTS_FILE, Home, load_lists
 from paperboy.config.settings import Settings
@@ -29,12 +31,6 @@ from paperboy.errors import ConfigError, PaperboyError, StoreError
 from paperboy.models import MailingList
 from paperboy.store import Store
 
-if TYPE_CHECKING:
-    from paperboy.arxiv_feed import ArxivFeed
-    from paperboy.mail.smtp import SmtpTransport
-    from paperboy.mail.templates import Templates
-    from paperboy.scoring.llm import LlmScorer
-
 T = TypeVar("T")
 
 LITTLE, TOO_LITTLE = 500_000_000, 50_000_000  # free bytes; a year of five lists takes less than 200 MB
@@ -42,14 +38,7 @@ SMTP_SECONDS = 15.0  # for each reply
 PATIENCE = 45.0  # seconds, for all servers together
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
-_EXAMPLE = re.compile(r"[@.]example\.(?:org|com|net)$", re.IGNORECASE)
-_NOWHERE = re.compile(r"(?:.*\.)?(?:example|test|invalid|localhost|local|internal|example\.(?:com|net|org))|[^.]*")
-_SAYS_THE_FIX = re.compile(r"\b(?:[Cc]heck|set|add|choose|lower|leave) ")
-_FIXES = {  # for a server's faults whose own words do not say what to do
-    "mail": "ask those who run it, or check SMTP_HOST and SMTP_PORT; a morning retries every quarter of an hour",
-    "scoring": "check the server, OPENAI_BASE_URL and OPENAI_MODEL; a morning retries every quarter of an hour",
-    "arXiv": "a morning retries every quarter of an hour; if it stays so, see status.arxiv.org",
-}
+_EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +50,9 @@ class Finding:
     exit_code: int = 0
     note: bool = False
 
-
-class Parts(Protocol):
-    """Builds what a home's settings name. Each may raise ConfigError."""
-
     @property
-    def templates(self) -> Templates: ...
-    @property
-    def prompt(self) -> object: ...
-    @property
-    def prices(self) -> object | None: ...
-    def llm(self) -> LlmScorer: ...
-    def smtp(self, timeout: float) -> SmtpTransport: ...
-    def arxiv(self) -> ArxivFeed: ...
+    def mark(self) -> str:
+        return "fault" if self.exit_code else "note" if self.note else "ok"
 
 
 Dns = Callable[[str, str], list[str]]  # a name and a kind → records as in a zone file; none; or OSError: no answer
@@ -95,10 +74,7 @@ def dns_records(name: str, kind: str, nameserver: tuple[str, int] | None = None)
 
 
 def findings(
-    path: Path,
-    environ: Mapping[str, str],
-    build: Callable[[Home], Parts],
-    now: datetime,
+    app: App,
     *,
     offline: bool,
     dns: Dns = dns_records,
@@ -107,38 +83,42 @@ def findings(
 ) -> Iterator[Finding]:
     """Every finding as soon as it is known, in an order that never changes."""
     end = time.monotonic() + patience
-    if not path.is_dir():
-        yield Finding("home", f"{path}: there is no such folder; name it with --home", exit_code=78)
+    if not app.path.is_dir():
+        yield Finding("home", f"{app.path}: there is no such folder; name it with --home", exit_code=78)
         return
-    settings, read = _read("settings", lambda: dotenv.load(path, environ))
-    env = path / ".env"
-    yield from read or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults hold")]
-    lists, read = _read("lists", lambda: load_lists(path, settings or Settings()))
-    yield from read or _of_the_lists(lists or (), settings or Settings())
-    home = Home(path, settings or Settings(), lists or ())
-    parts = build(home)
-    asked = _ask(home, parts, now, dns, patience) if settings and not offline else []
-    yield from _tried("emails", lambda: _templates(home, parts))
-    prompts = _tried("prompts", lambda: parts.prompt and "the prompt renders")
-    yield from prompts
-    if settings is None:
-        yield Finding("the rest", "not checked: it needs the settings", exit_code=78)
-        return
-    if offline and settings.has_llm and not prompts[0].exit_code:
-        yield from _read("scoring", lambda: parts.llm().close())[1]
-    yield from _of_the_home(home, free)
-    for server in asked:
-        yield from server.until(end)
+    settings, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
+    env = app.path / ".env"
+    yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults hold")]
+    lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
+    yield from faults or _of_the_lists(lists or (), settings or Settings())
+    app = app.at(Home(app.path, settings or Settings(), lists or ()))
+    late = f"did not answer within {patience:g} s"
+    servers = list(_servers(app, dns, late)) if settings and not offline else []
+    with ThreadPool(len(servers) + 1) as pool:  # of daemon threads: the program does not wait for a silent server
+        asked = [(pool.apply_async(look), silence) for look, silence in servers]
+        yield from _tried("emails", lambda: _templates(app))
+        prompt, faults = _read("prompts", lambda: app.prompt)
+        yield from faults or [Finding("prompts", "the prompt renders")]
+        if settings is None:
+            yield Finding("the rest", "not checked: it needs the settings", exit_code=78)
+            return
+        if offline and settings.has_llm and prompt:
+            yield from _read("scoring", lambda: app.llm().close())[1]
+        yield from _of_the_home(app.home, free)
+        for answer, silence in asked:
+            try:
+                yield from answer.get(max(0.0, end - time.monotonic()))
+            except multiprocessing.TimeoutError:
+                yield silence
 
 
 def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
     """What there is, or every fault that makes it unusable."""
     try:
         return load(), []
-    except ConfigError as error:
-        return None, [Finding(what, str(problem), error.exit_code) for problem in error.problems]
     except PaperboyError as error:
-        return None, [Finding(what, str(error), error.exit_code)]
+        faults = error.problems if isinstance(error, ConfigError) else [error]
+        return None, [Finding(what, str(fault), error.exit_code) for fault in faults]
 
 
 def _tried(what: str, look: Callable[[], object]) -> list[Finding]:
@@ -155,17 +135,17 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
         people = f"{number} subscriber{'s' * (number > 1)}, {hour}" if number else "no subscribers, so it is never due"
         yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}")
     addresses = dict.fromkeys(who.address.casefold() for each in lists for who in each.subscribers)
-    examples = [address for address in addresses if _EXAMPLE.search(address)]
+    examples = [address for address in addresses if _EXAMPLE.fullmatch(address)]
     if examples and settings.mail_from:
         more = f" and {len(examples) - 1} more" if len(examples) > 1 else ""
         message = f"mail to {examples[0]}{more} reaches nobody (example addresses); put your readers into {LISTS_FILE}"
         yield Finding("lists", message, note=True)
 
 
-def _templates(home: Home, parts: Parts) -> str:
+def _templates(app: App) -> str:
     """Names the operator's own that no template of ours asks for: they may be misspelt."""
-    parts.templates.check()
-    own, *shipped = home.folders("emails")
+    app.templates.check()
+    own, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
     strange = sorted({file.name for file in own.glob("*.j2")} - ours) if shipped else []
     return "the templates render" + (f"; only templates of yours can use {', '.join(strange)}" if strange else "")
@@ -234,72 +214,45 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
 # ── Servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Asked(threading.Thread):
-    """A server that is being asked. A daemon thread: an executor's would make the program wait for a silent server."""
-
-    def __init__(self, look: Callable[[], list[Finding]], silence: Finding) -> None:
-        super().__init__(name="check", daemon=True)
-        self._look, self._found = look, [silence]
-        self._bug: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._found = self._look()
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-            self._bug = error
-
-    def until(self, end: float) -> Iterator[Finding]:
-        """What came of it until `end`, of the monotonic clock."""
-        self.join(max(0.0, end - time.monotonic()))
-        if self._bug:
-            raise self._bug
-        for finding in self._found:
-            fix = _FIXES.get(finding.what, "") if finding.exit_code == 1 else ""
-            said = finding.message.rstrip(".")
-            yield replace(finding, message=f"{said}; {fix}") if fix and not _SAYS_THE_FIX.search(said) else finding
-
-
-def _ask(home: Home, parts: Parts, now: datetime, dns: Dns, patience: float) -> list[_Asked]:
-    """Start to ask every server that the settings name, in the order in which they are reported."""
-    settings, asked = home.settings, []
-
-    def ask(what: str, server: str, look: Callable[[], list[Finding]], *, note: bool = False) -> None:
-        silence = f"{server} did not answer within {patience:g} s"
-        asked.append(_Asked(look, Finding(what, silence, exit_code=int(not note), note=note)))
-
+def _servers(app: App, dns: Dns, late: str) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
+    """How each server that the settings name is asked, and what is said of its silence, in the order of the report."""
+    settings = app.settings
     if not settings.uses_outbox:
-        ask("mail", f"{settings.smtp_host}:{settings.smtp_port}", lambda: _mail(settings, parts, now))
+        silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
+        yield lambda: _mail(app), Finding("mail", silence, exit_code=1)
         domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
-        if not _NOWHERE.fullmatch(domain):
-            ask("sender", f"DNS, asked about {domain},", lambda: _sender(domain, dns), note=True)
-    ask("scoring", _host(settings) or "api.openai.com", lambda: _scoring(settings, parts))
-    ask("arXiv", settings.arxiv_api_url, lambda: _tried("arXiv", lambda: _arxiv(home, parts)))
-    return asked
+        if not _EXAMPLE.fullmatch(domain):
+            yield lambda: _sender(domain, dns), Finding("sender", f"DNS, asked about {domain}, {late}", note=True)
+    silence = f"{_host(settings) or 'api.openai.com'} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
+    yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
+    silence = f"{settings.arxiv_api_url} {late}; if it stays so, see status.arxiv.org"
+    yield lambda: _tried("arXiv", lambda: _arxiv(app)), Finding("arXiv", silence, exit_code=1)
 
 
-def _mail(settings: Settings, parts: Parts, now: datetime) -> list[Finding]:
+def _mail(app: App) -> list[Finding]:
+    settings = app.settings
     sender = settings.mail_from.address if settings.mail_from else ""
-    probed, faults = _read("mail", lambda: parts.smtp(timeout=SMTP_SECONDS).probe(sender))
+    probed, faults = _read("mail", lambda: app.smtp(timeout=SMTP_SECONDS).probe(sender))
     if probed is None:
         return faults
     found, ends = [Finding("mail", probed.words)], probed.certificate_until
-    if ends is not None and ends - now < RENEWED:
+    if ends is not None and ends - app.clock() < RENEWED:
         message = f"the certificate of {settings.smtp_host} ends on {ends:%a %d %b %Y}; have it renewed"
         found.append(Finding("mail", message, note=True))
     return found
 
 
-def _scoring(settings: Settings, parts: Parts) -> list[Finding]:
+def _scoring(app: App) -> list[Finding]:
+    settings = app.settings
     if not settings.has_llm:
         words = "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
         return [Finding("scoring", words)]
-    scorer, found = _read("scoring", parts.llm)
+    scorer, found = _read("scoring", app.llm)
     if scorer:
         with closing(scorer):
             found = _tried("scoring", scorer.probe)
     somebody_pays = settings.openai_api_key.get_secret_value() and not is_loopback(_host(settings))
-    if somebody_pays and parts.prices is None:
+    if somebody_pays and app.prices is None:
         message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
         found.append(Finding("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT", note=True))
     return found
@@ -309,10 +262,10 @@ def _host(settings: Settings) -> str:
     return urlsplit(settings.openai_base_url).hostname or ""
 
 
-def _arxiv(home: Home, parts: Parts) -> str:
-    category = next((category for each in home.lists for category in each.categories), "cs.LG")
-    total = parts.arxiv().probe(category)
-    return f"{home.settings.arxiv_api_url} answers; {total:,} paper{'s' * (total > 1)} in {category}"
+def _arxiv(app: App) -> str:
+    category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
+    total = app.arxiv().probe(category)
+    return f"{app.settings.arxiv_api_url} answers; {total:,} paper{'s' * (total > 1)} in {category}"
 
 
 def _sender(domain: str, dns: Dns) -> list[Finding]:

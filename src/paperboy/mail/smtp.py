@@ -299,9 +299,9 @@ class SmtpTransport:
         elif isinstance(error, smtplib.SMTPNotSupportedError):
             text = f"{self} {_NOT_OFFERED[step]}"
         elif isinstance(error, smtplib.SMTPResponseException):
-            text = f"{self} answers the {step} with {said}"
+            text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
         elif step != _CONNECT:
-            text = f"{self} hung up during the {step}: {said}"
+            text = f"{self} hung up during the {step}: {said}. Check SMTP_HOST, SMTP_PORT and SMTP_SECURITY."
         else:
             mute = self.security != "tls" and not isinstance(error, socket.gaierror | ConnectionRefusedError)
             hint = " If the port speaks TLS from the start, set SMTP_SECURITY=tls." if mute else ""

@@ -239,7 +239,8 @@ class LlmScorer:
         question, arxiv_id = self.prompt.example()
         (answer,) = self.server.ask(question, tries=1)
         if answer.failure:
-            raise self._error(answer.failure)
+            retried = "; a morning retries every quarter of an hour" if answer.transient else ""
+            raise self._error(answer.failure + ("; choose another OPENAI_MODEL" if answer.paid else retried))
         if not read_reply(answer.text, [arxiv_id]).scores:
             raise self._error(
                 "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
