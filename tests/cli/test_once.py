@@ -2,6 +2,7 @@
 
 import email
 import email.policy
+import itertools
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from paperboy.cli.main import invoke
 from tests.cli.conftest import World
 from tests.servers.smtp import Fault
 
@@ -161,6 +163,20 @@ def test_problems_of_all_files_are_reported_with_their_places_before_anything_is
     assert [place for place in places if place not in ran.err] == []
     assert (world.mails(), world.llm.requests, world.arxiv.requests) == ([], [], [])
     assert not (world.path / "data").exists()
+
+
+def test_scheduled_halves_show_progress_as_dots_at_most_once_a_second(world: World) -> None:
+    world.announce(1, 2, 3)
+    world.env(LLM_BATCH_SIZE=1, LLM_CONCURRENCY=1)
+    assert world.run("once", "--scheduled", "morning", "--list", "galaxies").out == "."  # its clock stands still
+    seconds = itertools.count()
+    for half, papers_or_mails in (["morning", "--list", "foundations"], 3), (["sending"], 2):
+        command = ["--home", str(world.path), "once", "--scheduled", *half]
+        assert invoke(command, {}, world.clock, world.waits.append, lambda: next(seconds)) == 0
+        dots = world.capture.readouterr().out
+        assert set(dots) == {"."}
+        assert len(dots) >= papers_or_mails
+    assert world.mails() == ["ada@example.org", "grace@example.org"]
 
 
 class TestProcesses:

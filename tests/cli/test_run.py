@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from paperboy import daemon
 from paperboy.models import Score
 from paperboy.systemd import ENVIRONMENT
 from tests.cli.conftest import World
@@ -294,28 +293,3 @@ def test_work_goes_on_after_sigkill_in_a_morning_and_sigterm_in_a_sending(servic
     service.begin()
     service.until(lambda: "Everyone got today's mail" in service.status)
     assert sorted(service.world.mails()) == CROWD
-
-
-# ---- what the daemon sees of its children
-
-
-def test_morning_and_sending_show_progress_while_they_work(service: Service) -> None:
-    world = service.world
-    world.announce(2, 3)
-    world.write("subscribers.yaml", LISTS.replace("ada@example.org", ", ".join(CROWD)))
-    with (world.path / ".env").open("a", encoding="utf-8") as env:
-        env.write("LLM_BATCH_SIZE=1\nLLM_CONCURRENCY=1\n")
-    world.llm.latency = 1.1  # seconds: a dot is written at most once in one
-    world.smtp.faults.append(Fault("dot", "250 2.0.0 taken", keeps=True, delay=0.6))
-    dots = {}
-    for half in (["morning", "--list", "foundations"], ["sending"]):
-        process = daemon.spawn({"PYTHONPATH": str(SRC)}, world.path, ["once", "--scheduled", *half], {})
-        assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), True)
-        with process:
-            dots[half[0]] = process.stdout.read()
-        assert process.returncode == 0
-    assert world.mails() == CROWD
-    assert {half: set(said.decode()) for half, said in dots.items()} == {"morning": {"."}, "sending": {"."}}
-    assert len(dots["morning"]) >= 3
-    assert len(dots["sending"]) >= 2
