@@ -1,12 +1,14 @@
 """Choosing: who is in a digest, in what order, and how the counts add up."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
-from paperboy.curate import before_start, curate, matched_author, name_key, passes, ways_in
-from paperboy.models import Became, Counts, Score
-from tests.builders import mailing_list, paper
+from paperboy.curate import before_start, curate, day_comes_to, matched_author, name_key, passes, ways_in
+from paperboy.models import Became, Counts, Digest, Outcome, Score
+from tests.builders import LLM, mailing_list, paper
+
+TODAY = date(2026, 11, 20)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() 
         "2611.00004": Score(10, 10),
         "2611.00006": Score(1, 1),
     }
-    chosen = curate(followed, papers, scores, {})
+    chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {})
     ids = [entry.paper.arxiv_id for entry in chosen.entries]
     assert ids == ["2611.00006", "2611.00007", "2611.00004", "2611.00002", "2611.00003", "2611.00001"]
     assert [entry.rank for entry in chosen.entries] == [1, 2, 3, 4, 5, 6]
@@ -87,7 +89,7 @@ def test_cap_counts_no_followed_authors_and_loses_nothing() -> None:
     capped = mailing_list(max_papers=1, authors=("Ada Byron",))
     papers = [paper("2611.00001", authors=("Ada Byron",)), paper("2611.00002"), paper("2611.00003")]
     scores = {"2611.00001": Score(2, 2), "2611.00002": Score(8, 8), "2611.00003": Score(9, 9)}
-    chosen = curate(capped, papers, scores, {})
+    chosen = curate(Digest(capped, TODAY, LLM), papers, scores, {})
     assert [entry.paper.arxiv_id for entry in chosen.entries] == ["2611.00001", "2611.00003"]
     assert [(entry.rank, entry.paper.arxiv_id) for entry in chosen.over_cap] == [(3, "2611.00002")]
 
@@ -109,11 +111,11 @@ def test_every_paper_is_accounted_for() -> None:
         "2611.00004": Score(8, 9),
         "2611.00005": Score(2, 2),
     }
-    chosen = curate(followed, papers, scores, {})
+    chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {})
     assert chosen.counts == Counts(
         considered=6, carried_over=2, let_go=0, author_matches=1, selected=1, over_cap=1, below=1
     )
-    assert chosen.became() == {
+    assert chosen.became == {
         "2611.00001": Became.AUTHOR_MATCH,
         "2611.00003": Became.SELECTED,
         "2611.00004": Became.OVER_CAP,
@@ -150,14 +152,37 @@ def test_new_category_brings_no_old_papers_but_an_old_one_still_does() -> None:
 
 
 def test_paper_that_cannot_be_scored_comes_back_twice_and_is_then_let_go() -> None:
-    papers = [paper("2611.00001"), paper("2611.00002")]
+    papers, scores = [paper("2611.00001"), paper("2611.00002")], {"2611.00001": Score(3, 3)}
+    empty = Digest(mailing_list(), TODAY, LLM)
     for mornings, counts in ((1, (1, 0)), (2, (1, 0)), (3, (0, 1))):
-        chosen = curate(mailing_list(), papers, {"2611.00001": Score(3, 3)}, {"2611.00002": mornings})
+        chosen = curate(empty, papers, scores, {"2611.00002": mornings})
         assert (chosen.counts.carried_over, chosen.counts.let_go) == counts
     assert chosen.let_go == (papers[1],)
-    assert chosen.became() == {"2611.00001": Became.BELOW, "2611.00002": Became.LET_GO}
+    assert chosen.became == {"2611.00001": Became.BELOW, "2611.00002": Became.LET_GO}
 
 
 def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:
-    chosen = curate(mailing_list(), [paper("2611.00002")], {}, {"2611.00002": 9})
+    chosen = curate(Digest(mailing_list(), TODAY, LLM), [paper("2611.00002")], {}, {"2611.00002": 9})
     assert (chosen.carried_over, chosen.let_go) == ((paper("2611.00002"),), ())
+
+
+@pytest.mark.parametrize(
+    ("counts", "missing", "leftover", "in_time", "in_the_end"),
+    [
+        (Counts(considered=2, selected=1, below=1), "", False, Outcome.DIGEST, Outcome.DIGEST),
+        (Counts(considered=2, author_matches=1, carried_over=1), "late", False, Outcome.DIGEST, Outcome.DIGEST),
+        (Counts(considered=2, below=2), "late", False, Outcome.NOTE, Outcome.NOTE),
+        (Counts(), "", True, Outcome.QUIET, Outcome.QUIET),
+        (Counts(considered=1, carried_over=1), "", True, Outcome.QUIET, Outcome.QUIET),
+        (Counts(), "late", True, None, Outcome.QUIET),
+        (Counts(considered=2, carried_over=2), "", False, None, Outcome.GAVE_UP),
+    ],
+)
+def test_day_comes_to_what_was_scored_and_else_waits_for_arxiv_or_the_llm(
+    counts: Counts, missing: str, *, leftover: bool, in_time: Outcome | None, in_the_end: Outcome
+) -> None:
+    """While it may be tried again, and when not. ArXiv that never answered is given up."""
+    assert day_comes_to(counts, missing, leftover=leftover, waits=True, answered=True) is in_time
+    assert day_comes_to(counts, missing, leftover=leftover, waits=False, answered=True) is in_the_end
+    if missing and leftover:
+        assert day_comes_to(counts, missing, leftover=leftover, waits=False, answered=False) is Outcome.GAVE_UP

@@ -5,14 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
-from paperboy.drafting import Material, Scoring, compose, draft
+from paperboy.drafting import Material, compose, draft
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
-from paperboy.models import Outcome, Score, Spending
-from paperboy.store.days import unpacked
+from paperboy.models import Outcome, Score
 from tests.builders import LLM, mailing_list, paper
 
 ROOT = Path(__file__).parents[1]
@@ -24,8 +23,7 @@ def material(relevance: int, **changes: object) -> Material:
     scores = {each.arxiv_id: Score(relevance, 8, "It matters.") for each in papers}
     composer = Composer(Templates.load([ROOT / "emails"]), "papers@example.org", "", b"secret")
     wants = mailing_list(subscribers=(), **changes)
-    scoring = Scoring(wants, papers, "criteria", scores)
-    return Material(scoring, date(2026, 11, 20), {}, LLM, Spending(), composer, NOW)
+    return Material(wants, papers, "criteria", LLM, composer, NOW, scores=scores)
 
 
 def test_compose_gives_the_same_bytes_in_another_process() -> None:
@@ -34,13 +32,13 @@ def test_compose_gives_the_same_bytes_in_another_process() -> None:
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("forkserver")) as pool:
         made = list(pool.map(compose, materials))
     assert made == [compose(each) for each in materials]
-    assert [each.outcome for each in made] == [Outcome.DIGEST, Outcome.DIGEST, Outcome.NOTE]
-    packed = made[0].packed
-    assert packed is not None
-    assert b"2611.00007" in unpacked(packed.message)
+    assert [each.outcome("") for each in made] == [Outcome.DIGEST, Outcome.DIGEST, Outcome.NOTE]
+    composed = made[0].composed
+    assert composed is not None
+    assert b"2611.00007" in composed.message
     assert pickle.loads(pickle.dumps(made[2])) == made[2]  # noqa: S301  # ours
 
 
 def test_compose_makes_no_mail_where_the_list_wants_none() -> None:
-    assert compose(material(2, send_empty=False)).packed is None
-    assert draft(material(9)).packed is None
+    assert compose(material(2, send_empty=False)).composed is None
+    assert draft(material(9)).composed is None

@@ -547,10 +547,10 @@ def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(
     """A preview gathers, and then waits until the morning under way is done."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
     drafter, mailing_list = world.drafter(), foundations()
-    scoring = drafter.gather(mailing_list, world.feed.papers, FRIDAY)
+    material = drafter.gather(mailing_list, world.feed.papers, FRIDAY)
     world.run(mailing_list)
-    drafter.score([scoring], FRIDAY)
-    assert len(scoring.scores) == 2
+    drafter.score([material])
+    assert len(material.scores) == 2
     assert world.scorer.asked == ["2611.00001", "2611.00002"]
 
 

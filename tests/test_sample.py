@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from importlib.resources import as_file
 from zoneinfo import ZoneInfo
 
@@ -12,8 +12,9 @@ from ruamel.yaml import YAML
 from paperboy import curate, sample
 from paperboy.config import lists as mailing_lists
 from paperboy.config.categories import CATEGORIES
-from paperboy.models import Paper, ToScore
+from paperboy.models import Digest, Paper, ToScore
 from paperboy.scoring.local import LocalScorer
+from tests.builders import EMBEDDED
 
 UNTIL = datetime(2026, 11, 17, 19, 0, tzinfo=UTC)
 FROM = UNTIL - timedelta(hours=24)
@@ -130,7 +131,7 @@ def test_each_list_gets_a_rich_digest_from_the_embedded_scorer() -> None:
     for mailing_list in lists:
         papers = [paper for paper in PAPERS if not set(mailing_list.categories).isdisjoint(paper.categories)]
         (answer,) = LocalScorer().score([ToScore(mailing_list, tuple(papers), tuple(papers))])
-        chosen = curate.curate(mailing_list, papers, answer.scores, {})
+        chosen = curate.curate(Digest(mailing_list, date(2026, 11, 20), EMBEDDED), papers, answer.scores, {})
         assert 7 <= chosen.counts.selected <= 12
         assert chosen.counts.below > chosen.counts.author_matches > 0
         followed = [entry for entry in chosen.entries if entry.matched_author]

@@ -1,4 +1,4 @@
-"""The functional core: which papers a list gets, in what order, and how the counts add up.
+"""The functional core: which papers a list gets, in what order, how the counts add up, and what a day comes to.
 
 Everything here is a pure function of its arguments: no I/O, no clock.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 
-from paperboy.models import Became, Counts, Entry, MailingList, Outcome, Paper, Score
+from paperboy.models import Became, Counts, Digest, Entry, MailingList, Outcome, Paper, Score
 
 # Letters that Unicode does not take apart into a base and an accent.
 _PLAIN_LETTERS = str.maketrans(
@@ -59,41 +59,18 @@ def _ways_of(paper: Paper) -> set[str]:
 MOST_MORNINGS = 3  # on which a paper cannot be scored while others are; then it is let go
 
 
-@dataclass(frozen=True, slots=True)
-class Curation:
-    """What became of every paper that was considered, and the numbers of it."""
-
-    entries: tuple[Entry, ...]
-    over_cap: tuple[Entry, ...]
-    below: tuple[Paper, ...]
-    carried_over: tuple[Paper, ...]
-    let_go: tuple[Paper, ...]
-    counts: Counts
-
-    def became(self) -> dict[str, Became]:
-        """What the list has now seen, by arXiv id. Papers carried over are not among it: they come back."""
-        seen = {
-            entry.paper.arxiv_id: Became.SELECTED if entry.matched_author is None else Became.AUTHOR_MATCH
-            for entry in self.entries
-        }
-        seen |= {entry.paper.arxiv_id: Became.OVER_CAP for entry in self.over_cap}
-        seen |= {paper.arxiv_id: Became.BELOW for paper in self.below}
-        return seen | {paper.arxiv_id: Became.LET_GO for paper in self.let_go}
-
-
-def curate(
-    mailing_list: MailingList, papers: Sequence[Paper], scores: Mapping[str, Score], tries: Mapping[str, int]
-) -> Curation:
+def curate(digest: Digest, papers: Sequence[Paper], scores: Mapping[str, Score], tries: Mapping[str, int]) -> Digest:
     """Chooses and orders: followed authors first, by id; then what passes both thresholds, best first, up to the cap.
 
     `papers` are the considered ones, each once; `scores` is by arXiv id. A paper without one is carried over; or let
     go, where `tries` says that this is the third morning on which others got scores and it could not.
     """
+    mailing_list = digest.mailing_list
     matches: list[Entry] = []
     passed: list[Entry] = []
-    below: list[Paper] = []
     carried_over: list[Paper] = []
     let_go: list[Paper] = []
+    became: dict[str, Became] = {}
     for paper in papers:
         score = scores.get(paper.arxiv_id)
         if score is None:
@@ -103,56 +80,50 @@ def curate(
         elif passes(mailing_list, score):
             passed.append(Entry(0, paper, score))
         else:
-            below.append(paper)
+            became[paper.arxiv_id] = Became.BELOW
     matches.sort(key=lambda entry: entry.paper.arxiv_id)
     passed.sort(key=_best_first)
-    selected, over_cap = passed[: mailing_list.max_papers], passed[mailing_list.max_papers :]
-    ranked = [
-        Entry(rank, entry.paper, entry.score, entry.matched_author)
-        for rank, entry in enumerate([*matches, *selected, *over_cap], start=1)
-    ]
-    in_digest = len(matches) + len(selected)
-    return Curation(
-        entries=tuple(ranked[:in_digest]),
-        over_cap=tuple(ranked[in_digest:]),
-        below=tuple(below),
+    ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate([*matches, *passed], start=1))
+    in_digest, below = len(matches) + mailing_list.max_papers, len(became)
+    entries, over_cap = ranked[:in_digest], ranked[in_digest:]
+    for entry in entries:
+        became[entry.paper.arxiv_id] = Became.AUTHOR_MATCH if entry.matched_author else Became.SELECTED
+    became |= {entry.paper.arxiv_id: Became.OVER_CAP for entry in over_cap}
+    became |= {paper.arxiv_id: Became.LET_GO for paper in let_go}
+    counts = Counts(
+        considered=len(papers),
+        carried_over=len(carried_over),
+        let_go=len(let_go),
+        author_matches=len(matches),
+        selected=len(entries) - len(matches),
+        over_cap=len(over_cap),
+        below=below,
+    )
+    return replace(
+        digest,
+        entries=entries,
+        over_cap=over_cap,
         carried_over=tuple(carried_over),
         let_go=tuple(let_go),
-        counts=Counts(
-            considered=len(papers),
-            carried_over=len(carried_over),
-            let_go=len(let_go),
-            author_matches=len(matches),
-            selected=len(selected),
-            over_cap=len(over_cap),
-            below=len(below),
-        ),
+        became=became,
+        counts=counts,
     )
 
 
-def outcome_of(counts: Counts, *, leftover: bool) -> Outcome | None:
-    """What papers and scores alone make of a day; `leftover`: there is nothing but papers that cannot be scored.
-
-    None: nothing could be scored, so there is no saying.
-    """
-    if not counts.considered or leftover:
-        return Outcome.QUIET
-    if not counts.scored:
-        return None
-    return Outcome.DIGEST if counts.relevant else Outcome.NOTE
-
-
-def day_comes_to(drafted: Outcome | None, missing: str, *, waits: bool, answered: bool) -> Outcome | None:
+def day_comes_to(counts: Counts, missing: str, *, leftover: bool, waits: bool, answered: bool) -> Outcome | None:
     """What the day comes to; None: the list stays due.
 
-    `drafted` is what papers and scores make of it, `missing` what arXiv has not given, `waits` whether the list may be
-    tried again today. ArXiv that `answered` and had nothing means a quiet day: a holiday that is on no list.
+    `missing` is what arXiv has not given; `leftover`: there is no paper but those that cannot be scored, if any;
+    `waits`: the list may be tried again today. ArXiv that `answered` and had nothing means a quiet day: a holiday that
+    is on no list.
     """
-    if drafted is not None and not (drafted is Outcome.QUIET and missing):
-        return drafted
+    if counts.scored:
+        return Outcome.DIGEST if counts.relevant else Outcome.NOTE
+    if leftover and not missing:
+        return Outcome.QUIET
     if waits:
         return None
-    return Outcome.QUIET if drafted is Outcome.QUIET and answered else Outcome.GAVE_UP
+    return Outcome.QUIET if leftover and answered else Outcome.GAVE_UP
 
 
 def passes(mailing_list: MailingList, score: Score) -> bool:

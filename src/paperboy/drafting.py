@@ -1,9 +1,8 @@
 """What a list's digest would be now: from the papers in the store to a composed draft.
 
     candidates ← stored papers in the list's categories that it has not seen, less those from before its start
-    scores     ← kept ones, else the scorer's, kept as they arrive; what fails is carried over
-    material   ← all that one digest is made of, as one value
-    draft      ← curate, render, compress: pure
+    material   ← the candidates with their scores: kept ones, else the scorer's, kept as they arrive
+    draft      ← curate, render: pure; what could not be scored is carried over
 
 Marks nothing: scores are kept, because they were paid for, and all else is for `morning.py` to freeze.
 """
@@ -12,34 +11,33 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from paperboy import announcements, curate
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import BudgetUsedUpError, ScoringError
+from paperboy.mail.text import counted
 from paperboy.models import (
-    Addressed,
-    Became,
     Composed,
     Digest,
     MailingList,
     Model,
     Outcome,
-    Packed,
     Paper,
     Score,
     Scored,
     Shortfall,
     Spending,
-    Subscriber,
     ToScore,
 )
 from paperboy.store import Store
-from paperboy.store.days import packed
+
+if TYPE_CHECKING:
+    from paperboy.mail.message import Composer
 
 logger = logging.getLogger(__name__)
 
@@ -70,23 +68,20 @@ class Progress(Protocol):
     def stage(self, what: str) -> AbstractContextManager[Callable[[int, int], None]]: ...
 
 
-class Composer(Protocol):
-    """Makes a mail's shared bytes, and what makes one copy a subscriber's own."""
-
-    def digest(self, digest: Digest, now: datetime) -> Composed: ...
-
-    def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed: ...
-
-
 @dataclass(slots=True)
-class Scoring:
-    """A list's papers, and what is known of them: kept scores first, then what the scorer brings."""
+class Material:
+    """All that one list's digest is made of; scoring fills it in. Can be pickled; nobody on the list is named in it."""
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]
     criteria: str
+    model: Model
+    composer: Composer
+    now: datetime
+    tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: mornings before on which it was not scored
     scores: dict[str, Score] = field(default_factory=dict)  # by arXiv id
     unscored: dict[str, str] = field(default_factory=dict)  # by arXiv id: why there is no use asking for it again today
+    spending: Spending = Spending()
     problem: str = ""  # why the others have no score
     shortfall: Shortfall | None = None
     bug: bool = False  # scoring met one
@@ -99,70 +94,43 @@ class Scoring:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
-    """All that one list's digest is made of. Can be pickled; nobody on the list is named in it."""
-
-    scoring: Scoring
-    date: date  # local
-    tries: Mapping[str, int]  # by arXiv id: on how many mornings it could not be scored, this one among them
-    model: Model
-    spending: Spending
-    composer: Composer
-    now: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     """A list's morning as it would be frozen now."""
 
     digest: Digest
-    became: Mapping[str, Became]  # by arXiv id: what the list has then seen
-    tried: frozenset[str]  # papers that could not be scored, and are to blame for it
-    leftover: bool  # there is nothing but such papers
+    tried: frozenset[str]  # papers that could not be scored while others were
+    leftover: bool  # there is no paper but those that cannot be scored, if any
     problem: str  # why some papers have no score
-    packed: Packed | None = None  # the mail; None: there is none, or it was not composed
+    composed: Composed | None = None  # None: there is no mail, or it was not composed
 
-    @property
-    def outcome(self) -> Outcome | None:
-        """None: nothing could be scored, so there is no saying what the day came to."""
-        return curate.outcome_of(self.digest.counts, leftover=self.leftover)
-
-    def stays_due(self, missing: str) -> bool:
-        """Whether the list stays due: nothing could be scored, or arXiv has given no papers and some are `missing`."""
-        return self.outcome is None or (self.outcome is Outcome.QUIET and bool(missing))
+    def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
+        """What the day would come to; see `curate.day_comes_to`."""
+        return curate.day_comes_to(self.digest.counts, missing, leftover=self.leftover, waits=waits, answered=answered)
 
 
 def draft(material: Material) -> Draft:
     """What the list's digest would be now, not rendered. Pure."""
-    scoring = material.scoring
-    curation = curate.curate(scoring.mailing_list, scoring.papers, scoring.scores, material.tries)
-    digest = Digest(
-        scoring.mailing_list,
-        material.date,
-        curation.entries,
-        curation.counts,
-        material.model,
-        material.spending,
-        curation.over_cap,
-        curation.let_go,
-        curation.carried_over,
-        scoring.shortfall,
-    )
-    leftover = not scoring.scores and all(paper.arxiv_id in scoring.unscored for paper in scoring.papers)
-    return Draft(digest, curation.became(), frozenset(scoring.unscored), leftover, scoring.problem)
+    mailing_list, scores, unscored = material.mailing_list, material.scores, material.unscored
+    day = local_date(mailing_list, material.now)
+    tries = {arxiv_id: material.tries.get(arxiv_id, 0) + 1 for arxiv_id in unscored}
+    empty = Digest(mailing_list, day, material.model, material.spending, material.shortfall)
+    digest = curate.curate(empty, material.papers, scores, tries)
+    leftover = not scores and all(paper.arxiv_id in unscored for paper in material.papers)
+    return Draft(digest, frozenset(unscored if scores else ()), leftover, material.problem)
 
 
 def compose(material: Material) -> Draft:
-    """Chooses, renders and compresses. Pure, from one value that can be pickled to another: any process may do it."""
-    made, composer, now = draft(material), material.composer, material.now
-    if made.outcome is Outcome.DIGEST or (made.outcome is Outcome.NOTE and made.digest.mailing_list.send_empty):
-        return replace(made, packed=packed(composer.digest(made.digest, now)))
+    """Chooses and renders. Pure, from one value that can be pickled to another: any process may do it."""
+    made = draft(material)
+    counts, send_empty = made.digest.counts, material.mailing_list.send_empty
+    if counts.relevant or (counts.scored and send_empty):
+        return replace(made, composed=material.composer.digest(made.digest, material.now))
     return made
 
 
 @dataclass(slots=True, kw_only=True)
 class Drafter:
-    """From the store and the scorer to material. Papers are read once, and shared by lists until `forget`."""
+    """From the store and the scorer to material."""
 
     store: Store
     scorer: Scorer
@@ -172,138 +140,118 @@ class Drafter:
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
-    _papers: dict[str, Paper] = field(default_factory=dict)
-    _recent: dict[tuple[object, ...], tuple[Paper, ...]] = field(default_factory=dict)
     _dead: tuple[str, Shortfall] | None = None  # why the scorer is asked for nothing more
-
-    def forget(self) -> None:
-        """Forget the papers that were read; a fetch may have changed them."""
-        self._papers, self._recent = {}, {}
 
     def candidates(self, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], list[Paper]]:
         """The papers that the list has not seen: those to consider, and those from before its start."""
-        unseen = self.store.papers.unseen(mailing_list, self._papers)
+        unseen = self.store.papers.unseen(mailing_list)
         start = announcements.start_of_newest((paper.published for paper in unseen), now, self.holidays)
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
         too_old = curate.before_start(mailing_list, unseen, started, start)
         old_ids = {paper.arxiv_id for paper in too_old}
         return [paper for paper in unseen if paper.arxiv_id not in old_ids], list(too_old)
 
-    def gather(self, mailing_list: MailingList, papers: Iterable[Paper], now: datetime) -> Scoring:
+    def gather(self, mailing_list: MailingList, papers: Iterable[Paper], now: datetime) -> Material:
         """The candidates with the scores that are kept of them, also those that another list paid for."""
-        scoring = Scoring(replace(mailing_list, subscribers=()), tuple(papers), self.scorer.criteria(mailing_list))
-        self._look_up(scoring, now)
-        return scoring
+        unnamed, criteria = replace(mailing_list, subscribers=()), self.scorer.criteria(mailing_list)
+        tries = self.store.days.tries(mailing_list.name)
+        material = Material(unnamed, tuple(papers), criteria, self.scorer.model, self.composer, now, tries)
+        self._look_up(material)
+        return material
 
-    def _look_up(self, scoring: Scoring, now: datetime) -> None:
-        key, store = (scoring.mailing_list.name, scoring.criteria, self.scorer.model.name), self.store.scores
-        scoring.scores |= store.kept(*key, [paper.arxiv_id for paper in scoring.missing])
-        if missing := [paper.arxiv_id for paper in scoring.missing]:
-            store.share(*key, missing, now)
-            scoring.scores |= store.kept(*key, missing)
+    def _look_up(self, material: Material) -> None:
+        name, store = material.mailing_list.name, self.store.scores
+        key = name, material.criteria, material.model.name
+        material.scores |= store.kept(*key, [paper.arxiv_id for paper in material.missing])
+        if missing := [paper.arxiv_id for paper in material.missing]:
+            store.share(*key, missing, material.now)
+            material.scores |= store.kept(*key, missing)
+        material.spending = store.spending(name)
 
-    def score(self, scorings: Sequence[Scoring], now: datetime) -> None:
-        """Ask the scorer for what is missing, of all these lists at once, and fills it in as it arrives.
+    def score(self, materials: Sequence[Material]) -> None:
+        """Ask the scorer for what is missing, of all these lists at once, and fill it in as it arrives.
 
         Lists that are judged by the same criteria are judged once. A scorer that could not go on is not asked again.
         """
-        if not any(scoring.missing for scoring in scorings):
+        if not any(each.missing for each in materials):
             return
-        kept = {scoring.mailing_list.name: len(scoring.scores) for scoring in scorings}
-        for scoring in scorings:
-            self._look_up(scoring, now)
+        kept = [len(each.scores) for each in materials]
+        for each in materials:
+            self._look_up(each)
         try:
             if self._dead is None:
-                self._ask(scorings, now)
+                self._ask(materials)
         except BudgetUsedUpError as error:
             self._dead = str(error), Shortfall.BUDGET
         except ScoringError as error:
             self._dead = str(error), Shortfall.SERVER
-        for scoring in scorings:
-            name, number = scoring.mailing_list.name, len(scoring.scores)
-            logger.info("%s: %d of %d scored, %d now", name, number, len(scoring.papers), number - kept[name])
-            _conclude(scoring, *(self._dead or ("", None)))
+        for each, before in zip(materials, kept, strict=True):
+            name, number = each.mailing_list.name, len(each.scores)
+            logger.info("%s: %d of %d scored, %d now", name, number, len(each.papers), number - before)
+            self._conclude(each)
 
-    def _ask(self, scorings: Sequence[Scoring], now: datetime) -> None:
-        jobs = list(self._jobs(scorings, now))
+    def _ask(self, materials: Sequence[Material]) -> None:
+        jobs = self._jobs(materials)
         total, done = sum(len(job.papers) for job in jobs), 0
         if not total:
             return
-        criteria = {scoring.mailing_list.name: scoring.criteria for scoring in scorings}
-        requests = self.scorer.score(jobs, self._may_spend(now))
+        criteria = {each.mailing_list.name: each.criteria for each in materials}
+        requests = self.scorer.score(jobs, self._may_spend())
         with self.progress.stage("Scoring papers") as show, closing(requests):
             for scored in requests:
-                for scoring in scorings:
-                    if scoring.criteria == criteria[scored.list_name]:
-                        self._fill_in(scoring, scored)
+                for each in materials:
+                    if each.criteria == criteria[scored.list_name]:
+                        self._fill_in(each, scored)
                 done += len(scored.scores) + len(scored.unscored)
                 show(done, total)
 
-    def _jobs(self, scorings: Iterable[Scoring], now: datetime) -> Iterator[ToScore]:
-        """What to ask for. Of lists that are judged by the same criteria, the first asks for what several miss."""
-        asked: dict[str, set[str]] = {}
-        for scoring in scorings:
-            already = asked.setdefault(scoring.criteria, set())
-            if papers := tuple(paper for paper in scoring.missing if paper.arxiv_id not in already):
-                already |= {paper.arxiv_id for paper in papers}
-                yield ToScore(scoring.mailing_list, papers, self._compared(scoring.mailing_list, now))
+    def _jobs(self, materials: Iterable[Material]) -> list[ToScore]:
+        """What to ask for. Of lists that are judged by the same criteria, the first asks for what several miss. Lists
+        on the same categories share the papers that a scorer compares with.
+        """
+        asked: set[tuple[str, str]] = set()
+        recent: dict[tuple[frozenset[str], bool], tuple[Paper, ...]] = {}
+        jobs = []
+        for each in materials:
+            of, days = each.mailing_list, self.scorer.recent_days
+            papers = tuple(paper for paper in each.missing if (each.criteria, paper.arxiv_id) not in asked)
+            asked |= {(each.criteria, paper.arxiv_id) for paper in papers}
+            among = frozenset(of.categories), of.cross_lists
+            if papers and days and among not in recent:
+                recent[among] = self.store.papers.recent(of, each.now - timedelta(days=days))
+            if papers:
+                jobs.append(ToScore(of, papers, recent.get(among, ())))
+        return jobs
 
-    def _compared(self, mailing_list: MailingList, now: datetime) -> tuple[Paper, ...]:
-        """What a scorer that ranks compares with: one tuple for all lists on the same categories."""
-        if not self.scorer.recent_days:
-            return ()
-        since = now - timedelta(days=self.scorer.recent_days)
-        key = (frozenset(mailing_list.categories), mailing_list.cross_lists, since)
-        if key not in self._recent:
-            self._recent[key] = self.store.papers.recent(mailing_list, since, self._papers)
-        return self._recent[key]
-
-    def _fill_in(self, scoring: Scoring, scored: Scored) -> None:
+    def _fill_in(self, material: Material, scored: Scored) -> None:
         """What one request brought, for the list that asked or one of the same criteria; the first pays for it."""
-        wanted = {paper.arxiv_id for paper in scoring.missing}
+        wanted = {paper.arxiv_id for paper in material.missing}
         scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
-        name, model = scoring.mailing_list.name, self.scorer.model.name
+        name, model = material.mailing_list.name, material.model.name
         spending = scored.spending if name == scored.list_name else Spending()
         if scores or spending.usage.calls:
-            self.store.scores.keep(name, scoring.criteria, model, scores, spending, self.clock())
-        scoring.scores |= scores
-        scoring.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
-        if scoring.missing:
-            scoring.problem = scoring.problem or scored.problem
+            self.store.scores.keep(name, material.criteria, model, scores, spending, self.clock())
+        material.scores |= scores
+        material.spending += spending
+        material.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
+        if material.missing:
+            material.problem = material.problem or scored.problem
 
-    def _may_spend(self, now: datetime) -> Callable[[], bool] | None:
+    def _may_spend(self) -> Callable[[], bool] | None:
         """Whether the day's budget, of all lists, has anything left."""
         if self.budget is None:
             return None
-        midnight = now.astimezone(self.budget_zone).replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
-        budget = self.budget
+        local, budget = self.clock().astimezone(self.budget_zone), self.budget
+        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
         return lambda: self.store.scores.spent_since(midnight) < budget
 
-    def material(self, scoring: Scoring, now: datetime) -> Material:
-        """All that the list's digest is made of, after scoring."""
-        before = self.store.days.tries(scoring.mailing_list.name)
-        return Material(
-            scoring,
-            local_date(scoring.mailing_list, now),
-            {arxiv_id: before.get(arxiv_id, 0) + 1 for arxiv_id in scoring.unscored},
-            self.scorer.model,
-            self.store.scores.spending(scoring.mailing_list.name),
-            self.composer,
-            now,
-        )
-
-
-def _conclude(scoring: Scoring, problem: str, shortfall: Shortfall | None) -> None:
-    """Log why scores are missing, and keep it for the draft."""
-    name = scoring.mailing_list.name
-    if missing := len(scoring.missing):
-        scoring.problem = scoring.problem or problem
-        scoring.shortfall = shortfall or Shortfall.SERVER  # it answered nothing for this list
-        logger.error("%s: %s not scored, carried over: %s", name, _papers(missing), scoring.problem)
-    for reason, number in Counter(scoring.unscored.values()).items():
-        logger.warning("%s: %s could not be scored: %s", name, _papers(number), reason)
-    scoring.problem = scoring.problem or next(iter(scoring.unscored.values()), "")
-
-
-def _papers(number: int) -> str:
-    return f"{number} paper" + ("" if number == 1 else "s")
+    def _conclude(self, material: Material) -> None:
+        """Log why scores are missing, and keep it for the draft."""
+        name, (problem, shortfall) = material.mailing_list.name, self._dead or ("", Shortfall.SERVER)
+        if missing := len(material.missing):
+            material.problem = material.problem or problem
+            material.shortfall = shortfall  # SERVER also where it answered nothing for this list
+            logger.error("%s: %s not scored, carried over: %s", name, counted(missing, "paper"), material.problem)
+        for reason, number in Counter(material.unscored.values()).items():
+            logger.warning("%s: %s could not be scored: %s", name, counted(number, "paper"), reason)
+        material.problem = material.problem or next(iter(material.unscored.values()), "")

@@ -3,13 +3,11 @@
 Every stage of a morning hands the next one some of these. They do no I/O, know no other room, compare by value and
 can be pickled. Instants are aware and in UTC; a local date is a plain `date`.
 
-    Paper         one arXiv e-print                     Digest       one list's product of one morning
-    MailingList   one item of subscribers.yaml          Day          what a list's date came to, ready to be frozen
-    Subscriber    an address, and a name if given       Outcome      digest, note, quiet, gave up or skipped
-    Score         relevance, novelty and a comment      Attempt      a morning of a list that came to nothing
-    Entry         a paper in a digest, and only that    Delivery     one digest to one subscriber, and its state
-    Counts        what became of all papers; adds up    Composed     a mail's shared bytes; Packed: compressed
-    Spending      tokens and dollars                    Suppression  an address that must not get mail
+    to read    MailingList, Subscriber, Paper
+    to score   ToScore → Scored: a Score for each paper, Spending
+    to choose  Digest: Entry, Counts, what each paper Became
+    to freeze  Composed, Day with its Outcome; an Attempt where there is none yet
+    to send    Delivery → Envelope → Receipt; Suppression
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, time
 from enum import StrEnum
+from operator import add
 from zoneinfo import ZoneInfo
 
 EVERY_DAY = frozenset(range(7))
@@ -120,9 +119,6 @@ class Usage:
     def total_tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -135,9 +131,6 @@ class Cost:
     def total(self) -> float:
         return self.prompt + self.completion
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.prompt + other.prompt, self.completion + other.completion)
-
 
 @dataclass(frozen=True, slots=True)
 class Spending:
@@ -147,8 +140,10 @@ class Spending:
     cost: Cost | None = Cost()  # None: the price of some of it is unknown
 
     def __add__(self, other: Spending) -> Spending:
-        cost = self.cost + other.cost if self.cost is not None and other.cost is not None else None
-        return Spending(self.usage + other.usage, cost)
+        usage = Usage(*map(add, astuple(self.usage), astuple(other.usage)))
+        if self.cost is None or other.cost is None:
+            return Spending(usage, None)
+        return Spending(usage, Cost(*map(add, astuple(self.cost), astuple(other.cost))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,18 +231,19 @@ class Became(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One list's product of one morning, before it is rendered."""
+    """One list's product of one morning, before it is rendered. `curate` fills in what became of the papers."""
 
     mailing_list: MailingList
     date: date  # the list's local date
-    entries: tuple[Entry, ...]
-    counts: Counts
     model: Model
     spending: Spending = Spending()
-    over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranks go on after the entries
-    let_go: tuple[Paper, ...] = ()
-    carried_over: tuple[Paper, ...] = ()
     shortfall: Shortfall | None = None  # why papers were carried over that nothing is wrong with
+    entries: tuple[Entry, ...] = ()
+    over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranks go on after the entries
+    carried_over: tuple[Paper, ...] = ()
+    let_go: tuple[Paper, ...] = ()
+    became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id; papers carried over come back
+    counts: Counts = Counts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +271,6 @@ class Composed:
     subject: str
     sender: str  # the address of the envelope's MAIL FROM
     message: bytes  # RFC 5322 with CRLF line ends
-
-
-@dataclass(frozen=True, slots=True)
-class Packed(Composed):
-    """A mail as the store keeps it: its message compressed."""
 
 
 @dataclass(frozen=True, slots=True)

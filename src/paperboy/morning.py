@@ -24,13 +24,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TypeVar
 
 from paperboy import alerts, announcements, curate, drafting, due, fetching
-from paperboy.drafting import Draft, Drafter, Scoring
+from paperboy.drafting import Drafter, Material
 from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
 from paperboy.errors import PaperboyError, StoreWriteError
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
@@ -112,29 +111,22 @@ class _Morning:
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to attempts that came to nothing; by the lists' names."""
-        opened = {each.name: self.guarded(each, partial(self.open, each)) for each in lists}
-        self.score([each for each in opened.values() if isinstance(each, Scoring)])
+        opened = {each.name: self.guarded(self.open, each) for each in lists}
+        self.score([each for each in opened.values() if isinstance(each, Material)])
         reports = {}
         for each in lists:
-            scoring = opened.pop(each.name)
-            if isinstance(scoring, Scoring):
-                scoring = self.guarded(each, partial(self.close, each, scoring))
-            assert isinstance(scoring, ListReport)  # noqa: S101  # for mypy
-            reports[each.name] = scoring
-            if scoring.outcome is None:
-                reason, considered = scoring.problem, scoring.counts.considered
-                reason = f"scored 0 of {considered}: {reason}" if considered else reason
-                attempt = due.failed(each, reason, self.attempts.get(each.name), self.now, self.drafter.clock())
-                with self.store.transaction():
-                    self.store.days.note_attempt(attempt)
-                    self.alert(each, scoring, attempt)
-        self.drafter.forget()
+            found = opened.pop(each.name)
+            report = self.guarded(self.close, each, found) if isinstance(found, Material) else found
+            if report.outcome is None:
+                self.stays_due(each, report)
+            reports[each.name] = report
+        self.store.papers.forget()
         return reports
 
-    def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
+    def guarded(self, work: Callable[..., _T], mailing_list: MailingList, *more: object) -> _T | ListReport:
         """One list's failure stops no other: an expected one is a sentence in the report, another one a traceback."""
         try:
-            return work()
+            return work(mailing_list, *more)
         except StoreWriteError:
             raise  # no other list could be frozen either
         except PaperboyError as error:
@@ -157,25 +149,26 @@ class _Morning:
             outcome = Outcome.GAVE_UP if due.sends_on(mailing_list, day) else Outcome.SKIPPED
             self.freeze(Day(name, day, outcome, why if outcome is Outcome.GAVE_UP else ""))
 
-    def open(self, mailing_list: MailingList) -> ListReport | Scoring:
+    def open(self, mailing_list: MailingList) -> ListReport | Material:
         """What is to be scored; or the report of a list that need not, or must not yet, go on."""
-        name, day = mailing_list.name, local_date(mailing_list, self.now)
-        if self.patience is not None:
+        name, day, scheduled = mailing_list.name, local_date(mailing_list, self.now), self.patience is not None
+        report = None
+        if scheduled:
             self.explain(mailing_list)
-        skipped = self.patience is not None and not due.sends_on(mailing_list, day)
-        waits = not skipped and bool(self.looked.missing) and self.patience is not None and self.waits(mailing_list)
-        if not skipped and not waits and (superseded := self.store.days.supersede(name, day, self.now)):
+        if scheduled and not due.sends_on(mailing_list, day):
+            report = ListReport(name, Outcome.SKIPPED)
+        elif scheduled and self.looked.missing and self.waits(mailing_list):
+            report = ListReport(name, None, problem=self.looked.missing)
+        elif superseded := self.store.days.supersede(name, day, self.now):
             logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
         papers, too_old = self.drafter.candidates(mailing_list, self.now)
         if self.looked.whole and (papers or too_old or self.store.days.started(name, LONGEST_WINDOW)):
             # not left to the first digest: if that has to wait, today's papers are not too old tomorrow
             ids = [paper.arxiv_id for paper in too_old]
             self.store.days.begin(name, curate.ways_in(mailing_list), ids, day, self.now)
-        if skipped:
-            return self.freeze(Day(name, day, Outcome.SKIPPED))
-        if waits:
-            return ListReport(name, None, problem=self.looked.missing)
-        return self.drafter.gather(mailing_list, papers, self.now)
+        if report is not None and report.outcome:
+            self.freeze(Day(name, day, report.outcome))
+        return report or self.drafter.gather(mailing_list, papers, self.now)
 
     def waits(self, mailing_list: MailingList) -> bool:
         """Whether a list that has nothing to say yet is tried again."""
@@ -184,75 +177,74 @@ class _Morning:
         attempt = self.attempts.get(mailing_list.name)
         return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
 
-    def score(self, scorings: Sequence[Scoring]) -> None:
+    def score(self, materials: Sequence[Material]) -> None:
         """Scores what the group is missing. What a bug leaves unscored is carried over."""
         try:
-            self.drafter.score(scorings, self.now)
+            self.drafter.score(materials)
         except StoreWriteError:
             raise  # without a disk there is no morning
         except Exception as error:
             logger.exception("this is a bug in Paperboy; what is scored already goes on")
-            for scoring in scorings:
-                if scoring.missing:
-                    scoring.problem, scoring.bug = f"scoring met a bug in Paperboy: {error!r}; see the log", True
+            for each in materials:
+                if each.missing:
+                    each.problem, each.bug = f"scoring met a bug in Paperboy: {error!r}; see the log", True
 
-    def close(self, mailing_list: MailingList, scoring: Scoring) -> ListReport:
+    def close(self, mailing_list: MailingList, material: Material) -> ListReport:
         """From scores to a frozen day."""
-        missing, holidays = self.looked.missing, self.drafter.holidays
-        made = drafting.compose(self.drafter.material(scoring, self.now))
-        name, counts, day = mailing_list.name, made.digest.counts, made.digest.date
-        outcome = curate.day_comes_to(made.outcome, missing, waits=self.waits(mailing_list), answered=self.looked.whole)
+        name, missing = mailing_list.name, self.looked.missing
+        made = drafting.compose(material)
+        digest, day = made.digest, made.digest.date
+        outcome = made.outcome(missing, waits=self.waits(mailing_list), answered=self.looked.whole)
         reason = missing if made.leftover and missing else made.problem or missing
-        if outcome is None:
-            return _report(scoring, made, None, reason)
-        frozen = Day(name, day, outcome, reason, made.digest.model.name, counts)
-        if not made.stays_due(missing):
-            next_batch = announcements.next_batch(self.now, holidays).visible
-            if outcome is Outcome.QUIET and self.now < next_batch <= begins(mailing_list, day):
-                self.store.days.forget_attempt(name)
+        if outcome is Outcome.QUIET:
+            next_batch = announcements.next_batch(self.now, self.drafter.holidays).visible
+            if self.now < next_batch <= begins(mailing_list, day):
                 return ListReport(name, outcome)  # by hand, and today's batch is to come: the day stays open
-            readers = mailing_list.subscribers if made.packed else ()
-            frozen = replace(
-                frozen,
-                became=made.became,
-                tried=made.tried if outcome is not Outcome.QUIET else frozenset(),
-                composed=made.packed,
-                addressed=tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers),
-            )
-        report = _report(scoring, made, outcome, reason)
-        with self.store.transaction():
-            self.freeze(frozen)
-            self.alert(mailing_list, report)
+        waits_for_arxiv = made.leftover and outcome is not Outcome.QUIET  # whatever is left over
+        report = ListReport(
+            name,
+            outcome,
+            Counts() if waits_for_arxiv else digest.counts,
+            digest.spending,
+            reason,
+            shortfall=digest.shortfall,
+            let_go=digest.let_go,
+            bug=material.bug,
+        )
+        if outcome is not None:
+            readers = mailing_list.subscribers if made.composed else ()
+            addressed = tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers)
+            model, counts = digest.model.name, digest.counts
+            with self.store.transaction():
+                self.freeze(
+                    Day(name, day, outcome, reason, model, counts, digest.became, made.tried, made.composed, addressed)
+                )
+                self.alert(mailing_list, report)
         return report
+
+    def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
+        """Note the attempt."""
+        reason, considered, before = report.problem, report.counts.considered, self.attempts.get(mailing_list.name)
+        reason = f"scored 0 of {considered}: {reason}" if considered else reason
+        attempt = due.failed(mailing_list, reason, before, self.now, self.drafter.clock())
+        with self.store.transaction():
+            self.store.days.note_attempt(attempt)
+            self.alert(mailing_list, report, attempt)
 
     def alert(self, mailing_list: MailingList, report: ListReport, attempt: Attempt | None = None) -> None:
         """Note what the operator is to hear of the list, in the transaction of what became of it."""
         overdue = alerts.is_overdue(mailing_list, attempt, self.now, self.overdue_after)
         self.store.alerts.note(alerts.of_list(report, self.looked.missing, overdue=overdue), self.now)
 
-    def freeze(self, day: Day) -> ListReport:
+    def freeze(self, day: Day) -> None:
         """One durable transaction."""
         self.store.days.freeze(day, self.now)
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
-        logger.info("%s: %s %s%s; %s", day.list_name, day.date, day.outcome, because, in_words(day.counts))
-        return ListReport(day.list_name, day.outcome, day.counts, problem=day.reason)
+        counts = f"; {_in_words(day.counts)}" if day.counts.considered else ""
+        logger.info("%s: %s %s%s%s", day.list_name, day.date, day.outcome, because, counts)
 
 
-def _report(scoring: Scoring, made: Draft, outcome: Outcome | None, problem: str) -> ListReport:
-    digest, due_still = made.digest, outcome in {None, Outcome.GAVE_UP}
-    return ListReport(
-        digest.mailing_list.name,
-        outcome,
-        Counts() if due_still and made.leftover else digest.counts,  # it waits for arXiv, whatever is left over
-        digest.spending,
-        problem,
-        shortfall=digest.shortfall,
-        let_go=digest.let_go if outcome in {Outcome.DIGEST, Outcome.NOTE} else (),
-        bug=scoring.bug,
-    )
-
-
-def in_words(counts: Counts) -> str:
+def _in_words(counts: Counts) -> str:
     """The counts as one sentence that adds up."""
     return (
         f"{counts.considered} considered = {counts.scored} scored + {counts.carried_over} carried over"

@@ -53,26 +53,23 @@ class Previews:
         lists = [each for each in self.lists if each.subscribers or each is mailing_list]
         missing = self._look(lists, _FETCH_HOLDS)
         papers, _ = drafter.candidates(mailing_list, now)
-        scoring = drafter.gather(mailing_list, papers, now)
-        if scoring.missing:
+        material = drafter.gather(mailing_list, papers, now)
+        if material.missing:
             with self.alone():
-                drafter.score([scoring], now)
-        made = drafting.draft(drafter.material(scoring, now))
-        if made.outcome is None:
-            raise PaperboyError(f"{mailing_list.name}: nothing could be scored, so there is no digest. {made.problem}")
-        if made.outcome is Outcome.QUIET and missing:
-            raise PaperboyError(missing)
-        if made.outcome is Outcome.QUIET:
+                drafter.score([material])
+        made = drafting.compose(material)
+        if (outcome := made.outcome(missing)) is None:
+            unscored = f"{mailing_list.name}: nothing could be scored, so there is no digest. {made.problem}"
+            raise PaperboyError(missing if made.leftover else unscored)
+        if outcome is Outcome.QUIET:
             return Preview(None, made, "arXiv has nothing that this list has not seen; no mail")
-        if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
-            return Preview(None, made, "none passed, and send_empty is false; no mail")
-        return Preview(self.composer.digest(made.digest, now), made)
+        return Preview(made.composed, made, "" if made.composed else "none passed, and send_empty is false; no mail")
 
     def all(self, names: Collection[str]) -> tuple[str, dict[str, Draft | PaperboyError | None]]:
         """What a morning would make of these lists: why arXiv's papers are missing (empty: they are not), and each
         list's draft, its error, or None where today is done.
         """
-        drafter, now, scorings = self.drafter, self.now, []
+        drafter, now, materials = self.drafter, self.now, []
         made: dict[str, Draft | PaperboyError | None] = {}
         lists = [each for each in self.lists if each.subscribers]
         with self.alone():
@@ -82,12 +79,12 @@ class Previews:
                 if due.is_open(each, day, drafter.store.days.outcome(each.name, day), by_hand=True):
                     try:
                         papers, _ = drafter.candidates(each, now)
-                        scorings.append(drafter.gather(each, papers, now))
+                        materials.append(drafter.gather(each, papers, now))
                     except PaperboyError as error:
                         made[each.name] = error
-            drafter.score(scorings, now)
-        for scoring in scorings:
-            made[scoring.mailing_list.name] = drafting.draft(drafter.material(scoring, now))
+            drafter.score(materials)
+        for material in materials:
+            made[material.mailing_list.name] = drafting.draft(material)
         return missing, made
 
     def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:

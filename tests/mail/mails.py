@@ -95,19 +95,10 @@ def curated(
     day: date = TODAY,
 ) -> Digest:
     """The digest that a morning would make of these papers and scores."""
-    of = curate.curate(mailing_list, papers, scores, {})
+    spending = spending or Spending(Usage(calls=1, prompt_tokens=21_034, completion_tokens=4_120), Cost(0.021, 0.05))
+    of = curate.curate(Digest(mailing_list, day, model, spending), papers, scores, {})
     counts = replace(of.counts, considered=of.counts.considered + len(let_go), let_go=len(let_go))
-    return Digest(
-        mailing_list=mailing_list,
-        date=day,
-        entries=of.entries,
-        counts=counts,
-        model=model,
-        spending=spending or Spending(Usage(calls=1, prompt_tokens=21_034, completion_tokens=4_120), Cost(0.021, 0.05)),
-        over_cap=of.over_cap,
-        let_go=tuple(let_go),
-        carried_over=of.carried_over,
-    )
+    return replace(of, counts=counts, let_go=tuple(let_go))
 
 
 # --- what the sample gives

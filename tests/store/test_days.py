@@ -132,7 +132,7 @@ def test_attempt_is_kept_until_the_list_came_to_something(store: Store) -> None:
     attempt = Attempt("foundations", "arXiv is late", NOW + timedelta(hours=1), NOW, NOW + timedelta(hours=2))
     store.days.note_attempt(attempt)
     assert store.days.attempts() == {"foundations": attempt}
-    store.days.forget_attempt("foundations")
+    store.days.freeze(DAY, NOW)
     assert store.days.attempts() == {}
 
 

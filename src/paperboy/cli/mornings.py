@@ -123,7 +123,7 @@ def _dry_run(app: App, chosen: frozenset[str]) -> int:
             click.echo(f"{name}: would stay due. {made}")
         else:
             click.echo(output.dry_run(app.home.list(name), made, missing))
-    return int(any(isinstance(made, PaperboyError) or made.stays_due(missing) for made in drafts.values() if made))
+    return int(any(isinstance(made, PaperboyError) or not made.outcome(missing) for made in drafts.values() if made))
 
 
 def _scheduled(app: App, chosen: frozenset[str], half: _Half) -> None:

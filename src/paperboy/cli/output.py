@@ -163,14 +163,14 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> st
     from paperboy.tex import to_text
 
     name, counts = mailing_list.name, made.digest.counts
-    if made.stays_due(missing):
+    if (outcome := made.outcome(missing)) is None:
         return f"{name}: would stay due. {sentence(made.problem or missing)}"
-    if made.outcome is Outcome.QUIET:
+    if outcome is Outcome.QUIET:
         return f"{name}: quiet, no mail"
-    if made.outcome is Outcome.NOTE and not mailing_list.send_empty:
+    if outcome is Outcome.NOTE and not mailing_list.send_empty:
         return f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"
     to = counted(len(mailing_list.subscribers), "subscriber")
-    lines = [f"{name}: {made.outcome}, {papers(counts)}, to {to}"]
+    lines = [f"{name}: {outcome}, {papers(counts)}, to {to}"]
     lines += [f"  {entry.rank}. {entry.paper.arxiv_id}  {to_text(entry.paper.title)}" for entry in made.digest.entries]
     return "\n".join(lines)
 

@@ -245,12 +245,6 @@ def _samples() -> Iterator[Digest]:
 
 def _sample(of: MailingList, papers: Sequence[Paper], scores: Sequence[Score], spending: Spending | None) -> Digest:
     """A digest in which the first papers have these scores, by an LLM if something was spent; the others have none."""
-    ids = [paper.arxiv_id for paper in papers]
-    chosen = curate(of, papers, dict(zip(ids, scores, strict=False)), dict.fromkeys(ids[::2], MOST_MORNINGS))
-    model, spent, day = (
-        Model("a-model", is_llm=spending is not None),
-        spending or Spending(),
-        papers[0].published.date(),
-    )
-    left = chosen.over_cap, chosen.let_go, chosen.carried_over
-    return Digest(of, day, chosen.entries, chosen.counts, model, spent, *left)
+    ids, model = [paper.arxiv_id for paper in papers], Model("a-model", is_llm=spending is not None)
+    empty = Digest(of, papers[0].published.date(), model, spending or Spending())
+    return curate(empty, papers, dict(zip(ids, scores, strict=False)), dict.fromkeys(ids[::2], MOST_MORNINGS))

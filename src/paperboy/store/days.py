@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
 
-from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome, Packed
+from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, instant, iso
 
@@ -83,11 +83,6 @@ class Days:
         with self._database.transaction():
             self._database.execute("update attempts set next_try = ? where next_try > ?", [iso(now), iso(now)])
 
-    def forget_attempt(self, list_name: str) -> None:
-        """The list's last try came to something."""
-        with self._database.transaction(durable=False):
-            self._database.execute("delete from attempts where list = ?", [list_name])
-
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
         rows = self._database.rows("select * from attempts")
@@ -138,10 +133,10 @@ class Days:
     def _freeze_digest(self, day: Day, stamp: str) -> int | None:
         if day.composed is None:
             return None
-        mail = day.composed if isinstance(day.composed, Packed) else packed(day.composed)
+        mail, message = day.composed, lzma.compress(day.composed.message, filters=_LZMA)
         (row,) = self._database.rows(
             "insert into digests (list, date, subject, sender, message, at) values (?, ?, ?, ?, ?, ?) returning id",
-            [day.list_name, day.date.isoformat(), mail.subject, mail.sender, mail.message, stamp],
+            [day.list_name, day.date.isoformat(), mail.subject, mail.sender, message, stamp],
         )
         for to in day.addressed:
             self._database.execute(
@@ -186,16 +181,7 @@ class Days:
 
     def _composed(self, condition: str, *values: str | int) -> Composed | None:
         rows = self._database.rows(f"select subject, sender, message from digests where {condition}", values)
-        return Composed(rows[0]["subject"], rows[0]["sender"], unpacked(rows[0]["message"])) if rows else None
-
-
-def packed(composed: Composed) -> Packed:
-    """Compressed, in about the time of zlib, and a third smaller."""
-    return Packed(composed.subject, composed.sender, lzma.compress(composed.message, filters=_LZMA))
-
-
-def unpacked(message: bytes) -> bytes:
-    return lzma.decompress(message)
+        return Composed(rows[0]["subject"], rows[0]["sender"], lzma.decompress(rows[0]["message"])) if rows else None
 
 
 _REACHED = """exists (

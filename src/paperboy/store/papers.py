@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,10 +12,17 @@ from paperboy.store.database import Database, instant, iso
 
 
 class Papers:
-    """The papers of all lists together; TeX stays in titles and abstracts."""
+    """The papers of all lists together; TeX stays in titles and abstracts. Each is read once and shared by the lists,
+    until `forget`.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._read: dict[str, Paper] = {}
+
+    def forget(self) -> None:
+        """Let go of the papers that were read."""
+        self._read.clear()
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
         """Store a complete fetch of these categories in one transaction; gives how many papers are new here.
@@ -23,6 +30,7 @@ class Papers:
         A newer version of a known paper replaces its text.
         """
         stamp = iso(at)
+        self.forget()
         with self._database.transaction():
             before = self._count()
             for paper in papers:
@@ -53,37 +61,27 @@ class Papers:
         """When the newest stored paper of these categories was submitted."""
         return self._instant(f"select max(published) as at from papers where {_IN_CATEGORIES}", categories)
 
-    def unseen(self, mailing_list: MailingList, known: dict[str, Paper] | None = None) -> tuple[Paper, ...]:
-        """The stored papers in the list's categories that it has not seen, by arXiv id.
-
-        `known` are papers that were read already, by id, and takes up what is read: lists share them.
-        """
+    def unseen(self, mailing_list: MailingList) -> tuple[Paper, ...]:
+        """The stored papers in the list's categories that it has not seen, by arXiv id."""
         condition = "not exists (select 1 from seen where list = ? and arxiv_id = papers.arxiv_id)"
-        return self._in_categories(mailing_list, condition, mailing_list.name, known)
+        return self._in_categories(mailing_list, condition, mailing_list.name)
 
-    def recent(
-        self, mailing_list: MailingList, since: datetime, known: dict[str, Paper] | None = None
-    ) -> tuple[Paper, ...]:
+    def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that were submitted since then, seen or not, by arXiv id."""
-        return self._in_categories(mailing_list, "published >= ?", iso(since), known)
+        return self._in_categories(mailing_list, "published >= ?", iso(since))
 
-    def _in_categories(
-        self, mailing_list: MailingList, condition: str, value: str, known: dict[str, Paper] | None
-    ) -> tuple[Paper, ...]:
+    def _in_categories(self, mailing_list: MailingList, condition: str, value: str) -> tuple[Paper, ...]:
         """Papers that retention has taken out of their categories are settled, and looked through no more."""
-        papers, categories = {} if known is None else known, _json(mailing_list.categories)
-        primary = "1" if mailing_list.cross_lists else _WITHIN.replace("category", "primary_category")
+        categories, own = _json(mailing_list.categories), f"(? or primary_{_WITHIN})"
         rows = self._database.rows(
-            f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {primary} order by arxiv_id",
-            [categories, value, *(() if mailing_list.cross_lists else [categories])],
+            f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {own} order by arxiv_id",
+            [categories, value, mailing_list.cross_lists, categories],
         )
         ids = [row["arxiv_id"] for row in rows]
-        if missing := [arxiv_id for arxiv_id in ids if arxiv_id not in papers]:
-            for row in self._database.rows(
-                "select * from papers where arxiv_id in (select value from json_each(?))", [_json(missing)]
-            ):
-                papers[row["arxiv_id"]] = paper_of(row)
-        return tuple(papers[arxiv_id] for arxiv_id in ids)
+        missing = _json(arxiv_id for arxiv_id in ids if arxiv_id not in self._read)
+        rows = self._database.rows("select * from papers where arxiv_id in (select value from json_each(?))", [missing])
+        self._read |= {row["arxiv_id"]: paper_of(row) for row in rows}
+        return tuple(self._read[arxiv_id] for arxiv_id in ids)
 
     def _instant(self, query: str, categories: Collection[str]) -> datetime | None:
         at = self._database.rows(query, [_json(categories)])[0]["at"]
@@ -103,7 +101,7 @@ where excluded.version >= papers.version
 """
 
 
-def _json(values: Collection[str]) -> str:
+def _json(values: Iterable[str]) -> str:
     return json.dumps(list(values))
 
 
