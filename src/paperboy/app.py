@@ -144,10 +144,10 @@ class App:
 
     def composer_with(self, secret: bytes) -> Composer:
         """Composes without the database, for what it cannot remember."""
-        from paperboy.mail.message import Composer
+        from paperboy.mail.message import LOCAL_SENDER, Composer
 
-        sender, reply_to = (str(each or "") for each in (self.settings.mail_from, self.settings.mail_reply_to))
-        return Composer(self.templates, sender, reply_to, secret)
+        sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
+        return Composer(self.templates, str(sender), str(reply_to), secret)
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:

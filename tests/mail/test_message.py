@@ -21,10 +21,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from markupsafe import escape
 
 from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders, unsubscribe_token
 from paperboy.mail.page import Copy, page, unsubscribe_uri
-from paperboy.mail.text import one_line
+from paperboy.mail.text import one_line, wrap
 from paperboy.models import Alert, Composed, Delivery, DeliveryState, Envelope, MailingList, Rendered, Subscriber
 from tests.builders import digest, mailing_list
 from tests.mail.reading import TEMPLATES
@@ -34,7 +35,7 @@ ALERT = Alert("The LLM refuses the key", ("Nothing was scored, so <no> list got 
 NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 MARKS = placeholders(b"secret", "foundations")
-KICKER, REASON, TOKEN = MARKS.values
+KICKER, REASON, TOKEN = MARKS
 COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2)
 ONCE = ("Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "Content-Type")
 HOSTILE = ["a\r\nBcc: eve@example.org", "a\nX: y", "a\rX: y", "a\0b", "a\u2028X: y", "a\x0bX: y", "\u202egnp.exe"]
@@ -48,7 +49,7 @@ PHRASES = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(WORDS)).map(
 # Texts of which every few characters mean something to an encoder, or to a mail folder.
 AWKWARD = ("From ", "from", ".", "=", " ", "\t", "\n", "\r", "\r\n", "é", "😀", "x" * 30, "20")
 TEXTS = st.one_of(st.text(), st.lists(st.sampled_from(AWKWARD)).map("".join))
-SHARED = st.lists(st.one_of(TEXTS, st.sampled_from(MARKS.values))).map("".join)
+SHARED = st.lists(st.one_of(TEXTS, st.sampled_from(MARKS))).map("".join)
 
 
 def composer(sender: str = "Paperboy <papers@example.org>", reply_to: str = "", secret: bytes = b"secret") -> Composer:
@@ -106,6 +107,11 @@ def body(text: str) -> str:
     return lines(text).rstrip("\n") + "\n"
 
 
+def in_text(copy: Copy) -> Copy:
+    """The values as the plain-text part has them."""
+    return copy._replace(reason=wrap(copy.reason))
+
+
 def bodies(message: bytes) -> tuple[str, str]:
     plain, rich = parsed(message).iter_parts()
     text, html = plain.get_payload(decode=True), rich.get_payload(decode=True)
@@ -119,7 +125,7 @@ def assert_legal(message: bytes) -> None:
     assert message.isascii()
     assert message.endswith(b"\r\n")
     assert not re.search(rb"\r(?!\n)|(?<!\r)\n|\0", message)
-    assert not re.search(rb"(?m)^From |^\.", message), "SMTP and mail folders would change such a line"
+    assert not re.search(rb"(?m)^From ", message), "mail folders would change such a line"
     head, _, rest = message.partition(b"\r\n\r\n")
     folded = [line for line in head.split(b"\r\n") if not line.startswith((b"List-Unsubscribe: ", b" <mailto:"))]
     for line in (*folded, *rest.split(b"\r\n")):
@@ -162,7 +168,7 @@ def test_copy_has_the_shared_bytes_and_the_recipients_own_values() -> None:
     assert f" unsubscribe foundations {token}\n" in text
     assert f'"{uri}"' in html
     assert "\nPaperboy · Friday" in text
-    for shared_only in (*MARKS.values, "Test"):
+    for shared_only in (*MARKS, "Test"):
         assert shared_only not in text + html
     for own in (b"grace@", token.encode()):
         assert own not in composed.message
@@ -190,11 +196,11 @@ def test_completed_copy_equals_a_copy_rendered_alone(address: str) -> None:
     own = delivery(by, Subscriber(address))
     copy = Copy("Paperboy", f"Your address {address} is on this list.", own.addressed.token)
     text, html = bodies(by.envelope(by.digest(given, NOW), own).message)
-    in_html, in_text = (
+    for_html, for_text = (
         TEMPLATES.to_readers(page(given, copy=each, unsubscribe_address="papers@example.org"))
-        for each in (copy, copy.as_text())
+        for each in (copy, in_text(copy))
     )
-    assert (text, html) == (body(in_text.text), body(in_html.html))
+    assert (text, html) == (body(for_text.text), body(for_html.html))
 
 
 def test_composer_gives_the_same_bytes_in_another_process() -> None:
@@ -215,9 +221,8 @@ def test_repr_of_a_composer_hides_its_secret() -> None:
 
 
 def test_digest_frozen_by_the_version_before_is_completed() -> None:
-    """Its bytes lie in databases: placeholders as now, and dots that begin a line left to SMTP."""
+    """Its bytes lie in databases, with the placeholders of today."""
     frozen = (Path(__file__).parent / "frozen_before.eml").read_bytes().replace(b"\n", b"\r\n")
-    assert b"\r\n." in frozen
     by = composer()
     message = by.envelope(Composed("Papers", "papers@example.org", frozen), delivery(by)).message
     assert_legal(message)
@@ -226,7 +231,7 @@ def test_digest_frozen_by_the_version_before_is_completed() -> None:
         assert "Paperboy · Friday" in part
         assert "Your address ada@example.org is on this list." in part
         assert delivery(by).addressed.token in part
-        assert not set(re.findall(r"\d{32}", part)) & set(MARKS.values)
+        assert not set(re.findall(r"\d{32}", part)) & set(MARKS)
     assert "\n.A line that begins with a dot\n" in text
 
 
@@ -248,20 +253,6 @@ def test_test_mail_says_so_and_has_the_headers_of_a_real_one() -> None:
         assert "This is a test, sent to ada@example.org alone; nothing was marked as sent." in part
         assert delivery(by).addressed.token in part
         assert "Your address" not in part
-
-
-def test_reader_sees_an_international_domain_in_unicode() -> None:
-    by = composer()
-    for make in (by.envelope, by.test):
-        message = parsed(make(by.digest(digest(), NOW), delivery(by, Subscriber("ada@xn--bcher-kva.example"))).message)
-        assert message["To"] == "ada@xn--bcher-kva.example"
-        assert "ada@bücher.example" in message.get_body(("plain",)).get_content()
-
-
-def test_mail_for_the_outbox_has_a_default_sender() -> None:
-    composed = composer(sender="").digest(digest(), NOW)
-    assert composed.sender == "paperboy@localhost"
-    assert b"From: Paperboy <paperboy@localhost>\r\n" in composed.message
 
 
 @pytest.mark.parametrize("wrong", ["Paperboy", "papers@", "a@b\r\nBcc: c@d", "<>", "ada@bücher.example"])
@@ -404,22 +395,22 @@ def test_any_text_and_values_give_a_legal_mail_that_decodes_to_them(
     """Each placeholder, in any number of places, gives way to the value as if that had always been there."""
     copy = Copy(kicker, reason, token)
     frozen = freeze(HEADERS, Rendered("Papers", html, text), MARKS)
-    for mark in MARKS.values:
+    for mark in MARKS:
         assert len(re.findall(rf"(?m)^{mark}=?\r$".encode(), frozen)) == (text + html).count(mark)
     message = OWN + complete(frozen, MARKS, copy)
     assert_legal(message)
     expected = [body(text), body(html)]
-    for place, values in enumerate((copy.as_text(), copy.as_html())):
-        for mark, value in zip(MARKS.values, values.values, strict=True):
-            expected[place] = expected[place].replace(mark, lines(value))
+    for place, values in enumerate((in_text(copy), map(escape, copy))):
+        for mark, value in zip(MARKS, values, strict=True):
+            expected[place] = expected[place].replace(mark, lines(str(value)))
     assert bodies(message) == tuple(expected)
 
 
 def test_placeholders_differ_per_list_and_are_digits() -> None:
     """What a template does with capital and small letters leaves it alone."""
-    assert all(re.fullmatch(r"[0-9]{32}", mark) for mark in MARKS.values)
-    others = placeholders(b"secret", "galaxies").values + placeholders(b"other", "foundations").values
-    assert len({*MARKS.values, *others}) == 9
+    assert all(re.fullmatch(r"[0-9]{32}", mark) for mark in MARKS)
+    others = placeholders(b"secret", "galaxies") + placeholders(b"other", "foundations")
+    assert len({*MARKS, *others}) == 9
 
 
 def test_text_that_looks_like_mime_stays_in_its_body() -> None:
@@ -428,9 +419,10 @@ def test_text_that_looks_like_mime_stays_in_its_body() -> None:
     assert bodies(message) == (body(trap + COPY.reason), body(trap + COPY.token))
 
 
-def test_reason_is_wrapped_in_text_and_escaped_in_html() -> None:
+def test_reason_is_wrapped_in_text_and_values_are_escaped_in_html() -> None:
     copy = Copy("A & B", "Because of <ada@example.org> " + "and so on " * 10, "00")
-    assert max(map(len, copy.as_text().reason.split("\n"))) <= 76
-    assert copy.as_text().reason.split() == copy.reason.split()
-    assert (copy.as_text().kicker, copy.as_html().kicker) == ("A & B", "A &amp; B")
-    assert copy.as_html().reason.startswith("Because of &lt;ada@example.org&gt; and")
+    frozen = freeze(HEADERS, Rendered("Papers", KICKER + REASON, f"{KICKER}\n{REASON}"), MARKS)
+    text, html = bodies(OWN + complete(frozen, MARKS, copy))
+    assert max(map(len, text.split("\n"))) <= 76
+    assert text.split() == f"A & B {copy.reason}".split()
+    assert html.startswith("A &amp; BBecause of &lt;ada@example.org&gt; and")

@@ -6,32 +6,29 @@
                → their copy, after three headers of their own: To, Message-ID, List-Unsubscribe
 
 A placeholder is a word of 32 digits that may stand in any number of places. In the frozen bytes each has a line to
-itself, between soft line breaks, so that nothing around it is encoded again. The version before froze the same form.
+itself, between soft line breaks, so that nothing around it is encoded again.
 """
 
 from __future__ import annotations
 
 import binascii
-import contextlib
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from email.charset import Charset
-from email.message import Message
 from email.parser import BytesHeaderParser
-from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 from functools import lru_cache
 from urllib.parse import unquote
 
-import idna
+from markupsafe import escape
 
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
-from paperboy.mail.text import one_line
+from paperboy.mail.text import one_line, wrap
 from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, Rendered, Subscriber
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
@@ -40,10 +37,8 @@ _ALERT = "_alert"  # the list name of alerts in the outbox; no list can be calle
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`.
-
-    An empty `sender` is `LOCAL_SENDER`, an empty `reply_to` the sender. `secret` is the key of Message-IDs, tokens and
-    placeholders. ValueError if `sender` or `reply_to` is not an address.
+    """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if that is empty to the
+    sender. `secret` is the key of Message-IDs, tokens and placeholders. ValueError if either is not an address.
     """
 
     templates: Templates
@@ -52,31 +47,30 @@ class Composer:
     secret: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        for mailbox in filter(None, (self.sender, self.reply_to)):
-            addr_spec(mailbox)
+        addr_spec(self.sender)
+        addr_spec(self.reply_to or self.sender)
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest, or the note of one without entries, dated `now`. Errors as for
         `Templates.to_readers`.
         """
-        mailing_list, domain = digest.mailing_list, _domain(self._from)
-        marks = placeholders(self.secret, mailing_list.name)
-        whole = page(digest, copy=marks, unsubscribe_address=addr_spec(self.reply_to or self._from))
+        mailing_list, marks = digest.mailing_list, placeholders(self.secret, digest.mailing_list.name)
+        whole = page(digest, copy=marks, unsubscribe_address=addr_spec(self.reply_to or self.sender))
         rendered = self.templates.to_readers(whole)
         headers = [
             *self._headers(rendered.subject, now.astimezone(mailing_list.timezone)),
             *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
-            _header("List-Id", [*_words(mailing_list.title, _ATOMS), f"<{mailing_list.name}.lists.{domain}>"]),
+            _header("List-Id", f"{_words(mailing_list.title, _ATOMS)} <{mailing_list.name}.lists.{self._domain}>"),
             "Precedence: bulk",
         ]
-        return Composed(rendered.subject, addr_spec(self._from), freeze(headers, rendered, marks))
+        return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered, marks))
 
     def alert(self, alert: Alert, to: Subscriber, now: datetime) -> Envelope:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
         own_id = self._message_id("alert", instant.date(), "alert", instant.isoformat(), alert.headline)
         message = own_headers(to, own_id) + freeze(self._headers(rendered.subject, instant), rendered)
-        return Envelope(addr_spec(self._from), to.address, message, _ALERT)
+        return Envelope(addr_spec(self.sender), to.address, message, _ALERT)
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
@@ -85,23 +79,24 @@ class Composer:
 
     def envelope(self, composed: Composed, delivery: Delivery) -> Envelope:
         """Complete the frozen message for the delivery's subscriber."""
-        return self._envelope(composed, delivery, "Paperboy", f"Your address {_shown(delivery)} is on this list.")
+        address = delivery.addressed.subscriber.address
+        return self._envelope(composed, delivery, "Paperboy", f"Your address {address} is on this list.")
 
     def test(self, composed: Composed, delivery: Delivery) -> Envelope:
         """Complete the frozen message as a test mail: subject and body say so, all other headers are the real ones."""
-        reason = f"This is a test, sent to {_shown(delivery)} alone; nothing was marked as sent."
-        head, end, body = composed.message.partition(b"\r\n\r\n")
+        address = delivery.addressed.subscriber.address
+        reason = f"This is a test, sent to {address} alone; nothing was marked as sent."
         subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()
-        marked = _SUBJECT.sub(lambda _: b"\r\n" + subject, head, count=1) + end + body
-        return self._envelope(replace(composed, message=marked), delivery, "Test mail", reason)
+        marked = replace(composed, message=_SUBJECT.sub(lambda _: subject, composed.message, count=1))
+        return self._envelope(marked, delivery, "Test mail", reason)
 
     @property
-    def _from(self) -> str:
-        return self.sender or LOCAL_SENDER
+    def _domain(self) -> str:
+        return addr_spec(self.sender).rpartition("@")[2]
 
     def _headers(self, subject: str, now: datetime) -> list[str]:
         return [
-            _header("From", _mailbox(*parseaddr(self._from))),
+            _header("From", _mailbox(*parseaddr(self.sender))),
             _header("Subject", _words(subject)),
             f"Date: {format_datetime(now)}",
             "Auto-Submitted: auto-generated",
@@ -110,13 +105,12 @@ class Composer:
 
     def _message_id(self, name: str, day: date, *fields: str) -> str:
         """An identifier that does not give away the fields that it is made of."""
-        return f"<{day:%Y%m%d}.{name}.{_keyed(self.secret, *fields)[:24]}@{_domain(self._from)}>"
+        return f"<{day:%Y%m%d}.{name}.{_keyed(self.secret, *fields)[:24]}@{self._domain}>"
 
     def _envelope(self, composed: Composed, delivery: Delivery, kicker: str, reason: str) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
         leave = unsubscribe_uri(_replies_to(composed.message), list_name, own.token)
-        copy = Copy(kicker, reason, own.token)
-        shared = complete(composed.message, placeholders(self.secret, list_name), copy)
+        shared = complete(composed.message, placeholders(self.secret, list_name), Copy(kicker, reason, own.token))
         message = own_headers(own.subscriber, own.message_id, leave) + shared
         return Envelope(composed.sender, own.subscriber.address, message, list_name)
 
@@ -131,9 +125,8 @@ def unsubscribe_request(text: str) -> tuple[str, str] | None:
 
     `text` is the subject of an unsubscribe mail, the link that opens one, or a bare token; None if it is none of these.
     """
-    if found := _REQUEST.search(unquote(text)):
-        return found["name"].lower(), found["token"].lower()
-    return ("", text.strip().lower()) if _TOKEN.fullmatch(text.strip()) else None
+    found = _REQUEST.search(unquote(text).lower())
+    return (found["name"] or "", found["token"]) if found else None
 
 
 def addr_spec(mailbox: str) -> str:
@@ -144,31 +137,11 @@ def addr_spec(mailbox: str) -> str:
     return address
 
 
-def boundary_of(message: bytes) -> bytes:
-    """The MIME boundary of a composed message, which is the same in all copies; empty for other messages."""
-    found = _BOUNDARY.search(message)
-    return found[1] if found else b""
-
-
-def _domain(mailbox: str) -> str:
-    return addr_spec(mailbox).rpartition("@")[2]
-
-
 @lru_cache(maxsize=8)
 def _replies_to(message: bytes) -> str:
     """The address that replies to a frozen message go to, whatever the settings are now."""
-    head = BytesHeaderParser(policy=SMTP).parsebytes(message)
-    address: str = (head["Reply-To"] or head["From"]).addresses[0].addr_spec
-    return address
-
-
-def _shown(delivery: Delivery) -> str:
-    """The address as its owner writes it: ada@bücher.example, not ada@xn--bcher-kva.example."""
-    local, _, domain = delivery.addressed.subscriber.address.rpartition("@")
-    if "xn--" in domain:
-        with contextlib.suppress(idna.IDNAError):
-            domain = idna.decode(domain)
-    return one_line(f"{local}@{domain}")
+    head = BytesHeaderParser().parsebytes(message)
+    return parseaddr(head["Reply-To"] or head["From"])[1]
 
 
 def _keyed(secret: bytes, *fields: str) -> str:
@@ -177,55 +150,38 @@ def _keyed(secret: bytes, *fields: str) -> str:
 
 # Freezing, and completing what was frozen
 
-_POLICY = SMTP.clone(max_line_length=None)  # headers arrive encoded and folded
-_BOUNDARY = re.compile(rb'\r\nContent-Type: multipart/alternative;\r\n boundary="([^"\r\n]+)"\r\n')
 _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: quoted-printable has no '="'
-_UTF8 = Charset("utf-8")
-_LINE, _WORD = 76, 66  # octets; a word that cannot be folded still fits after the longest name, "Reply-To: "
-_ASCII = re.compile(r"[ -~]*")
-_ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
+_SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
-_SUBJECT = re.compile(rb"\r\nSubject:[^\r\n]*(?:\r\n[ \t][^\r\n]*)*")
-_NEVER_FIRST = re.compile(rb"^\.*(?:F(?=rom ))?", re.MULTILINE)
-_TOKEN = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
-_REQUEST = re.compile(  # the subject of an unsubscribe mail, perhaps after a "Re:"
-    r"\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+(?P<token>[0-9a-f]{32})(?![0-9a-f])", re.IGNORECASE
+_REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
+    r"(?:\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
 )
-_LATE = re.compile(rb"^(.{74,75})(=20|=09)$", re.MULTILINE)
 
 
 @lru_cache
 def placeholders(secret: bytes, list_name: str) -> Copy:
     """A list's placeholders, always the same; no abstract holds them, because they are made from the secret."""
     # Digits alone: whatever a template does with capital and small letters, a placeholder stays what it is.
-    names = ("kicker", "reason", "token")
-    return Copy(*(f"{int(_keyed(secret, 'mark', list_name, name), 16) % 10**32:032}" for name in names))
+    return Copy(*(f"{int(_keyed(secret, 'mark', list_name, name), 16) % 10**32:032}" for name in Copy._fields))
 
 
 def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None) -> bytes:
-    """Text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No line begins with a dot
-    or "From ", which SMTP and mail folders would change.
+    """Text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No line begins with
+    "From ", which mail folders would change.
     """
     bodies = {"plain": _body(rendered.text, marks), "html": _body(rendered.html, marks)}
     boundary = "=_" + hashlib.sha256("".join(bodies.values()).encode()).hexdigest()[:32]  # "=_" is no quoted-printable
-    whole = Message()
-    for header in (*headers, "MIME-Version: 1.0"):
-        name, _, value = header.partition(": ")
-        whole[name] = value
-    whole["Content-Type"] = f'multipart/alternative;\r\n boundary="{boundary}"'
+    lines = [*headers, "MIME-Version: 1.0", f'Content-Type: multipart/alternative;\r\n boundary="{boundary}"', ""]
     for subtype, body in bodies.items():
-        part = Message()
-        part["Content-Type"] = f'text/{subtype}; charset="utf-8"'
-        part["Content-Transfer-Encoding"] = "quoted-printable"
-        part.set_payload(body)
-        whole.attach(part)
-    return whole.as_bytes(policy=_POLICY)
+        lines += [f"--{boundary}", f'Content-Type: text/{subtype}; charset="utf-8"']
+        lines += ["Content-Transfer-Encoding: quoted-printable", "", body.replace("\n", "\r\n")]
+    return "\r\n".join([*lines, f"--{boundary}--\r\n"]).encode("ascii")
 
 
 def _body(text: str, marks: Copy | None) -> str:
     """Quoted-printable, each placeholder on a line of its own."""
     whole = text.rstrip("\r\n") + "\n"
-    pieces = re.split(f"({'|'.join(marks.values)})", whole) if marks else [whole]
+    pieces = re.split(f"({'|'.join(marks)})", whole) if marks else [whole]
     return b"=\n".join(map(_encoded, pieces)).decode("ascii")
 
 
@@ -234,77 +190,70 @@ def _encoded(piece: str) -> bytes:
     octets = re.sub(r"\r\n?", "\n", piece).encode("utf-8", "replace")
     # "=" takes three octets and leaves again: the encoder alone would fill the last line to its end.
     encoded = binascii.b2a_qp(octets + b"=", istext=True)[:-3].removesuffix(b"=\n")
-    encoded = _LATE.sub(rb"\1=\n\2", encoded)  # it notices too late that the space at a line's end needs three, too
-    return _NEVER_FIRST.sub(lambda found: b"".join(b"=%02X=\n" % octet for octet in found[0]), encoded)
+    # It also notices too late that the space at a line's end needs three octets.
+    late_or_from = rb"^(.{74,75})(?==20$|=09$)|^F(?=rom )"
+    return re.sub(late_or_from, lambda found: (found[1] or b"=46") + b"=\n", encoded, flags=re.MULTILINE)
 
 
 def complete(message: bytes, marks: Copy, copy: Copy) -> bytes:
-    """The frozen message with a copy's own values in the place of the placeholders."""
+    """The frozen message with a copy's own values in the place of the placeholders: the reason has lines of its own in
+    text, and HTML is escaped as the templates escape.
+    """
     done: list[bytes] = []
-    for pieces, values in zip(_pieces(message, marks), (copy.as_text(), copy.as_html()), strict=True):
-        lines = {
-            mark.encode(): _encoded(value).replace(b"\n", b"\r\n")
-            for mark, value in zip(marks.values, values.values, strict=True)
-        }
+    in_text, in_html = copy._replace(reason=wrap(copy.reason)), map(escape, copy)
+    for pieces, values in zip(_pieces(message, marks), (in_text, in_html), strict=True):
+        encoded = (_encoded(value).replace(b"\n", b"\r\n") for value in values)
+        lines = dict(zip((mark.encode() for mark in marks), encoded, strict=True))
         done += [lines.get(piece, piece) for piece in pieces]
     return b"".join(done)
 
 
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
 def _pieces(message: bytes, marks: Copy) -> tuple[list[bytes], list[bytes]]:
-    """The message up to the HTML part, and that part, both cut at the placeholders.
-
-    Dots that begin a line are encoded: the version before left them to SMTP.
-    """
-    mark = re.compile(f"({'|'.join(marks.values)})".encode())
-    head, separator, html = message.replace(b"\r\n.", b"\r\n=2E").partition(_HTML_PART)
-    return mark.split(head), [separator, *mark.split(html)]
+    """The message up to the HTML part, and that part, both cut at the placeholders."""
+    text, separator, html = message.partition(_HTML_PART)
+    mark = re.compile(f"({'|'.join(marks)})".encode())
+    return mark.split(text), mark.split(separator + html)
 
 
 # Headers
+
+_UTF8 = Charset("utf-8")
+_WORD = 66  # octets; the longest word that fits on a line after "Subject: "
+_ASCII, _ATOMS = re.compile(r"[ -~]*"), re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 
 
 def own_headers(to: Subscriber, message_id: str, list_unsubscribe: str = "") -> bytes:
     """A recipient's own headers. ValueError for what is no address. A URI is never folded or encoded: clients would
     not take it for one.
     """
-    headers = [_header("To", _mailbox(to.name, to.address)), f"Message-ID: {message_id}"]
-    if list_unsubscribe:
-        headers.append(f"List-Unsubscribe: <{list_unsubscribe}>")
-    return "".join(f"{header}\r\n" for header in headers).encode("ascii")
+    leave = f"List-Unsubscribe: <{list_unsubscribe}>\r\n" if list_unsubscribe else ""
+    return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode("ascii")
 
 
-def _header(name: str, words: Iterable[str]) -> str:
+def _header(name: str, value: str) -> str:
     """A header, folded between words."""
-    start = f"{name}:"
-    lines = [start]
-    for word in words:
-        if lines[-1] != start and len(lines[-1]) + 1 + len(word) > _LINE:
-            lines.append("")
-        lines[-1] += f" {word}"
-    return "\r\n".join(lines)
+    return re.sub(r"(?=.{76})(.{1,75}) ", "\\1\r\n ", f"{name}: {value}")
 
 
-def _mailbox(name: str, address: str) -> list[str]:
+def _mailbox(name: str, address: str) -> str:
     phrase = _words(name, _ATOMS)
-    return [*phrase, f"<{addr_spec(address)}>"] if phrase else [addr_spec(address)]
+    return f"{phrase} <{addr_spec(address)}>" if phrase else addr_spec(address)
 
 
-def _words(text: str, plain: re.Pattern[str] = _ASCII) -> list[str]:
-    """The words of one line of text: as they are if all are plain, else as encoded words (RFC 2047)."""
+def _words(text: str, plain: re.Pattern[str] = _ASCII) -> str:
+    """One line of text: as it is if every word is plain, else as encoded words (RFC 2047).
+
+    They end where words end: some readers show a space between them, and in a name all do.
+    """
     line = one_line(text)
-    words = line.split()
-    is_plain = plain.fullmatch(line) and "=?" not in line and all(len(word) <= _WORD for word in words)
-    return words if is_plain else list(_encoded_words(line))
-
-
-def _encoded_words(text: str) -> Iterator[str]:
-    """Encoded words that end where words end: some readers show a space between them, and in a name all do."""
-    chunk = ""
-    for word in re.findall(r"[^ ]* ?", text):
+    if plain.fullmatch(line) and "=?" not in line and all(len(word) <= _WORD for word in line.split()):
+        return line
+    chunks = [""]
+    for word in re.findall(r"[^ ]+ ?", line):
         for part in [word] if len(_UTF8.header_encode(word)) <= _WORD else word:
-            if len(_UTF8.header_encode(chunk + part)) > _WORD:
-                yield _UTF8.header_encode(chunk)
-                chunk = ""
-            chunk += part
-    yield from [_UTF8.header_encode(chunk)] if chunk else []
+            if len(_UTF8.header_encode(chunks[-1] + part)) <= _WORD:
+                chunks[-1] += part
+            else:
+                chunks.append(part)
+    return " ".join(map(_UTF8.header_encode, chunks))

@@ -11,7 +11,6 @@ import re
 from pathlib import Path
 
 from paperboy.errors import MailServerError
-from paperboy.mail.message import boundary_of
 from paperboy.models import DeliveryState, Envelope, Receipt
 
 _LIST_NAME = re.compile(r"_?[a-z0-9-]+")
@@ -22,7 +21,7 @@ class Outbox:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._shown: dict[str, bytes] = {}  # by list: the boundary of the digest that the files show
+        self._shown: dict[str, bytes] = {}  # by list: the headers that all copies of the digest in the files share
 
     @property
     def via(self) -> str:
@@ -41,7 +40,7 @@ class Outbox:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             # A Maildir has local line ends, and makes its own folders private.
             mailbox.Maildir(str(maildir), create=True).add(envelope.message.replace(b"\r\n", b"\n"))
-            mark = boundary_of(envelope.message) or envelope.message  # made of what all copies of a digest share
+            mark = envelope.message.partition(b"\r\nFrom: ")[2].partition(b"\r\n\r\n")[0]
             if self._shown.get(envelope.list_name) != mark:
                 show(self._folder, envelope.list_name, envelope.message)
                 self._shown[envelope.list_name] = mark

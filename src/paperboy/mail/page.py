@@ -10,13 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from markupsafe import escape
-
 from paperboy.curate import name_key
-from paperboy.mail.text import Prose, clipped, counted, one_line, prose, wrap
+from paperboy.mail.text import Prose, clipped, counted, one_line, prose
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, MailingList, Paper, Shortfall, Spending
 
@@ -62,25 +60,12 @@ class Item:
     bare: bool = False  # only title and comment are to be shown
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(NamedTuple):
     """What differs from copy to copy: a recipient's own values, or the placeholders of the bytes that all share."""
 
     kicker: str  # the first word of the mail: "Paperboy", or that this is a test
     reason: str  # one or two sentences: why this person gets the mail
     token: str  # what an unsubscribe mail carries
-
-    @property
-    def values(self) -> tuple[str, str, str]:
-        return self.kicker, self.reason, self.token
-
-    def as_text(self) -> Copy:
-        """As it stands in a plain-text part, where the reason has lines of its own."""
-        return replace(self, reason=wrap(self.reason))
-
-    def as_html(self) -> Copy:
-        """As it stands in an HTML part: escaped as the templates escape."""
-        return Copy(*(str(escape(value)) for value in self.values))
 
 
 @dataclass(frozen=True, slots=True)
