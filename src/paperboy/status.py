@@ -1,7 +1,7 @@
 """Did everyone get their mail today, and if not, why? `paperboy status` shows it; the daemon tells systemd in one line.
 
     read      gathers one `ListStatus` per list, and whom digests did not reach
-    answer    says it in one line, the worst thing first
+    answer    says it in one line: the worst thing, then what is well
 
 Light to import, for the daemon does.
 """
@@ -21,15 +21,16 @@ from paperboy.mail.text import counted, one_line, together
 from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
 from paperboy.privacy import without_addresses
 from paperboy.store import Store
-from paperboy.store.history import WAITING, DaySummary, Mailed, Undelivered
+from paperboy.store.history import DaySummary, Mailed, Undelivered
 
 MOST = 120  # characters of the answer
 RESENT_FOR = timedelta(days=14)  # so long after its digest, `resend --failed` takes up what was given up
 NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # how a reason begins where nothing could be scored
+IDLE = "paperboy run is not active"
 
+_WITH_MAIL = {State.COMING, State.DUE, *Outcome} - {Outcome.SKIPPED}  # of lists that send today
 _LATELY = timedelta(days=7)  # what went wrong before that is no news any more
 _A_MOMENT = timedelta(seconds=1)
-_NAMES = 40  # characters of lists' names; with more, lists are counted
 _WHERE = re.compile(r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+")  # `status` says it below the answer
 
 
@@ -110,27 +111,19 @@ class ListStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """How the digests of several lists fared together. Each person counts once, the suppressed do not."""
-
-    subscribers: int = 0
-    missed: tuple[Undelivered, ...] = ()
-    in_outbox: bool = False  # all that was sent lies there
-
-    def people(self, *states: DeliveryState) -> int:
-        """How many people missed one of the digests, and in one of these states."""
-        return len({each.address.casefold() for each in self.missed if each.state in (states or DeliveryState)})
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
-    """All lists at an instant."""
+    """All lists at an instant, and the digests of today; while there are none, the last ones. A person counts once."""
 
     now: datetime
     lists: tuple[ListStatus, ...]
     undelivered: tuple[Undelivered, ...] = ()  # of those who are on the lists now
-    today: Reach = Reach()  # of today's digests
-    before: Reach = Reach()  # of the last digests of lists that have none today
+    missed: tuple[Undelivered, ...] = ()  # of those digests, but for the suppressed
+    subscribers: int = 0  # who got one of those digests, or missed it
+    in_outbox: bool = False  # all that was sent of them lies there
+
+    def on(self, *today: State | Outcome) -> list[ListStatus]:
+        """The lists whose day stands there."""
+        return [each for each in self.lists if each.today in today]
 
 
 def read(
@@ -153,18 +146,11 @@ def read(
     rows = store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY)
     rows = tuple(row for row in rows if (row.list_name, row.address.casefold()) in on)
     lately = [each for each in found if each.mailed and each.standing.day - each.mailed.date <= _LATELY]
-    today, before = (
-        _reach(store, {each.mailed.digest_id for each in lately if each.mailed and each.mailed_today is of_today}, rows)
-        for of_today in (True, False)
-    )
-    return Status(now, tuple(found), rows, today, before)
-
-
-def _reach(store: Store, digest_ids: Collection[int], rows: Iterable[Undelivered]) -> Reach:
-    mine = (row for row in rows if row.digest_id in digest_ids)
-    missed = tuple(row for row in mine if row.state is not DeliveryState.SUPPRESSED)
-    people, in_outbox = store.history.reached(digest_ids, {row.address.casefold() for row in missed})
-    return Reach(people, missed, in_outbox)
+    newest = [each for each in lately if each.mailed_today] or lately
+    digests = {each.mailed.digest_id for each in newest if each.mailed}
+    missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
+    people, in_outbox = store.history.reached(digests, {row.address.casefold() for row in missed})
+    return Status(now, tuple(found), rows, missed, people, in_outbox)
 
 
 def resendable(row: Undelivered, now: datetime) -> bool:
@@ -177,94 +163,53 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True) -> st
     """One line of at most 120 characters, without an address. `at_work`: a morning is under way. `running`: somebody
     will try again; otherwise no next try is promised.
     """
-    busy = [each for each in status.lists if each.today is not State.EMPTY]
-    if not busy:
+    if len(status.on(State.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
-    line = _Line(status, busy, at_work, "" if running else "paperboy run is not active")
-    return textwrap.shorten(" ".join(line.sentences()), MOST, placeholder=" …")
+    wrong = list(_wrong(status, at_work=at_work, running=running))
+    well = list(_well(status, "Everyone else" if wrong else "Everyone", running=running))
+    return textwrap.shorten(" ".join([*wrong[:1], *well][:2]), MOST, placeholder=" …")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Its sentences. A reason comes last in each, where it may be cut."""
+def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
+    """What is wrong, the worst first. A reason comes last, where it may be cut."""
+    if lists := status.on(Outcome.GAVE_UP):
+        then = f"next try {_first(each.next for each in lists)}" if running else IDLE
+        yield f"No digest today for {_names(lists)}; {then}{_why(each.days[0].reason for each in lists)}"
+    if lists := status.on(State.DUE):
+        since = min(each.standing.start for each in lists).astimezone(lists[0].mailing_list.timezone)
+        head = f"{_names(lists)} {'is' if len(lists) == 1 else 'are'} due since {since:%H:%M %Z}"
+        tried = (each.attempt.reason for each in lists if each.attempt and each.attempt.at >= each.standing.start)
+        then = _again(status, (each.standing.next_try for each in lists)) if running else f"; {IDLE}"
+        yield f"A morning is running: {head}." if at_work else f"Not yet: {head}{then}{_why(tried)}"
+    if number := len({row.address.casefold() for row in status.missed}):
+        of, tries = counted(status.subscribers, "subscriber"), [row.next_try(status.now) for row in status.missed]
+        what = "today's mail" if any(each.mailed_today for each in status.lists) else "the last digest"
+        reasons = [row.reason.replace(row.address, "…") for row in status.missed if row.reason]
+        if reasons or None in tries:
+            yield f"{number} of {of} did not get {what}{_again(status, tries) if running else ''}{_why(reasons)}"
+        else:
+            yield f"{status.subscribers - number} of {of} got {what} so far; {number} to be sent."
 
-    status: Status
-    busy: Sequence[ListStatus]  # lists with subscribers
-    at_work: bool
-    idle: str  # that nobody is there to try again; empty: somebody is
 
-    def sentences(self) -> Iterator[str]:
-        """What is wrong, then what is well, then what is to come."""
-        wrong = list(self._wrong())
-        yield from wrong
-        if (lists := self._on(Outcome.DIGEST)) and not self.status.today.missed:
-            who = "Everyone else" if wrong else "Everyone"
-            got = "Today's mail is in the outbox" if self.status.today.in_outbox else f"{who} got today's mail"
-            yield f"{got}: {counted(len(lists), 'list')}, {counted(self.status.today.subscribers, 'subscriber')}."
-        yield from self._missed(self.status.before, "the last digest")
-        if lists := self._on(Outcome.NOTE):
-            papers = sum(each.days[0].counts.considered for each in lists)
-            yield f"No mail {self._for(lists)}: none of {counted(papers, 'paper')} passed."
-        if lists := self._on(Outcome.QUIET):
-            yield f"No mail {self._for(lists)}: {_commonest(each.quiet for each in lists)}; {_next_batch(lists)}."
-        if lists := self._on(State.COMING):
-            yield self._coming(lists)
-        if len(lists := self._on(State.OFF, Outcome.SKIPPED)) == len(self.busy):
-            comes = f"the next comes {_first(each.next for each in lists)}"
-            yield f"No mail today, a day on which no list sends; {comes}{self._then()}."
-
-    def _wrong(self) -> Iterator[str]:
-        if lists := self._on(Outcome.GAVE_UP):
-            then = self._then(f"next try {_first(each.next for each in lists)}")
-            yield f"No digest today for {_names(lists)}{then}{_why(each.days[0].reason for each in lists)}"
-        if lists := self._on(State.DUE):
-            since = min(each.standing.start for each in lists).astimezone(lists[0].mailing_list.timezone)
-            head = f"{_names(lists)} {'is' if len(lists) == 1 else 'are'} due since {since:%H:%M %Z}"
-            tried = [each.attempt.reason for each in lists if each.attempt and each.attempt.at >= each.standing.start]
-            then = self._then(self._again(each.standing.next_try for each in lists))
-            yield f"A morning is running: {head}." if self.at_work else f"Not yet: {head}{then}{_why(tried)}"
-        yield from self._missed(self.status.today, "today's mail")
-
-    def _on(self, *today: State | Outcome) -> list[ListStatus]:
-        return [each for each in self.busy if each.today in today]
-
-    def _for(self, lists: Sequence[ListStatus]) -> str:
-        """Which lists; or "today", where no other may have mail today."""
-        off = self._on(State.OFF, Outcome.SKIPPED)
-        return "today" if len(lists) + len(off) == len(self.busy) else f"for {_names(lists)}"
-
-    def _then(self, again: str = "") -> str:
-        said = self.idle or again
-        return f"; {said}" if said else ""
-
-    def _again(self, tries: Iterable[datetime | None]) -> str:
-        """The first of the next tries; empty: it may come at any moment."""
-        first = min((at for at in tries if at), default=self.status.now)
-        zone = self.busy[0].mailing_list.timezone
-        return f"next try {moment(first, self.status.now, zone)}" if first > self.status.now else ""
-
-    def _missed(self, reach: Reach, what: str) -> Iterator[str]:
-        number, missed, wait = counted(reach.subscribers, "subscriber"), reach.people(), reach.people(*WAITING)
-        reasons = {one_line(row.reason.replace(row.address, "…")) for row in reach.missed if row.reason}
-        if missed and missed == wait and not reasons:
-            yield f"{reach.subscribers - missed} of {number} got {what} so far; {missed} to be sent."
-        elif missed:
-            ambiguous, failed = reach.people(DeliveryState.AMBIGUOUS), reach.people(DeliveryState.FAILED)
-            states = {f"{failed} failed": failed, f"{ambiguous} may have it": ambiguous, f"{wait} waiting": wait}
-            kinds = [said for said, people in states.items() if people]
-            why = reasons if len(reasons) == len(kinds) == 1 else [", ".join(kinds)]
-            again = "" if self.idle else self._again(row.next_try(self.status.now) for row in reach.missed)
-            yield f"{missed} of {number} did not get {what}{again and f'; {again}'}{_why(why)}"
-
-    def _coming(self, lists: Sequence[ListStatus]) -> str:
-        if with_papers := [each for each in lists if not each.no_batch]:
-            which = self._for(with_papers)
-            head = "Today's mail" if which == "today" else f"Today's mail {which}"
-            dates = [each.mailed.date for each in with_papers if each.mailed]
-            well = dates and self.status.before.subscribers and not self.status.before.missed
-            before = f"everyone got that of {max(dates):%a %d %b}" if well else ""
-            return f"{head} is due at {min(e.next for e in with_papers if e.next):%H:%M %Z}{self._then(before)}."
-        return f"No mail is expected today ({lists[0].no_batch}); {_next_batch(lists)}{self._then()}."
+def _well(status: Status, who: str, *, running: bool) -> Iterator[str]:
+    """What is well, then what is to come."""
+    if (lists := status.on(Outcome.DIGEST)) and not status.missed:
+        got = "Today's mail is in the outbox" if status.in_outbox else f"{who} got today's mail"
+        yield f"{got}: {counted(len(lists), 'list')}, {counted(status.subscribers, 'subscriber')}."
+    if lists := status.on(Outcome.NOTE):
+        papers = sum(each.days[0].counts.considered for each in lists)
+        yield f"No mail today{_for(status, lists)}: none of {counted(papers, 'paper')} passed."
+    if lists := status.on(Outcome.QUIET):
+        yield f"No mail today{_for(status, lists)}: {_commonest(each.quiet for each in lists)}; {_next_batch(lists)}."
+    coming = status.on(State.COMING)
+    if lists := [each for each in coming if not each.no_batch]:
+        at = min(each.next for each in lists if each.next)
+        yield f"Today's mail{_for(status, lists)} is due at {at:%H:%M %Z}{'' if running else f'; {IDLE}'}."
+    elif coming:
+        yield f"No mail is expected today{_for(status, coming)} ({coming[0].no_batch}); {_next_batch(coming)}."
+    if not status.on(*_WITH_MAIL):
+        comes = _first(each.next for each in status.lists)
+        yield f"No mail today, a day on which no list sends; the next comes {comes}."
 
 
 def moment(instant: datetime, now: datetime, zone: tzinfo) -> str:
@@ -274,8 +219,19 @@ def moment(instant: datetime, now: datetime, zone: tzinfo) -> str:
 
 
 def _names(lists: Sequence[ListStatus]) -> str:
-    names = together([each.name for each in lists])
-    return names if len(lists) == 1 or len(names) <= _NAMES else counted(len(lists), "list")
+    return together([each.name for each in lists], 2)
+
+
+def _for(status: Status, lists: Sequence[ListStatus]) -> str:
+    """Which lists; empty, where no other may have mail today."""
+    return "" if len(lists) == len(status.on(*_WITH_MAIL)) else f" for {_names(lists)}"
+
+
+def _again(status: Status, tries: Iterable[datetime | None]) -> str:
+    """The first of the next tries; empty: it may come at any moment."""
+    first = min((at for at in tries if at), default=status.now)
+    zone = status.lists[0].mailing_list.timezone
+    return f"; next try {moment(first, status.now, zone)}" if first > status.now else ""
 
 
 def _first(instants: Iterable[datetime | None]) -> str:

@@ -33,12 +33,11 @@ def had(
     list_name: str = "foundations",
     reason: str = "",
     day: date = FRIDAY,
-    model: str = "gpt-6-luna",
 ) -> None:
     """Freezes a day of the list, its Friday unless another is named."""
     store = Store.open(world.path / "data" / "paperboy.db")
     store.days.freeze(
-        Day(list_name, day, outcome, reason, model=model, counts=counts),
+        Day(list_name, day, outcome, reason, counts=counts),
         datetime(day.year, day.month, day.day, 7, tzinfo=UTC),
     )
     store.close()
@@ -163,7 +162,7 @@ def test_piped_lines_have_no_trailing_spaces(world: World) -> None:
 
 
 def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long names of lists and models go on below, and cut no other column."""
+    """Long names of lists go on below, and cut no other column."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     monkeypatch.setenv("COLUMNS", "80")
     name = "foundations-of-machine-learning-theory"
@@ -172,16 +171,13 @@ def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.Mon
     used = Usage(1_234, 999_999, 99_998, 99_997, 99_996, 99_995)
     spend(world, "2026-11-20T07:00Z", Spending(used, Cost(0.01, 0.0034)), name)
     counts = Counts(considered=1_183, selected=10, below=1_043, carried_over=130)
-    had(world, Outcome.DIGEST, counts, list_name=name, model="a-rather-long-name/of-a-model-70b")
+    had(world, Outcome.DIGEST, counts, list_name=name)
     printed = world.run("status").out
     assert max(map(len, printed.splitlines())) <= 80
-    for heading, whole in [
-        ("List", ["Fri 20 Nov", "digest", "10 of 1183, 130 unscored", "$0.0134"]),
-        ("Tokens", ["1,234", "999,999", "99,998", "99,997", "99,996", "99,995"]),
-    ]:
-        first, *below = under(heading, printed)
-        assert [cell for cell in whole if cell not in first] == []
-        assert "".join(line[:20].split()[0] for line in [first, *below] if line[:1] != " ") == name
+    first, *below = under("List", printed)
+    whole = ["Fri 20 Nov", "digest", "10 of 1183, 130 unscored", "$0.0134"]
+    assert [cell for cell in whole if cell not in first] == []
+    assert "".join(line[:20].split()[0] for line in [first, *below] if line[:1] != " ") == name
 
 
 @pytest.mark.parametrize(
@@ -246,7 +242,7 @@ TEN = "lists:\n" + "".join(
     f"  - {{name: list-{number}, categories: [cs.LG], topics: learning, subscribers: [ada@example.org]}}\n"
     for number in range(10)
 )
-NOBODY_AT_WORK = "Paperboy is not running here: nothing is sent until you start paperboy run or paperboy once\n"
+NOBODY_AT_WORK = "paperboy run is not active"
 
 
 @contextmanager
@@ -271,15 +267,11 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     )
     assert "\nfoundations and galaxies: 127.0.0.1" in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
-    assert "\nNext for foundations and galaxies: due, next try about 07:15 UTC\n" in printed
-    assert "due now" not in printed
+    assert "\nNext for foundations and galaxies: due since Fri 20 Nov 07:00 UTC\n" in printed
     for entry in json.loads(world.run("status", "--json").out)["lists"]:
         assert entry["trouble"]["reason"].startswith("127.0.0.1 could not be reached")
         assert entry["trouble"]["at"] == "2026-11-20T07:00:00+00:00"
         assert entry["trouble"]["next_try"] == "2026-11-20T07:15:00+00:00"
-    world.clock.now += timedelta(minutes=14)
-    with running(world):
-        assert "\nNext for foundations and galaxies: due now\n" in world.run("status").out
 
 
 def test_without_a_run_no_next_try_is_promised(world: World) -> None:
@@ -290,7 +282,7 @@ def test_without_a_run_no_next_try_is_promised(world: World) -> None:
     assert "next try" not in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC)\n") == 1
     assert "paperboy run is not active" in printed.splitlines()[0]
-    assert "\nNext for foundations and galaxies: due now\n" in printed
+    assert "\nNext for foundations and galaxies: due since Fri 20 Nov 07:00 UTC\n" in printed
 
 
 def test_only_a_list_that_was_tried_has_trouble(world: World) -> None:
@@ -372,15 +364,13 @@ def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
         store.days.note_attempt(Attempt("foundations", evil, world.clock(), world.clock(), world.clock() + RETRY))
         store.alerts.note([Note(Cause.FILES, "the home's files", facts={"place": evil})], world.clock())
         store.suppressions.add("ada@example.org", "", evil, world.clock())
-    spend(world, "2026-11-20T07:00Z", Spending(Usage(1, 900)), "galaxies")
-    had(world, Outcome.GAVE_UP, list_name="galaxies", reason=evil, model="[b]m[/b]\x1b[2J")
+    had(world, Outcome.GAVE_UP, list_name="galaxies", reason=evil)
     clean = "550 ]0;owned[2J[red]no[/red] Everyone got today's mail"
     for arguments in ([], ["--suppressed"]):
         printed = world.run("status", *arguments).out
         assert printed.replace("\n", "").isprintable()
         assert clean in printed
         assert "\nEveryone got" not in printed
-    assert "[b]m[/b][2J" in world.run("status").out
 
 
 # --- what comes next
@@ -389,7 +379,10 @@ def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
 def test_lists_with_the_same_next_morning_share_a_line(world: World) -> None:
     had(world, Outcome.QUIET)
     weekend = "Sat 21 Nov 07:00 UTC (weekend, no batch); the next batch Mon 23 Nov 07:00 UTC"
-    assert f"\nNext for foundations: {weekend}\nNext for galaxies: due now\n" in world.run("status").out
+    assert (
+        f"\nNext for foundations: {weekend}\nNext for galaxies: due since Fri 20 Nov 07:00 UTC\n"
+        in world.run("status").out
+    )
     had(world, Outcome.QUIET, list_name="galaxies")
     assert f"\nNext for foundations and galaxies: {weekend}\n" in world.run("status").out
 
@@ -419,7 +412,9 @@ def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> Non
     had(world, Outcome.NOTE, Counts(9, below=9), list_name="galaxies", day=SATURDAY)
     world.clock.now += timedelta(days=1, hours=2)
     printed = world.run("status").out
-    assert printed.startswith("No mail for galaxies: none of 9 papers passed. No mail for foundations: arXiv announced")
+    assert printed.startswith(
+        "No mail today for galaxies: none of 9 papers passed. No mail today for foundations: arXiv"
+    )
     entry = json.loads(world.run("status", "--json").out)["lists"][0]
     assert printed.count("arXiv announced nothing") == 1
     assert (entry["quiet"], entry["next_batch"]) == ("arXiv announced nothing (weekend)", "2026-11-23T07:00:00+00:00")
@@ -452,7 +447,6 @@ def test_a_list_without_subscribers_has_no_next(world: World) -> None:
 
 
 def test_status_says_whether_a_paperboy_is_at_work(world: World) -> None:
-    assert f"\n{NOBODY_AT_WORK}" in world.run("status").out
     with running(world):
         ran = world.run("status")
         assert NOBODY_AT_WORK not in ran.out
@@ -460,7 +454,16 @@ def test_status_says_whether_a_paperboy_is_at_work(world: World) -> None:
         assert json.loads(world.run("status", "--json").out)["running"]["command"] == "run"
     with lock.held(world.path / "data" / "paperboy.db", "morning", "once"):
         assert world.run("status").out.startswith("A morning is running: foundations and galaxies are due since ")
-    assert f"\n{NOBODY_AT_WORK}" in world.run("status").out
+
+
+@pytest.mark.parametrize("outcome", [None, Outcome.QUIET])
+def test_status_says_once_that_no_run_is_active(world: World, outcome: Outcome | None) -> None:
+    """In the answer, where that is why there is no mail."""
+    for name in ("foundations", "galaxies") if outcome else ():
+        had(world, Outcome.QUIET, list_name=name)
+    printed = world.run("status").out
+    assert printed.count(NOBODY_AT_WORK) == 1
+    assert (NOBODY_AT_WORK in printed.splitlines()[0]) is (outcome is None)
 
 
 def test_status_takes_no_lock(world: World) -> None:
@@ -485,7 +488,7 @@ def test_while_the_files_are_broken_status_shows_the_version_in_force(world: Wor
         assert ran.code == 0
         assert "subscribers.yaml:4:" in ran.err
         assert "The last good version stays in force until that is fixed." in ran.err
-        assert "Next for foundations and galaxies: due now" in ran.out
+        assert "Next for foundations and galaxies: due since Fri 20 Nov 07:00 UTC" in ran.out
 
 
 # --- what it cost
@@ -493,12 +496,9 @@ def test_while_the_files_are_broken_status_shows_the_version_in_force(world: Wor
 LUNAS = Spending(Usage(27, 148_232, 31_232, 1_216, 9_120, 320), Cost(0.01, 0.0074))
 
 
-def test_the_tokens_of_a_lists_newest_day_are_shown(world: World) -> None:
+def test_tokens_are_those_that_the_server_counted(world: World) -> None:
     spend(world, "2026-11-20T07:00Z", LUNAS)
     had(world, Outcome.DIGEST, Counts(considered=183, selected=3, below=180))
-    assert under("Tokens", world.run("status").out) == [
-        "foundations     27  148,232  31,232    1,216       9,120        320  gpt-6-luna"
-    ]
     assert json.loads(world.run("status", "--json").out)["lists"][0]["usage"] == {
         "calls": 27,
         "prompt_tokens": 148_232,
@@ -509,34 +509,21 @@ def test_the_tokens_of_a_lists_newest_day_are_shown(world: World) -> None:
     }
 
 
-def test_tokens_are_those_that_the_server_counted(world: World) -> None:
-    world.announce(1, 2)
-    world.run("once", "--list", "foundations")
-    told = json.loads(world.run("status", "--json").out)["lists"][0]["usage"]
-    [row] = under("Tokens", world.run("status").out)
-    assert row.split() == ["foundations", *(f"{number:,}" for number in told.values()), "gpt-6-luna"]
-    assert told["reasoning_tokens"] == 2 * world.llm.reasoning_tokens_per_paper
-
-
 def test_tokens_that_the_server_does_not_count_are_null_and_not_zero(world: World) -> None:
     world.llm.counts_tokens = False
     world.announce(1)
     world.run("once", "--list", "foundations")
-    printed = world.run("status").out
-    assert under("Tokens", printed)[0].split() == ["foundations", "1", "not", "counted", "gpt-6-luna"]
-    assert printed.endswith("Spent in November 2026  cost not known  tokens not counted\n")
+    assert world.run("status").out.endswith("Spent in November 2026  cost not known  tokens not counted\n")
     told = json.loads(world.run("status", "--json").out)
     assert told["lists"][0]["usage"] == {**dict.fromkeys(NOTHING), "calls": 1}
     assert told["month"] == {"cost": None, "usage": {**dict.fromkeys(NOTHING), "calls": 1}}
 
 
-def test_without_an_llm_no_tokens_are_shown(world: World) -> None:
+def test_without_an_llm_nothing_is_spent(world: World) -> None:
     world.env(llm=False)
     world.announce(1)
     world.run("once", "--list", "foundations")
-    printed = world.run("status").out
-    assert "Tokens" not in printed
-    assert printed.endswith("Spent in November 2026  $0.00  0 tokens\n")
+    assert world.run("status").out.endswith("Spent in November 2026  $0.00  0 tokens\n")
 
 
 def test_spending_is_summed_by_month(world: World) -> None:

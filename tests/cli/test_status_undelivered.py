@@ -46,7 +46,7 @@ def test_each_address_has_its_state_its_last_reply_and_its_next_try(world: World
     unknown = "550 5.1.1 <grace@example.org> unknown"
     a_morning(world, Fault("RCPT", "450 4.2.2 full", address=ADA), Fault("RCPT", unknown, address=GRACE))
     ran = world.run("status")
-    assert ran.out.startswith("2 of 2 subscribers did not get today's mail: 1 failed, 1 waiting.")
+    assert ran.out.startswith("2 of 2 subscribers did not get today's mail: RCPT: 450 4.2.2 full.\n")
     waits, *others = section(ran.out)
     assert re.fullmatch(r"1 deferred, next try about 07:[01]\d UTC: RCPT: 450 4\.2\.2 full", waits)
     assert others == [

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, tzinfo
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from paperboy import alerts, lock
 from paperboy import status as picture
@@ -51,15 +50,19 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
     app.home = _home(app)
     if suppressed:
         found = app.store_to_ask.suppressions.all()
-        lines = _suppressed(found, app.settings.timezone) or ["Nobody is suppressed."]
-        _print([lines], {"suppressed": [_suppression(each) for each in found]} if as_json else None)
+        if as_json:
+            _print_json({"suppressed": [_suppression(each) for each in found]})
+        else:
+            _print([_suppressed(found, app.settings.timezone) or ["Nobody is suppressed."]])
         return 0
     seen = _look(app, 1 if as_json else mornings)
-    undelivered = {"undelivered": [_lack(row, seen.now) for row in seen.status.undelivered]} if as_json else None
-    if only_undelivered:
-        _print([_not_delivered(seen, most=None) or ["Nobody lacks a digest."]], undelivered)
+    if as_json:
+        undelivered = {"undelivered": [_lack(row, seen.status.now) for row in seen.status.undelivered]}
+        _print_json(undelivered if only_undelivered else _as_json(seen) | undelivered)
+    elif only_undelivered:
+        _print([_not_delivered(seen, most=None) or ["Nobody lacks a digest."]])
     else:
-        _print(_sections(seen), undelivered and _as_json(seen) | undelivered)
+        _print(_sections(seen))
     return 0
 
 
@@ -77,7 +80,6 @@ def _home(app: App) -> Home:
 class _Picture:
     """All that is shown."""
 
-    now: datetime
     zone: tzinfo
     holder: lock.Holder | None
     status: Status
@@ -90,7 +92,8 @@ class _Picture:
         return f"{at.astimezone(self.zone):%a %d %b %H:%M %Z}"
 
     def again(self, at: datetime) -> str:
-        return f"next try about {moment(at, self.now, self.zone)}" if at > self.now else "to be tried now"
+        now = self.status.now
+        return f"next try about {moment(at, now, self.zone)}" if at > now else "to be tried now"
 
 
 def _look(app: App, mornings: int) -> _Picture:
@@ -101,82 +104,78 @@ def _look(app: App, mornings: int) -> _Picture:
     answer = picture.answer(read, at_work=at_work, running=holder is not None)
     months, lasting = store.history.months(now.astimezone(settings.timezone)), alerts.lasting(store.alerts.all())
     mails_alerts = settings.alert_to is not None
-    return _Picture(now, settings.timezone, holder, read, answer, months, list(lasting.values()), mails_alerts)
+    return _Picture(settings.timezone, holder, read, answer, months, list(lasting.values()), mails_alerts)
 
 
-def _sections(seen: _Picture) -> Iterator[list[str]]:
+def _sections(seen: _Picture) -> Iterator[Sequence[Text | Table | str]]:
     """What is asked most comes first."""
-    yield [click.style(seen.answer, bold=True)]
+    yield [Text(seen.answer, "bold")]
     yield list(_why(seen))
     yield _not_delivered(seen)
     yield _mornings(seen)
-    yield _tokens(seen)
     yield list(_following(seen))
     yield _spent(seen.months)
 
 
 def _why(seen: _Picture) -> Iterator[str]:
-    """What stands in the way: alerts, why lists are still due, what was odd about their newest days. What is the same
-    for several lists is said once.
-    """
+    """What stands in the way: alerts, why lists are still due, what was odd about their newest days."""
     for rows in seen.alerts:
         unmailed = "; not mailed to you yet" if seen.mails_alerts and not any(row.reported for row in rows) else ""
         since = min(row.since for row in rows)
         yield f"{one_line(alerts.headline(rows))} (since {seen.when(since)}{unmailed})"
-    tries, odd = {}, {}
+    said = []
     for each in seen.status.lists:
         if each.attempt:
             again = f", {seen.again(each.attempt.next_try)}" if seen.holder else ""
             reason = NONE_SCORED.sub("nothing could be scored: ", one_line(each.attempt.reason))
-            tries[each.name] = f"{reason} (last tried {seen.when(each.attempt.at)}{again})"
-        said = f"no mail, {each.quiet}" if each.quiet else one_line(each.newest.reason) if each.newest else ""
-        if each.newest and said and not (each.quiet and each.quiet in seen.answer):
-            odd[each.name] = f"{each.newest.date:%a %d %b}: {said}"
-    yield from (f"{names}: {said}" for said, names in _alike(tries))
-    yield from (f"{names}, {said}" for said, names in _alike(odd))
-
-
-def _alike(said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What is said of lists, each once, with their names."""
-    for what in dict.fromkeys(said.values()):
-        yield what, together([name for name, each in said.items() if each == what])
+            said.append((each.name, f": {reason} (last tried {seen.when(each.attempt.at)}{again})"))
+        if each.newest and each.newest.reason and not each.quiet:
+            said.append((each.name, f", {each.newest.date:%a %d %b}: {one_line(each.newest.reason)}"))
+        elif each.newest and each.quiet and each.quiet not in seen.answer:
+            said.append((each.name, f", {each.newest.date:%a %d %b}: no mail, {each.quiet}"))
+    yield from _together(said)
 
 
 def _following(seen: _Picture) -> Iterator[str]:
     """What happens next and when, for each list."""
-    for said, names in _alike({each.name: _next(seen, each) for each in seen.status.lists}):
-        yield f"Next for {names}: {said}"
-    if seen.holder is None and any(each.next for each in seen.status.lists):
-        yield "Paperboy is not running here: nothing is sent until you start paperboy run or paperboy once"
+    yield from (f"Next for {said}" for said in _together((each.name, _next(seen, each)) for each in seen.status.lists))
+    if seen.holder is None and picture.IDLE not in seen.answer and any(each.next for each in seen.status.lists):
+        yield f"{picture.IDLE}: nothing is sent until you start it, or paperboy once"
 
 
 def _next(seen: _Picture, each: ListStatus) -> str:
     if each.next is None:
-        return "never, it has no subscribers"
-    if each.next <= seen.now:
-        again = each.standing.next_try or seen.now
-        return f"due, {seen.again(again)}" if seen.holder and again > seen.now else "due now"
+        return ": never, it has no subscribers"
+    due = "due since " if each.next <= seen.status.now else ""
     why = f" ({each.no_batch}, no batch); the next batch {each.next_batch:%a %d %b %H:%M %Z}" if each.no_batch else ""
-    return f"{each.next:%a %d %b %H:%M %Z}{why}"
+    return f": {due}{each.next:%a %d %b %H:%M %Z}{'' if due else why}"
 
 
-def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[str]:
+def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A line for what is said of several lists, after their names."""
+    found: dict[str, list[str]] = {}
+    for name, what in said:
+        found.setdefault(what, []).append(name)
+    return (together(names) + what for what, names in found.items())
+
+
+def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[Text | Table | str]:
     """Who lacks a digest, by what became of it and why, most of one kind first and the suppressed last."""
-    groups: dict[tuple[DeliveryState, str], list[Undelivered]] = {}
+    now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Undelivered]]()
     for row in seen.status.undelivered:
         reason = one_line(row.reason.replace(row.address, "…")) or _NOT_TRIED.get(row.state, "no reply is known")
         groups.setdefault((row.state, reason), []).append(row)
     ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
     shown = [row for _, rows in ordered[:most] for row in rows[:most]]
     width = max((len(row.address) for row in shown), default=0)
-    lines = [click.style("Not delivered", bold=True)] if groups else []
+    lines: list[Text | Table | str] = [Text("Not delivered", "bold")] if groups else []
     for (state, reason), rows in ordered[:most]:
-        again = min(filter(None, (row.next_try(seen.now) for row in rows)), default=None)
+        again = min(filter(None, (row.next_try(now) for row in rows)), default=None)
         lines.append(f"{len(rows):,} {state}{f', {seen.again(again)}' if again else ''}: {reason}")
         lines += [f"    {one_line(row.address):{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
     if more := len(seen.status.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
-    if names := dict.fromkeys(row.list_name for row in seen.status.undelivered if picture.resendable(row, seen.now)):
+    if names := dict.fromkeys(row.list_name for row in seen.status.undelivered if picture.resendable(row, now)):
         commands = "; ".join(f"paperboy resend {name} --failed" for name in names)
         lines.append(f"Once the cause, or the address, is fixed: {commands}")
     return lines
@@ -185,7 +184,7 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[str]:
 # --- tables
 
 
-def _mornings(seen: _Picture) -> list[str]:
+def _mornings(seen: _Picture) -> list[Table]:
     """The last days of each list."""
     rows: list[Sequence[str]] = []
     for each in seen.status.lists:
@@ -209,18 +208,7 @@ def _papers(day: DaySummary) -> str:
     return f"{counts.relevant} of {counts.considered}{f', {unscored} unscored' if unscored else ''}"
 
 
-def _tokens(seen: _Picture) -> list[str]:
-    """What the LLM was sent and what it sent back on each list's newest day. Lower case: a part of the one before."""
-    heads = ("Tokens", "Calls", "Prompt", "cached", "written", "Completion", "reasoning", "Model")
-    rows = []
-    for day in (each.newest for each in seen.status.lists if each.newest and each.newest.spending.usage.calls):
-        calls, *tokens = astuple(day.spending.usage)
-        shown = ["not counted", *[""] * 4] if output.uncounted(day.spending.usage) else [f"{n:,}" for n in tokens]
-        rows.append((day.list_name, f"{calls:,}", *shown, day.model))
-    return _table(heads, rows, right=range(1, 7))
-
-
-def _spent(months: Sequence[Month]) -> list[str]:
+def _spent(months: Sequence[Month]) -> list[Table]:
     """What each month cost."""
     rows = []
     for month in months:
@@ -232,7 +220,7 @@ def _spent(months: Sequence[Month]) -> list[str]:
     return _table([""] * 4, rows, right={1, 2})
 
 
-def _suppressed(found: Sequence[Suppression], zone: tzinfo) -> list[str]:
+def _suppressed(found: Sequence[Suppression], zone: tzinfo) -> list[Table]:
     rows = [
         (each.address, each.list_name or "all", f"{each.at.astimezone(zone):%a %d %b %Y}", each.reason)
         for each in found
@@ -240,32 +228,31 @@ def _suppressed(found: Sequence[Suppression], zone: tzinfo) -> list[str]:
     return _table(("Address", "List", "Since", "Why"), rows)
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """The lines of a table, none without rows. Where there is no room, its first and last columns go on below."""
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[Table]:
+    """Nothing without rows. Where there is no room, its first and last columns go on below."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
     for number, head in enumerate(heads):
         inner = 0 < number < len(heads) - 1
         table.add_column(head, no_wrap=inner, overflow="fold", justify="right" if number in right else "left")
     for row in rows:
-        table.add_row(*(escape(one_line(cell)) for cell in row))
-    console = Console()
-    console = console if console.is_terminal else Console(width=_PIPED)
-    with console.capture() as printed:
-        console.print(table)
-    return [line.rstrip() for line in printed.get().splitlines()] if table.row_count else []
+        table.add_row(*map(one_line, row))
+    return [table] if rows else []
 
 
-def _print(sections: Iterable[Sequence[str]], as_json: Mapping[str, Any] | None) -> None:
+def _print(sections: Iterable[Sequence[Text | Table | str]]) -> None:
     """On a terminal, a line that is too long goes on below itself; elsewhere each stays whole, and easy to search."""
-    if as_json is not None:
-        click.echo(json.dumps(as_json, indent=2, default=lambda at: at.isoformat()))
-        return
-    console = Console()
-    for line in [line for section in filter(None, sections) for line in ("", *section)][1:]:
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        folded = textwrap.wrap(line, console.width, subsequent_indent=indent, break_on_hyphens=False)
-        fits = not console.is_terminal or len(click.unstyle(line)) <= console.width
-        click.echo(line if fits else "\n".join(folded))
+    console = Console(markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _PIPED
+    with console.capture() as printed:
+        for number, section in enumerate(filter(None, sections)):
+            for part in ["", *section] if number else section:
+                console.print(part, soft_wrap=not console.is_terminal)
+    click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
+
+
+def _print_json(found: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))
 
 
 # --- JSON, whose keys are only ever added
@@ -277,7 +264,7 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
         "answer": seen.answer,
         "running": {"process": seen.holder.process, "command": seen.holder.command} if seen.holder else None,
         "alerts": [_alert(rows) for rows in seen.alerts],
-        "lists": [_list(each, seen.now) for each in seen.status.lists],
+        "lists": [_list(each, seen.status.now) for each in seen.status.lists],
         "month": {key: value for key, value in months[0].items() if key != "month"},
         "months": months,
     }

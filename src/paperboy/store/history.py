@@ -26,7 +26,6 @@ class DaySummary:
     date: date
     outcome: Outcome
     reason: str
-    model: str
     counts: Counts
     spending: Spending
     deliveries: Mapping[DeliveryState, int]
@@ -109,7 +108,6 @@ class History:
                 date=date.fromisoformat(row["date"]),
                 outcome=Outcome(row["outcome"]),
                 reason=row["reason"],
-                model=row["model"],
                 counts=Counts(**{name: row[name] for name in _COUNTS}),
                 spending=spent.get((row["list"], row["date"]), Spending()),
                 deliveries=states.get(row["digest_id"], {}),
