@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from tests.servers.llm import LlmServer
 KEY = "sk-not-for-the-log"
 PROMPT = Prompt([Path(__file__).parents[2] / "prompts"])
 PRICES = Prices(input=1, cached_input=0.1, cache_write=1.25, output=4)
+PATIENCE = 600  # seconds; only a test that fails waits so long
 DEAD = "http://127.0.0.1:9/v1"  # the discard port: nothing listens
 
 
@@ -52,7 +52,12 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
     """A scorer of four papers a batch, one call at a time, that notes its waits instead of waiting."""
     scoring = {"prompt": PROMPT, "prices": PRICES, "batch_size": 4, "concurrency": 1}
     scoring |= {name: changes.pop(name) for name in scoring.keys() & changes.keys()}
-    asking: dict[str, Any] = {"api_key": KEY, "model": "gpt-6-luna", "reasoning_effort": "low", "timeout_seconds": 60}
+    asking: dict[str, Any] = {
+        "api_key": KEY,
+        "model": "gpt-6-luna",
+        "reasoning_effort": "low",
+        "timeout_seconds": PATIENCE,
+    }
     asking["wait"] = (waits if waits is not None else []).append
     url = server if isinstance(server, str) else server.base_url
     scorer = LlmScorer(Server(url, **asking | changes), **scoring)
@@ -62,12 +67,12 @@ def scorer_for(server: LlmServer | str, waits: list[float] | None = None, **chan
         scorer.close()
 
 
-def meeting(number: int, *, after: int) -> Callable[[Mapping[str, Any]], str]:
-    """A `fault_for` that lets `after` requests pass, and holds the next ones until `number` of them are there."""
-    barrier, arrivals = Barrier(number, timeout=60), itertools.count()
+def meeting(*numbers: int) -> Callable[[Mapping[str, Any]], str]:
+    """A `fault_for` that holds requests in groups of these sizes, in order of arrival, until each group is whole."""
+    barriers = iter([barrier for number in numbers for barrier in [Barrier(number, timeout=PATIENCE)] * number])
 
     def hold(_body: Mapping[str, Any]) -> str:
-        if after <= next(arrivals) < after + number:
+        if barrier := next(barriers, None):
             barrier.wait()
         return ""
 

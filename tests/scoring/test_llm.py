@@ -53,7 +53,7 @@ def test_no_papers_make_no_call() -> None:
 def test_concurrent_calls_reach_the_limit() -> None:
     """The first call warms the cache alone."""
     with LlmServer() as server, scorer_for(server, concurrency=3) as scorer:
-        server.fault_for = meeting(3, after=1)
+        server.fault_for = meeting(1, 3)
         assert len(run(scorer, papers(24)).scores) == 24
     assert server.most_at_once == 3
 

@@ -111,8 +111,7 @@ def test_calls_wait_for_the_cache_alone() -> None:
     """Two batches for three lists: both first ones at once, then the four others."""
     shared = papers(8)
     with LlmServer(cache="breakpoints") as server:
-        first, others = meeting(2, after=0), meeting(4, after=2)
-        server.fault_for = lambda body: first(body) or others(body)
+        server.fault_for = meeting(2, 4)
         score(server, *(job(name, shared) for name in ("one", "two", "three")), concurrency=8)
     assert [server.asked[0] == server.asked[1], server.most_at_once] == [False, 4]
 

@@ -238,6 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     timeout = 60
+    entered = False
     server: _Http
 
     def do_GET(self) -> None:
@@ -258,11 +259,18 @@ class _Handler(BaseHTTPRequestHandler):
             return self._json(401, {"error": {"message": said, "code": "invalid_api_key"}})
         body = json.loads(content)
         call = self.server.llm.enter(body)
+        self.entered = True
         try:
             self._answer(call)
         finally:
-            self.server.llm.leave()
+            self._leave()
         return None
+
+    def _leave(self) -> None:
+        """Count the request as answered, before its client can know."""
+        if self.entered:
+            self.entered = False
+            self.server.llm.leave()
 
     def _answer(self, call: Call) -> None:
         server = self.server.llm
@@ -295,6 +303,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, json.dumps(body).encode(), {"Content-Type": "application/json", **(headers or {})})
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        self._leave()
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
