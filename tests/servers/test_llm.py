@@ -272,7 +272,7 @@ def test_keys_and_models_share_no_cache() -> None:
 @pytest.mark.parametrize("cache", [mode for mode in get_args(CacheMode) if mode != "none"])
 def test_prefix_is_known_once_its_first_call_is_answered(cache: CacheMode) -> None:
     with LlmServer(cache=cache) as server, ThreadPoolExecutor(3) as threads:
-        server.fault_for = meeting(3, after=0)
+        server.fault_for = meeting(3)
         together = list(threads.map(lambda _: counted(server, LONG * 2)[1], range(3)))
         assert (together, server.most_at_once) == ([0, 0, 0], 3)
         assert counted(server, LONG * 2)[1] >= 1920
