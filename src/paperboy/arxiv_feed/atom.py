@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-import arxiv
+from arxiv import _feed as package  # its reader of one entry
 from lxml import etree
 
 from paperboy.models import Paper
@@ -19,30 +18,28 @@ _ID = re.compile(r"arxiv\.org/abs/(?P<id>\d{4}\.\d{4,5}|[a-zA-Z.-]+/\d{7})(?:v(?
 _CATEGORY = re.compile(r"[a-z-]+(\.[A-Za-z-]+)?")  # authors add MSC and ACM classes to arXiv's own
 
 
-@dataclass(eq=False)
 class FaultError(Exception):
-    """An unusable answer. `what` completes a sentence that begins with the host's name."""
+    """An unusable answer, in words that follow the host's name; `hint` is a sentence about the fix.
 
-    what: str
-    hint: str = ""  # a sentence about the fix
-    backoff: int = 2  # in delays; 0: a retry would not help
-    retry_after: float = 0.0  # seconds, as arXiv asked
+    `backoff` counts delays, and 0 says that a retry would not help; `retry_after` are the seconds that arXiv asked for.
+    """
 
-    def __str__(self) -> str:
-        return self.what
+    def __init__(self, what: str, hint: str = "", backoff: int = 2, retry_after: float = 0.0) -> None:
+        super().__init__(what)
+        self.hint, self.backoff, self.retry_after = hint, backoff, retry_after
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What a page says about itself."""
+class Page:
+    """A page of a longer list."""
 
-    total: int  # papers in the whole result
-    readable: int  # entries on this page
-    bad: tuple[str, ...] = ()  # the other entries, each with its defect
+    total: int  # papers in the whole list
+    papers: tuple[Paper, ...]
+    bad: tuple[str, ...]  # the other entries, each with its defect
 
 
-def check_page(body: bytes) -> tuple[Head, bytes]:
-    """Return the page's head, and its bytes without bad entries. Raises FaultError for a page that is not whole.
+def read_page(body: bytes) -> Page:
+    """Read a page. Raises FaultError if it is not whole.
 
     One bad entry must not cost all others; a page with more than one in ten is broken.
     """
@@ -54,52 +51,33 @@ def check_page(body: bytes) -> tuple[Head, bytes]:
         raise FaultError(f"sent something else than a whole list of papers ({plain_text(body) or 'nothing'})")
     if error := error_text(body):
         raise FaultError(f"answered with an error ({error})")
-    entries = feed.findall(f"{_ATOM}entry")
-    count = _text(feed, _TOTAL)
+    entries, count = feed.findall(f"{_ATOM}entry"), (feed.findtext(_TOTAL) or "").strip()
     total = int(count) if count.isdecimal() else -1
     if total == 0 and not entries:
         raise FaultError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
     if not entries or total < len(entries):
         raise FaultError(f"sent a page of {len(entries)} papers and counts {count or 'none'}")
-    defects = {entry: defect for place, entry in enumerate(entries, 1) if (defect := _defect(entry, place))}
-    if len(defects) > min(len(entries) - 1, max(1, len(entries) // 10)):
-        some = ", ".join(list(defects.values())[:3])
-        raise FaultError(f"sent {len(defects)} bad entries in {len(entries)} ({some})")
-    for entry in defects:
-        feed.remove(entry)
-    return Head(total, len(entries) - len(defects), tuple(defects.values())), bytes(etree.tostring(feed))
+    read = [_paper(entry, place) for place, entry in enumerate(entries, 1)]
+    bad = [defect for defect in read if isinstance(defect, str)]
+    if len(bad) > min(len(entries) - 1, max(1, len(entries) // 10)):
+        raise FaultError(f"sent {len(bad)} bad entries in {len(entries)} ({', '.join(bad[:3])})")
+    return Page(total, tuple(paper for paper in read if isinstance(paper, Paper)), tuple(bad))
 
 
-def error_text(body: bytes) -> str:
-    """Return the summary of arXiv's error entry; empty if the body is none."""
-    match = re.search(rb"<id>[^<]*/api/errors.*?<summary>(.*?)</summary>", body[:4_000], re.DOTALL)
-    return plain_text(match[1]) if match else ""
-
-
-def _text(element: Any, name: str) -> str:
-    return (element.findtext(name) or "").strip()
-
-
-def _defect(entry: Any, place: int) -> str:
-    """Say why an entry cannot become a Paper, with its id or its place on the page; empty if it can."""
-    if (match := _ID.search(_text(entry, f"{_ATOM}id"))) is None:
+def _paper(entry: Any, place: int) -> Paper | str:
+    """Turn an entry into a Paper, or name its defect."""
+    if (match := _ID.search((entry.findtext(f"{_ATOM}id") or "").strip())) is None:
         return f"entry {place} without an arXiv id"
-    if not _text(entry, f"{_ATOM}title"):
-        return f"{match['id']} without a title"
     try:
-        for name in ("published", "updated"):
-            datetime.fromisoformat(_text(entry, f"{_ATOM}{name}")).astimezone(UTC)
+        result = package._build_result(entry)
     except (ValueError, OverflowError):
+        result = None
+    if result is None:
         return f"{match['id']} with a bad date"
-    terms = (category.get("term") or "" for category in entry.findall(f"{_ATOM}category"))
-    return "" if any(map(_CATEGORY.fullmatch, terms)) else f"{match['id']} without a category"
-
-
-def paper_from(result: arxiv.Result) -> Paper:
-    """Return the paper of an entry that `check_page` accepted."""
-    if (match := _ID.search(result.entry_id.strip())) is None:
-        raise ValueError(f"no arXiv id: {result.entry_id}")
-    categories = [term for term in result.categories if _CATEGORY.fullmatch(term)]
+    if not (title := " ".join(result.title.split())):
+        return f"{match['id']} without a title"
+    if not (categories := [term for term in result.categories if _CATEGORY.fullmatch(term)]):
+        return f"{match['id']} without a category"
     primary = result.primary_category if _CATEGORY.fullmatch(result.primary_category) else categories[0]
     names = (name_to_text(author.name).strip() for author in result.authors)
     # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
@@ -107,7 +85,7 @@ def paper_from(result: arxiv.Result) -> Paper:
     return Paper(
         arxiv_id=match["id"],
         version=int(match["version"] or 1),
-        title=" ".join(result.title.split()),
+        title=title,
         # arXiv puts lone colons between a collaboration and its members
         authors=tuple(name for name in names if any(map(str.isalpha, name))),
         abstract="\n".join(filter(None, paragraphs)),
@@ -118,6 +96,12 @@ def paper_from(result: arxiv.Result) -> Paper:
         comment=" ".join((result.comment or "").split()),
         doi=(result.doi or "").strip(),
     )
+
+
+def error_text(body: bytes) -> str:
+    """Return the summary of arXiv's error entry; empty if the body is none."""
+    match = re.search(rb"<id>[^<]*/api/errors.*?<summary>(.*?)</summary>", body[:4_000], re.DOTALL)
+    return plain_text(match[1]) if match else ""
 
 
 def plain_text(foreign: bytes) -> str:
