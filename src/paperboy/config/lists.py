@@ -13,11 +13,20 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, cast
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import Node, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from paperboy.config import values
@@ -28,7 +37,6 @@ from paperboy.models import EVERY_DAY, MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _SMALLEST = (
     "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, subscribers: [you@example.org]}]"
 )
@@ -51,7 +59,9 @@ def _category(text: str) -> str:
     if text in ARCHIVES_ONLY:
         example = min(category for category in CATEGORIES if category.startswith(f"{text}."))
         raise ValueError(f"{text!r} is a whole archive; name its categories, as {example}")
-    raise ValueError(f"unknown category {text!r}{did_you_mean(text, CATEGORIES)}")
+    start = text.casefold()[: text.find(".") + 2]  # of two letters, the second alone is too little to guess by
+    alike = [each for each in CATEGORIES if "." not in text or each.casefold().startswith(start)]
+    raise ValueError(f"unknown category {text!r}{did_you_mean(text, alike)}")
 
 
 def _weekday(text: str) -> int:
@@ -60,13 +70,7 @@ def _weekday(text: str) -> int:
 
 def _scalar(read: Callable[[str], Any]) -> PlainValidator:
     """A reader of text that refuses a number such as 700 with its own example."""
-
-    def validate(value: object) -> Any:
-        if isinstance(value, str | int | float):
-            return read(str(value))
-        raise ValueError("must be text; put it in quotes")
-
-    return PlainValidator(validate)
+    return PlainValidator(lambda value: read(str(value)))
 
 
 def _topics(text: str, info: ValidationInfo) -> str:
@@ -76,8 +80,6 @@ def _topics(text: str, info: ValidationInfo) -> str:
         return _topics_file(text, info.context or ())
     if not text:
         raise ValueError("there is nothing in it; say what the list wants to read")
-    if _CONTROL.search(text):
-        raise ValueError("it holds a control character; remove it")
     return text
 
 
@@ -105,6 +107,11 @@ _Line = Annotated[str, AfterValidator(one_line)]
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_keys(cls, keys: object) -> object:
+        return {key: value for key, value in keys.items() if value is not None} if isinstance(keys, dict) else keys
 
 
 class _List(_Strict):
@@ -241,70 +248,51 @@ def _subscribers(document: _Document, path: _Path, texts: object) -> tuple[Subsc
 # --- YAML
 
 _Path = tuple[str | int, ...]  # from the top: ("lists", 0, "name")
-_Fault = tuple[int, int, str]  # line and column from 1, and what is wrong
 
-_DEEPEST = 20
-_MOST_MERGED = 100  # keys: more of them, merged again and again, would fill the memory
-_TAG = "tag:yaml.org,2002:"
-
-# ruamel.yaml's messages, and the same for a person who has not read YAML's grammar.
+# ruamel.yaml's messages for the usual mistakes, and the same for a person who has not read YAML's grammar.
 _PLAIN_WORDS = {
     r"character '\\t'": "a tab; YAML is indented with spaces",
     r"character '(?P<sign>.)' that cannot start": "text that begins with {sign} needs quotes around it",
     r"mapping values are not allowed": "no colon can stand here; fix the indentation, or put quotes around the text",
-    r"sequence entries are not allowed": "a list cannot begin here; put its first - on a line of its own",
     r"while scanning a quoted scalar.*": "these quotes are never closed",
     r"while parsing a flow (sequence|mapping)": "this bracket is never closed, or a comma is missing after it",
-    r"could not find expected ':'": "a colon is missing in the line before",
     r"expected <block end>": "the indentation does not fit the lines above, or quotes end too early",
-    r"undefined alias (?P<sign>.*)": "the alias {sign} has no anchor above it",
-    r"found another document": "a second document begins here; remove the line ---",
-    r"maximum depth": "nested too deeply",
+    r'duplicate key "(?P<sign>.*?)" with': "{sign!r} stands here a second time; remove one",
 }
 _REPORTED_AT_THEIR_START = ("while scanning a quoted scalar", "while parsing a flow")
 
 
-def _compose(text: str) -> Node | _Fault:
-    """YAML's nodes, which know where they stand; or why there are none."""
-    yaml = YAML(typ="safe", pure=True)
-    yaml.composer.warn_double_anchors = False
-    yaml.max_depth = _DEEPEST
-    try:
-        return yaml.compose(text) or (1, 1, _EMPTY)
-    except ReaderError as error:
-        before = text[: error.position]
-        is_byte = 0xDC80 <= error.character <= 0xDCFF
-        forbidden = f"a character that YAML forbids (U+{error.character:04X}); remove it"
-        message = "this is not UTF-8 text; save the file as UTF-8" if is_byte else forbidden
-        return before.count("\n") + 1, len(before) - before.rfind("\n"), message
-    except MarkedYAMLError as error:
-        whole = " ".join(filter(None, (error.context, error.problem)))
-        mark = error.context_mark if whole.startswith(_REPORTED_AT_THEIR_START) else error.problem_mark
-        matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS.items())
-        message = next((words.format(**match.groupdict()) for match, words in matches if match), f"not YAML: {whole}")
-        return mark.line + 1, mark.column + 1, message
-    except (YAMLError, RecursionError) as error:
-        return 1, 1, f"not YAML: {error}"
-
-
 class _Document:
-    """YAML text as dicts, lists, text, numbers and bools, and the places where they stand.
+    """YAML 1.2 as plain values, and the places where they stand. `7:00` and `yes` are text.
 
-    `data` is None where the text is empty or no YAML. Read from nodes, so that every duplicate key is reported and not
-    the first alone. An alias gives the value that its anchor gave: it cannot multiply, nor loop. YAML 1.2: `7:00` and
-    `yes` are text. A key without a value is left out.
+    `data` is None where the text is empty or no YAML. An alias gives the value that its anchor gave.
     """
 
     def __init__(self, text: str) -> None:
-        self.faults: list[_Fault] = []
-        self._made: dict[int, Any] = {}  # by node
-        self._own: dict[int, dict[str | int, tuple[Node, Node]]] = {}  # a mapping's keys without those that << merges
-        self._root = _compose(text)
-        self.data = self._plain(self._root) if isinstance(self._root, Node) else None
-        if not isinstance(self._root, Node):
-            self.faults.append(self._root)
-        elif self.data is None:
-            self._fault(self._root, _EMPTY)
+        self.faults: list[tuple[int, int, str]] = []  # line and column from 1, and what is wrong
+        self.data: Any = None
+        yaml = YAML(typ="safe", pure=True)
+        try:
+            self._root: Node | None = yaml.compose(text)
+            if self._root is not None:
+                self.data = yaml.constructor.construct_document(self._root)
+        except ReaderError as error:
+            before = text[: error.position]
+            is_byte = 0xDC80 <= error.character <= 0xDCFF
+            forbidden = f"a character that YAML forbids (U+{error.character:04X}); remove it"
+            message = "this is not UTF-8 text; save the file as UTF-8" if is_byte else forbidden
+            self.faults.append((before.count("\n") + 1, len(before) - before.rfind("\n"), message))
+        except MarkedYAMLError as error:
+            whole = " ".join(filter(None, (error.context, error.problem)))
+            mark = error.context_mark if whole.startswith(_REPORTED_AT_THEIR_START) else error.problem_mark
+            matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS.items())
+            plain = (words.format(**match.groupdict()) for match, words in matches if match)
+            self.faults.append((mark.line + 1, mark.column + 1, next(plain, f"not YAML: {whole}")))
+        except (YAMLError, RecursionError, ValueError) as error:  # ValueError: the 31st of June
+            self.faults.append((1, 1, f"not YAML: {error}"))
+        else:
+            if self.data is None:
+                self.faults.append((1, 1, _EMPTY))
 
     def lists(self) -> Iterator[tuple[_Path, Mapping[str, Any]]]:
         """The lists as the file has them, even if others are wrong."""
@@ -315,71 +303,22 @@ class _Document:
 
     def note(self, path: _Path, message: str, *, at_key: bool = False) -> None:
         """Adds a fault at the value or its key."""
-        self._fault(self._find(path, at_key=at_key), message)
+        self.faults.append((*self._place(path, at_key=at_key), message))
 
     def note_repeated(self, seen: dict[str, _Path], word: str, path: _Path, message: str) -> None:
         """Adds a fault if the word was seen before; remembers it if not."""
         if (first := seen.setdefault(word, path)) is not path:
-            self.note(path, f"{message}, in line {_line(self._find(first))}")
+            self.note(path, f"{message}, in line {self._place(first)[0]}")
 
-    def _find(self, path: _Path, *, at_key: bool = False) -> Node:
-        """The value or its key; where the path leads to none, the nearest value around it."""
-        key = node = cast("Node", self._root)
+    def _place(self, path: _Path, *, at_key: bool = False) -> tuple[int, int]:
+        """Where the value or its key stands; where the path leads to none, the nearest value around it."""
+        key = node = self._root
         for part in path:
             if isinstance(node, SequenceNode) and isinstance(part, int):
                 key = node = node.value[part]
-            elif part in self._own.get(id(node), ()):
-                key, node = self._own[id(node)][part]
+            elif found := [pair for pair in getattr(node, "value", ()) if pair[0].value == str(part)]:
+                key, node = found[-1]  # those that << merges come first
             else:
-                return node
-        return key if at_key else node
-
-    def _plain(self, node: Node) -> Any:
-        made = self._made.get(id(node))
-        if made is None and isinstance(node, MappingNode):
-            made = self._made[id(node)] = {}
-            self._fill(made, node)
-        elif made is None and isinstance(node, SequenceNode):
-            made = self._made[id(node)] = []
-            made += map(self._plain, node.value)
-        return _scalar_value(node) if made is None else made
-
-    def _fill(self, pairs: dict[str, Any], node: MappingNode) -> None:
-        own = self._own[id(node)] = {}
-        merged: list[Node] = []
-        for key, child in node.value:
-            if key.tag == f"{_TAG}merge":
-                merged += child.value if isinstance(child, SequenceNode) else [child]
-            elif not isinstance(key, ScalarNode):
-                self._fault(key, "a key must be plain text")
-            elif key.value in own:
-                first = _line(own[key.value][0])
-                self._fault(key, f"{key.value!r} stands here a second time, first in line {first}; remove one")
-            else:
-                own[key.value] = key, child
-                pairs[key.value] = self._plain(child)
-        for source in {id(source): source for source in merged}.values():
-            found = self._plain(source)
-            if isinstance(found, dict) and len(found) <= _MOST_MERGED:
-                pairs |= found | pairs
-            else:
-                self._fault(source, f"<< needs the alias of keys and values, of {_MOST_MERGED} at most")
-        for name in [name for name, value in pairs.items() if value is None]:
-            del pairs[name]
-
-    def _fault(self, node: Node, message: str) -> None:
-        self.faults.append((_line(node), node.start_mark.column + 1, message))
-
-
-def _line(node: Node) -> int:
-    return int(node.start_mark.line) + 1
-
-
-def _scalar_value(node: Node) -> Any:
-    kind, text = str(node.tag).removeprefix(_TAG), str(node.value)
-    if kind in {"null", "bool"}:
-        return None if kind == "null" else text.lower() == "true"
-    try:
-        return {"int": int, "float": float}.get(kind, str)(text)
-    except ValueError:  # `0x1F`, `.inf`: nobody means such a number here
-        return text
+                break
+        mark = cast("Node", key if at_key else node).start_mark
+        return mark.line + 1, mark.column + 1
