@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -31,12 +31,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from paperboy.due import RETRY
 from paperboy.errors import MailServerError
-from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt
+from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
 from paperboy.privacy import masked, without, without_addresses
 from paperboy.store import Store
 
 if TYPE_CHECKING:
     from paperboy.drafting import Progress
+    from paperboy.mail.message import Composer
 
 logger = logging.getLogger(__name__)
 
@@ -62,12 +63,6 @@ class Transport(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-class Composer(Protocol):
-    """Makes one subscriber's copy of the frozen bytes."""
-
-    def envelope(self, composed: Composed, delivery: Delivery) -> Envelope: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +118,24 @@ def deliver(
         states[state] += count
     refused = store.deliveries.refused_by_all(sending.failed)
     return Report(states, sending.problem, sending.passing, since, refused, frozenset(sending.reached))
+
+
+def send_outside(
+    transport: Transport,
+    composer: Composer,
+    composed: Composed,
+    list_name: str,
+    to: Subscriber,
+    now: datetime,
+    *,
+    test: bool,
+) -> Receipt:
+    """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail with one it knows."""
+    own, other = (composer.addressed(name, now.date(), to) for name in (list_name, f"{list_name}-{now:%H%M%S}"))
+    copy = Delivery(0, 0, list_name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
+    envelope = composer.test(composed, copy) if test else composer.envelope(composed, copy)
+    with closing(transport):
+        return transport.send(replace(envelope, list_name=f"{list_name}-preview"))
 
 
 def _suppress_bounced(store: Store, now: datetime) -> None:
@@ -238,14 +251,15 @@ class _Round:
     def _may_go(self, delivery: Delivery) -> bool:
         """Whether the address may have it now; if not, the delivery is settled."""
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
-        on_list, ledger = self.on_list(name, address), self.store.deliveries
-        reason = self.store.suppressions.reason(name, address) if on_list else "no longer on the list"
+        ledger, reason = self.store.deliveries, "" if self.on_list(name, address) else "no longer on the list"
+        if not reason and (suppression := self.store.suppressions.find(name, address)):
+            reason = suppression.reason
         if reason:
-            self._count(name, DeliveryState.SUPPRESSED, ledger.suppress(delivery, reason, now))
+            self._count(name, DeliveryState.SUPPRESSED, ledger.end(delivery, DeliveryState.SUPPRESSED, reason, now))
             logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
         elif self._expired(delivery, now):
             reason = f"given up after three days; {delivery.reply or 'it was never tried'}"
-            self._count(name, DeliveryState.FAILED, ledger.expire(delivery, reason, now))
+            self._count(name, DeliveryState.FAILED, ledger.end(delivery, DeliveryState.FAILED, reason, now))
         return not reason
 
     def _expired(self, delivery: Delivery, now: datetime) -> bool:

@@ -6,19 +6,18 @@ Marks nothing. Scores are kept, because they were paid for.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from paperboy import drafting, due, fetching
-from paperboy.delivery import Transport
-from paperboy.drafting import Draft, Drafter
+from paperboy.drafting import Draft, Drafter, Material
 from paperboy.errors import PaperboyError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
-from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Outcome, Receipt, Subscriber
+from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Outcome, Subscriber
 
 _FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often, and arXiv need not notice
 _SOMEBODY = Subscriber("you@example.org")
@@ -47,45 +46,41 @@ class Previews:
 
     def of(self, mailing_list: MailingList) -> Preview:
         """Today's digest, else what it would be now. Raises PaperboyError where that cannot be known."""
-        drafter, now = self.drafter, self.now
-        if composed := drafter.store.days.composed(mailing_list.name, due.local_date(mailing_list, now)):
+        name, now = mailing_list.name, self.now
+        if composed := self.drafter.store.days.composed(name, due.local_date(mailing_list, now)):
             return Preview(composed, about="today's digest, as it was composed; edits made since show from tomorrow on")
-        lists = [each for each in self.lists if each.subscribers or each is mailing_list]
-        missing = self._look(lists, _FETCH_HOLDS)
-        papers, _ = drafter.candidates(mailing_list, now)
-        material = drafter.gather(mailing_list, papers, now)
-        if material.missing:
-            with self.alone():
-                drafter.score([material])
+        missing = self._look([each for each in self.lists if each.subscribers or each is mailing_list], _FETCH_HOLDS)
+        (material,) = self._materials([mailing_list])
         made = drafting.compose(material)
         if (outcome := made.outcome(missing)) is None:
-            unscored = f"{mailing_list.name}: nothing could be scored, so there is no digest. {made.problem}"
-            raise PaperboyError(missing if made.leftover else unscored)
+            why = "arXiv has given no papers yet" if made.leftover else "nothing could be scored"
+            raise PaperboyError(f"{name}: {why}, so there is nothing to show; the log says more")
         if outcome is Outcome.QUIET:
             return Preview(None, made, "arXiv has nothing that this list has not seen; no mail")
         return Preview(made.composed, made, "" if made.composed else "none passed, and send_empty is false; no mail")
 
-    def all(self, names: Collection[str]) -> tuple[str, dict[str, Draft | PaperboyError | None]]:
+    def all(self, names: Collection[str]) -> tuple[str, dict[str, Draft | None]]:
         """What a morning would make of these lists: why arXiv's papers are missing (empty: they are not), and each
-        list's draft, its error, or None where today is done.
+        list's draft, or None where today is done.
         """
-        drafter, now, materials = self.drafter, self.now, []
-        made: dict[str, Draft | PaperboyError | None] = {}
-        lists = [each for each in self.lists if each.subscribers]
-        with self.alone():
-            missing = self._look(lists)
-            for each in [each for each in lists if each.name in names]:
-                made[each.name], day = None, due.local_date(each, now)
-                if due.is_open(each, day, drafter.store.days.outcome(each.name, day), by_hand=True):
-                    try:
-                        papers, _ = drafter.candidates(each, now)
-                        materials.append(drafter.gather(each, papers, now))
-                    except PaperboyError as error:
-                        made[each.name] = error
-            drafter.score(materials)
-        for material in materials:
-            made[material.mailing_list.name] = drafting.draft(material)
-        return missing, made
+        now, outcomes = self.now, self.drafter.store.days.outcomes
+        missing = self._look([each for each in self.lists if each.subscribers])
+        lists = [each for each in self.lists if each.subscribers and each.name in names]
+        came = outcomes(lists, now)
+        still_due = [
+            each for each in lists if due.is_open(each, due.local_date(each, now), came[each.name], by_hand=True)
+        ]
+        drafts = {each.mailing_list.name: drafting.draft(each) for each in self._materials(still_due)}
+        return missing, {each.name: drafts.get(each.name) for each in lists}
+
+    def _materials(self, lists: Sequence[MailingList]) -> list[Material]:
+        """What these lists' digests would be made of, all of it scored."""
+        drafter, now = self.drafter, self.now
+        materials = [drafter.gather(each, drafter.candidates(each, now)[0], now) for each in lists]
+        if any(material.missing for material in materials):
+            with self.alone():
+                drafter.score(materials)
+        return materials
 
     def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
         """Fetch what a morning would, unless a fetch still holds; why something is missing."""
@@ -96,25 +91,13 @@ class Previews:
         return look(drafter.store, self.feed, lists, self.now).missing
 
     def write(self, box: Path, list_name: str, composed: Composed) -> Path:
-        """Writes a reader's copy to the outbox folder `box`, and gives the HTML's path."""
-        folder = box / "preview"
+        """Write a reader's copy to the outbox folder `box`; gives the HTML's path."""
+        folder, own = box / "preview", self.composer.addressed(list_name, self.now.date(), _SOMEBODY)
         try:
             for owned in (box, folder):
                 owned.mkdir(mode=0o700, parents=True, exist_ok=True)
-            copy = self.composer.envelope(composed, self._delivery(list_name, _SOMEBODY))
+            copy = self.composer.envelope(composed, Delivery(0, 0, list_name, own, DeliveryState.PENDING))
             return outbox.show(folder, list_name, copy.message)
         except OSError as error:
             fix = "make room, or set PAPERBOY_OUTBOX"
             raise PaperboyError(f"{folder}: the preview cannot be written ({error.strerror}); {fix}") from error
-
-    def send(self, transport: Transport, list_name: str, composed: Composed, reader: Subscriber) -> Receipt:
-        """Sends it to one address as a test mail, beside the ledger."""
-        with closing(transport):
-            envelope = self.composer.test(composed, self._delivery(list_name, reader))
-            return transport.send(replace(envelope, list_name=f"{list_name}-preview"))
-
-    def _delivery(self, list_name: str, reader: Subscriber) -> Delivery:
-        """A delivery with a Message-ID of its own: a server that knew it would drop the real mail as a duplicate."""
-        day, other_name = self.now.date(), f"{list_name}-preview-{self.now:%H%M%S}"
-        own, other = (self.composer.addressed(name, day, reader) for name in (list_name, other_name))
-        return Delivery(0, 0, list_name, replace(own, message_id=other.message_id), DeliveryState.PENDING)

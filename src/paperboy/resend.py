@@ -6,13 +6,13 @@ a copy outside the ledger.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from paperboy import due
-from paperboy.delivery import Transport
+from paperboy.delivery import Transport, send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.message import LOCAL_SENDER, Composer, addr_spec
 from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
@@ -21,14 +21,7 @@ from paperboy.store import Store
 from paperboy.store.deliveries import Frozen, Missed
 from paperboy.store.history import WAITING
 
-
-@dataclass(frozen=True, slots=True)
-class PutBack:
-    """The deliveries that wait again."""
-
-    numbers: dict[date, int]  # by the digest's date
-    others: int  # deliveries that waited anyway, and go out with them
-    why_not_newest: str = ""  # why the newest digest cannot be sent again
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,39 +40,39 @@ class Resend:
         digest = self.store.deliveries.newest(name)
         if digest is None:
             raise PaperboyError(f"{name} has had no digest yet; paperboy once makes what is due")
-        day = f"{digest.date:%a %d %b}"
+        what = f"{name}: the digest of {digest.date:%a %d %b}"
         if digest.superseded:
             raise PaperboyError(
-                f"{name}: the digest of {day} reached nobody and was superseded; its papers come with the next one. "
+                f"{what} reached nobody and was superseded; its papers come with the next one. "
                 f"paperboy once --list {name} makes it, if it is due"
             )
         sender = self.store.days.composed_by_id(digest.id).sender
         if self.by_mail and sender == addr_spec(LOCAL_SENDER):
             raise PaperboyError(
-                f"{name}: the digest of {day} was composed for the outbox, from {sender}, before MAIL_FROM was set, "
-                "and no mail server accepts that sender; the next one goes by mail"
+                f"{what} was composed for the outbox, from {sender}, before MAIL_FROM was set, and no mail server "
+                "accepts that sender; the next one goes by mail"
             )
         return digest
 
-    def put_back(self, *, failed_only: bool) -> PutBack:
+    def put_back(self, *, failed_only: bool) -> dict[date, int]:
         """Make the newest digest's deliveries wait again. `failed_only`: only those that failed, and those of the last
-        two weeks that were given up. Raises PaperboyError if there is no digest to send again.
+        two weeks that were given up. Gives their number by the digest's date. Raises PaperboyError if there is nothing
+        to send again.
         """
-        numbers, ledger, why_not_newest = dict[date, int](), self.store.deliveries, None
+        name, earlier = self.mailing_list.name, dict[date, int]()
+        since = due.local_date(self.mailing_list, self.now) - RESENT_FOR
+        for digest in self.store.deliveries.digests(name) if failed_only else ():
+            if digest.date >= since and (number := self._again(digest, Missed.EXPIRED)):
+                earlier[digest.date] = number
         try:
             newest = self.newest()
-            numbers[newest.date] = self._again(newest, Missed.FAILED if failed_only else Missed.ANY)
         except PaperboyError as error:
-            why_not_newest = error
-        if failed_only:
-            since = due.local_date(self.mailing_list, self.now) - RESENT_FOR
-            for digest in ledger.digests(self.mailing_list.name, since):
-                if number := self._again(digest, Missed.EXPIRED):
-                    numbers[digest.date] = number
-        if why_not_newest and not numbers:
-            raise why_not_newest
-        waiting, _since = ledger.queue(self.now, by_hand=True)
-        return PutBack(numbers, waiting - sum(numbers.values()), str(why_not_newest or ""))
+            if not earlier:
+                raise
+            logger.warning("%s", error)
+            return earlier
+        number = self._again(newest, Missed.FAILED if failed_only else Missed.ANY)
+        return {newest.date: number + earlier.pop(newest.date, 0), **earlier}
 
     def put_back_for(self, reader: Subscriber) -> Delivery | None:
         """The reader's delivery of the newest digest, if it did not reach them: it waits again."""
@@ -90,23 +83,15 @@ class Resend:
         found = self.store.deliveries.find(digest.id, reader.address)
         return found if found and found.state in WAITING else None
 
-    def beside(self, transport: Transport, reader: Subscriber) -> Receipt:
-        """Send the newest digest to one reader outside the ledger. Its Message-ID is new, since a server would drop one
-        that it knows. Who is not on the list gets a test mail.
-        """
-        name, digest = self.mailing_list.name, self.newest()
-        other = self.composer.addressed(f"{name}-again-{self.now:%Y%m%d%H%M%S}", digest.date, reader)
-        own = replace(self.composer.addressed(name, digest.date, reader), message_id=other.message_id)
-        copy = Delivery(0, 0, name, own, DeliveryState.PENDING)
-        composed = self.store.days.composed_by_id(digest.id)
-        with closing(transport):
-            if reader in self.mailing_list.subscribers:
-                return transport.send(self.composer.envelope(composed, copy))
-            return transport.send(replace(self.composer.test(composed, copy), list_name=f"{name}-preview"))
+    def outside(self, transport: Transport, reader: Subscriber) -> Receipt:
+        """Send the newest digest to one reader outside the ledger; a test mail if they are not on the list."""
+        composed = self.store.days.composed_by_id(self.newest().id)
+        name, test = self.mailing_list.name, reader not in self.mailing_list.subscribers
+        return send_outside(transport, self.composer, composed, name, reader, self.now, test=test)
 
     def _again(self, digest: Frozen, missed: Missed, *readers: Subscriber) -> int:
         """To these readers, or to all on the list who are not suppressed."""
-        name, suppressed = self.mailing_list.name, self.store.suppressions.reason
+        name, suppressed = self.mailing_list.name, self.store.suppressions.find
         people = readers or [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
         addressed = [self.composer.addressed(name, digest.date, who) for who in people]
         return self.store.deliveries.again(digest, addressed, missed, self.now, by_mail=self.by_mail)

@@ -70,9 +70,9 @@ def morning(
 def move(store: Store, of: Delivery, how: str, when: datetime) -> None:
     """One try, or the end of what was to be tried."""
     if how == "suppressed":
-        assert store.deliveries.suppress(of, "no longer on the list", when)
+        assert store.deliveries.end(of, DeliveryState.SUPPRESSED, "no longer on the list", when)
     elif how == "expired":
-        assert store.deliveries.expire(of, "given up after three days", when)
+        assert store.deliveries.end(of, DeliveryState.FAILED, "given up after three days", when)
     elif how != WAITS:
         assert store.deliveries.reserve(of, when)
         if how != "a crash":

@@ -93,7 +93,7 @@ def test_settled_delivery_cannot_change_state(store: Store, state: DeliveryState
 
 
 def test_suppressed_delivery_does_not_wait(store: Store) -> None:
-    assert store.deliveries.suppress(first(store), "no longer on the list", NOW)
+    assert store.deliveries.end(first(store), DeliveryState.SUPPRESSED, "no longer on the list", NOW)
     assert store.deliveries.unfinished() == 1
 
 
@@ -114,11 +114,11 @@ def test_waiting_delivery_can_expire(store: Store, state: DeliveryState | None) 
         store.deliveries.reserve(delivery, NOW)
         store.deliveries.settle(delivery, state, "450 later", NOW)
         delivery = first(store)
-    assert store.deliveries.expire(delivery, "given up after three days; 450 later", NOW)
+    assert store.deliveries.end(delivery, DeliveryState.FAILED, "given up after three days; 450 later", NOW)
     ended = store.deliveries.find(delivery.digest_id, "ada@example.org")
     assert ended is not None
     assert (ended.state, ended.reply) == (DeliveryState.FAILED, "given up after three days; 450 later")
-    assert not store.deliveries.expire(delivery, "again", NOW)
+    assert not store.deliveries.end(delivery, DeliveryState.FAILED, "again", NOW)
     assert store.deliveries.unfinished() == 1
 
 
@@ -126,11 +126,10 @@ def test_settled_delivery_cannot_expire(store: Store) -> None:
     delivery = first(store)
     store.deliveries.reserve(delivery, NOW)
     store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
-    sent = store.deliveries.find(delivery.digest_id, "ada@example.org")
+    assert not store.deliveries.end(delivery, DeliveryState.FAILED, "given up", NOW)
+    sent = store.deliveries.find(delivery.digest_id, "ADA@example.org")
     assert sent is not None
-    for loaded in (delivery, sent):
-        assert not store.deliveries.expire(loaded, "given up", NOW)
-    assert store.deliveries.find(delivery.digest_id, "ADA@example.org") == sent
+    assert sent.state is DeliveryState.SENT
     assert store.deliveries.find(delivery.digest_id, "nobody@example.org") is None
 
 

@@ -133,7 +133,7 @@ def test_digest_stays_while_one_of_its_deliveries_waits(store: Store, how: str) 
     if how == "a crash":
         store.deliveries.settle(of, of.state.SENT, "250 ok", NOW, via="smtp")
     else:
-        store.deliveries.suppress(of, "no longer on the list", NOW)
+        store.deliveries.end(of, of.state.SUPPRESSED, "no longer on the list", NOW)
     thin(store)
     with pytest.raises(KeyError):
         store.days.composed_by_id(digest)

@@ -11,6 +11,7 @@ from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.main import with_app
 from paperboy.config import values
+from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
 from paperboy.models import Delivery, DeliveryState, MailingList, Subscriber
@@ -18,6 +19,7 @@ from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
     from paperboy.delivery import Report
+    from paperboy.models import Receipt
     from paperboy.resend import Resend
 
 
@@ -33,17 +35,17 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
     beside `run`; where papers have no score yet, it waits for a morning that is under way.
     """
     mailing_list = app.home.list(name)
-    reader = None if address is None else _reader(address)
+    reader = _reader(address, mailing_list)
     previews = app.previews("preview")
     found = previews.of(mailing_list)
     if found.composed is None:
         click.echo(f"{name}: {found.about}", err=True)
         return 0
-    about = f"{found.made.outcome}, {output.papers(found.made.digest.counts)}" if found.made else found.about
+    about = f"{found.made.outcome('')}, {output.papers(found.made.digest.counts)}" if found.made else found.about
     click.echo(f"{name}: {about}", err=True)
     if reader:
-        receipt = previews.send(app.transports[0], name, found.composed, reader)
-        return _said(reader, receipt.state, receipt.reply)
+        test = send_outside(app.transports[0], app.composer, found.composed, name, reader, app.clock(), test=True)
+        return _said(reader, test)
     page = previews.write(app.settings.paperboy_outbox, name, found.composed)
     click.echo(page)
     if open_it and not webbrowser.open(page.as_uri()):
@@ -71,36 +73,31 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
     if failed and address is not None:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, whatever became of it.")
     mailing_list = app.home.list(name)
-    reader = None if address is None else _reader(address, mailing_list)
+    reader = _reader(address, mailing_list)
     again = app.resend(mailing_list)
     app.prepare()
     with app.alone("sending", "resend"):
         return _to_all(app, again, failed=failed) if reader is None else _to_one(app, again, reader)
 
 
-def _reader(address: str, mailing_list: MailingList | None = None) -> Subscriber:
+def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:
     """The list's subscriber of that address, or somebody who is none."""
+    if address is None:
+        return None
     try:
         found = values.mailbox(address)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--to") from error
-    on_list = mailing_list.subscriber(found.address) if mailing_list else None
-    return on_list or Subscriber(found.address, found.name)
+    return mailing_list.subscriber(found.address) or Subscriber(found.address, found.name)
 
 
 def _to_all(app: App, again: Resend, *, failed: bool) -> int:
-    back = again.put_back(failed_only=failed)
-    if back.why_not_newest:
-        click.echo(back.why_not_newest, err=True)
-    for day, number in back.numbers.items():
+    for day, number in again.put_back(failed_only=failed).items():
         whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
         click.echo(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
-    if back.others:
-        goes = counted(back.others, "delivery that waited anyway goes", "deliveries that waited anyway go")
-        click.echo(f"{goes} out now, too" if any(back.numbers.values()) else f"But {goes} out now")
     sent = _deliver(app)
     if sent.states:
-        click.echo(f"Deliveries: {output.in_words(sent.states)}")
+        click.echo(f"Deliveries of all that waited: {output.in_words(sent.states)}")
     if unfinished := app.store.deliveries.unfinished():
         click.echo(output.unfinished(unfinished, sent), err=True)
     return 1 if unfinished else 0
@@ -110,18 +107,16 @@ def _to_one(app: App, again: Resend, reader: Subscriber) -> int:
     """Through the ledger if the digest did not reach this subscriber; otherwise outside it."""
     from paperboy.cli.people import in_words, undo
 
-    newest = again.newest()
     if suppressed := app.store.suppressions.find(again.mailing_list.name, reader.address):
         raise PaperboyError(f"{in_words(suppressed, app.settings.timezone)}. {undo(suppressed)}")
     waiting = again.put_back_for(reader)
     if waiting is None:
-        receipt = again.beside(app.transports[0], reader)
-        return _said(reader, receipt.state, receipt.reply)
+        return _said(reader, again.outside(app.transports[0], reader))
     sent = _deliver(app, waiting)
-    came = app.store.deliveries.find(newest.id, reader.address) or waiting
+    came = app.store.deliveries.find(waiting.digest_id, reader.address) or waiting
     if came.state in WAITING:
         click.echo(output.unfinished(1, sent), err=True)
-    return _said(reader, came.state, came.reply)
+    return _said(reader, came)
 
 
 def _deliver(app: App, only: Delivery | None = None) -> Report:
@@ -132,6 +127,6 @@ def _deliver(app: App, only: Delivery | None = None) -> Report:
         return app.deliver(lambda: stop.asked, by_hand=True, only=only)
 
 
-def _said(reader: Subscriber, state: DeliveryState, reply: str) -> int:
-    click.echo(f"{reader.address}: {state}, {reply}")
-    return 0 if state is DeliveryState.SENT else 1
+def _said(reader: Subscriber, came: Receipt | Delivery) -> int:
+    click.echo(f"{reader.address}: {came.state}, {came.reply}")
+    return 0 if came.state is DeliveryState.SENT else 1

@@ -119,11 +119,9 @@ def _dry_run(app: App, chosen: frozenset[str]) -> int:
     for name, made in drafts.items():
         if made is None:
             click.echo(f"{name}: done earlier today")
-        elif isinstance(made, PaperboyError):
-            click.echo(f"{name}: would stay due. {made}")
         else:
             click.echo(output.dry_run(app.home.list(name), made, missing))
-    return int(any(isinstance(made, PaperboyError) or not made.outcome(missing) for made in drafts.values() if made))
+    return int(any(not made.outcome(missing) for made in drafts.values() if made))
 
 
 def _scheduled(app: App, chosen: frozenset[str], half: _Half) -> None:

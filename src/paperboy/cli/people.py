@@ -136,7 +136,7 @@ def unsubscribe(app: App, name: str, who: str) -> int:
             hint = did_you_mean(address, (each.address for each in mailing_list.subscribers), cutoff=_NEAR)
             on_others = f"; it is on {others}" if others else ""
             raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
-        waiting = app.store_to_ask.deliveries.waiting_for(name, address)
+        waiting = app.store_to_ask.deliveries.unfinished(name, address)
         line = edits.unsubscribe(app.home, mailing_list, there)
     click.echo(f"{_written(there)} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
     if waiting:

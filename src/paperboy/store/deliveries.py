@@ -88,18 +88,14 @@ class Deliveries:
         )
         return _delivery(rows[0]) if rows else None
 
-    def waiting_for(self, list_name: str, address: str) -> int:
-        """How many deliveries of the list to the address are pending, sending or deferred."""
-        rows = self._database.rows(
-            f"""select count(*) as n from deliveries join digests on digests.id = digest_id
-            where list = ? and address = ? collate nocase and {_WAITING}""",
-            [list_name, address],
+    def unfinished(self, list_name: str = "", address: str = "") -> int:
+        """How many deliveries are pending, sending or deferred: all, or those of one list to one address."""
+        to_one = "and address = :address collate nocase and digest_id in (select id from digests where list = :list)"
+        (row,) = self._database.rows(
+            f"select count(*) as n from deliveries where {_WAITING} {to_one if address else ''}",
+            {"list": list_name, "address": address},
         )
-        return int(rows[0]["n"])
-
-    def unfinished(self) -> int:
-        """How many deliveries are pending, sending or deferred."""
-        return int(self._database.rows(f"select count(*) as n from deliveries where {_WAITING}")[0]["n"])
+        return int(row["n"])
 
     def next_try(self, now: datetime) -> datetime | None:
         """When the first waiting delivery may be tried; None if none waits."""
@@ -161,25 +157,22 @@ class Deliveries:
             ],
         )
 
-    def suppress(self, delivery: Delivery, reason: str, at: datetime) -> bool:
-        """Settle a waiting delivery whose address may not get mail."""
-        return self._move(
-            "update deliveries set state = 'suppressed', reply = ?, at = ? where id = ? and state = ?",
-            [reason, iso(at), delivery.id, delivery.state.value],
+    def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:
+        """Settle a waiting delivery without another try: suppressed, or failed, which is noted for the operator."""
+        name, gave_up = delivery.list_name, state is DeliveryState.FAILED
+        note = Note(
+            Cause.EXPIRED,
+            str(delivery.id),
+            "",
+            f"{name}: {delivery.addressed.subscriber.address}: {reason}",
+            {"list": name},
         )
-
-    def expire(self, delivery: Delivery, reason: str, at: datetime) -> bool:
-        """Give up a waiting delivery, and note that for the operator."""
-        name, address = delivery.list_name, delivery.addressed.subscriber.address
-        note = Note(Cause.EXPIRED, str(delivery.id), "", f"{name}: {address}: {reason}", {"list": name})
         with self._database.transaction(durable=False):
             moved = self._move(
-                f"update deliveries set state = 'failed', reply = ?, at = ?, given_up = 1 "
-                f"where id = ? and state = ? and {_WAITING}",
-                [reason, iso(at), delivery.id, delivery.state.value],
+                "update deliveries set state = ?, reply = ?, at = ?, given_up = ? where id = ? and state = ?",
+                [state.value, reason, iso(at), gave_up, delivery.id, delivery.state.value],
             )
-            if moved:
-                Alerts(self._database).note([note], at)
+            Alerts(self._database).note([note] if moved and gave_up else [], at)
         return moved
 
     def postpone(self, until: datetime, now: datetime) -> None:
@@ -215,17 +208,16 @@ class Deliveries:
 
     # --- resend
 
-    def digests(self, list_name: str, since: date = date.min, most: int = -1) -> tuple[Frozen, ...]:
-        """The list's digests since a day, newest first; at `most` so many (-1: all)."""
+    def digests(self, list_name: str) -> tuple[Frozen, ...]:
+        """The list's digests, newest first."""
         rows = self._database.rows(
-            "select id, date, superseded from digests where list = ? and date >= ? order by at desc, id desc limit ?",
-            [list_name, since.isoformat(), most],
+            "select id, date, superseded from digests where list = ? order by at desc, id desc", [list_name]
         )
         return tuple(Frozen(row["id"], date.fromisoformat(row["date"]), row["superseded"] is not None) for row in rows)
 
     def newest(self, list_name: str) -> Frozen | None:
         """The list's newest digest; None if it has had none."""
-        return next(iter(self.digests(list_name, most=1)), None)
+        return next(iter(self.digests(list_name)), None)
 
     def again(
         self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, at: datetime, *, by_mail: bool

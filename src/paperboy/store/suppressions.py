@@ -24,11 +24,6 @@ class Suppressions:
         )
         return _suppression(rows[0]) if rows else None
 
-    def reason(self, list_name: str, address: str) -> str:
-        """Why the address gets no mail of the list, for people; empty: it does."""
-        found = self.find(list_name, address)
-        return found.reason if found else ""
-
     def all(self) -> tuple[Suppression, ...]:
         """All that hold, by address."""
         rows = self._database.rows("select * from suppressions where holds order by address, list")
