@@ -83,7 +83,7 @@ def text(found: Waiting) -> str:
 
 
 def kept(store: Store) -> dict[Cause, set[str]]:
-    """What lasts, and whom it troubles."""
+    """Causes that last, and the lists they trouble."""
     return {cause: {row.subject for row in rows} for cause, rows in alerts.lasting(store.alerts.all()).items()}
 
 
@@ -127,7 +127,7 @@ def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
     assert "foundations: digest, 15 of 40 papers scored, 25 carried over" in found.alert.details
 
 
-def test_a_part_that_was_scored_says_how_much(store: Store) -> None:
+def test_partly_scored_list_is_reported_with_how_much_was_scored(store: Store) -> None:
     found = only(store, PART)
     assert kept(store) == {Cause.PART_SCORED: {"foundations"}}
     assert found.alert.headline == "Scored only 15 of 40 papers for foundations"
@@ -244,7 +244,7 @@ def test_a_reason_ends_in_one_full_stop(store: Store) -> None:
     assert only(store, replace(UNSCORED, problem="it is down.")).alert.paragraphs[0] == "The reason: it is down."
 
 
-# --- what the store notes with the move itself
+# --- alerts that the store notes in its own transactions
 
 
 def test_a_delivery_that_expired_is_reported_with_its_address(store: Store) -> None:
@@ -283,7 +283,7 @@ def test_a_digest_refused_for_all_today_is_the_same_cause(store: Store) -> None:
     assert "not lost" not in text(found)
 
 
-def test_a_mail_server_that_takes_nothing_says_it_for_the_digests_that_reached_nobody(store: Store) -> None:
+def test_mail_server_that_takes_nothing_is_reported_once_for_all_digests(store: Store) -> None:
     frozen(store, {"ada": "refused"})
     store.days.supersede("foundations", date(2026, 11, 21), AT_SEVEN)
     assert only(store, sent=Sent({}, "it refuses the login")).causes == {Cause.MAIL}
@@ -318,12 +318,12 @@ def test_a_lists_morning_proves_which_causes_are_over(entry: ListReport, proven:
 
 
 @pytest.mark.parametrize("entry", [UNSCORED, PART, BUDGET, GAVE_UP, BUG, WAITING])
-def test_no_morning_ends_what_it_has_just_met(store: Store, entry: ListReport) -> None:
+def test_morning_ends_no_cause_that_it_met_itself(store: Store, entry: ListReport) -> None:
     met(store, entry, now=AT_SEVEN + PATIENCE)
     assert all(row.over is None for row in store.alerts.all())
 
 
-def test_a_bad_end_is_over_for_a_list_when_a_morning_that_tried_it_ends_well(store: Store) -> None:
+def test_crash_is_over_for_a_list_when_a_morning_that_tried_it_ends_well(store: Store) -> None:
     """Not when one for the mail of others did."""
     store.alerts.note(alerts.bad_end("signal 9 ended it", {"foundations"}), AT_SEVEN)
     assert only(store, named("galaxies", WAITING)).alert.headline == "A morning crashed or got stuck: signal 9 ended it"
@@ -412,7 +412,7 @@ def test_the_retry_backoff_of_a_mail_is_its_next_try(store: Store) -> None:
     assert alerts.next_try(store, UTC) == AT_SEVEN + timedelta(minutes=15)
 
 
-def test_a_note_survives_the_process_as_it_was_written(tmp_path: Path) -> None:
+def test_noted_alert_survives_the_process(tmp_path: Path) -> None:
     with Store.open(tmp_path / "kept.db") as first:
         met(first, replace(UNSCORED, problem="“Ünïcode” & <b>"))
     with Store.open(tmp_path / "kept.db") as second:

@@ -55,7 +55,7 @@ def imported_rooms(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_room_imports_from_lower_floors_only(path: Path) -> None:
+def test_room_imports_from_lower_floors_only(path: Path) -> None:
     """Rooms of one floor do not import each other either: on floor 2 never, elsewhere only adjoining ones."""
     room = room_of(path)
     if room == "__init__":

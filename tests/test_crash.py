@@ -72,7 +72,9 @@ def a_morning(path: Path) -> Undisturbed:
     return Undisturbed(seconds, digests(world))
 
 
-def test_kill_minus_9_at_any_instant(tmp_path: Path, undisturbed: Undisturbed) -> None:
+def test_kill_at_any_instant_loses_nobody_and_repeats_only_the_last_message_of_a_connection(
+    tmp_path: Path, undisturbed: Undisturbed
+) -> None:
     """Nobody is lost. What repeats is the last message of a connection that the kill cut."""
     runs: list[Run] = []
     repeated = 0
@@ -89,7 +91,7 @@ def test_kill_minus_9_at_any_instant(tmp_path: Path, undisturbed: Undisturbed) -
     assert repeated, "no kill met a message that was taken and not confirmed"
 
 
-def test_sigterm_at_any_instant(tmp_path: Path, undisturbed: Undisturbed) -> None:
+def test_sigterm_at_any_instant_loses_nobody_and_repeats_nothing(tmp_path: Path, undisturbed: Undisturbed) -> None:
     """Nobody is lost and nothing repeats: what is in flight is finished, and soon."""
     runs: list[Run] = []
     for world in ended_again_and_again(tmp_path, undisturbed, signal.SIGTERM):
@@ -108,7 +110,7 @@ def test_sigterm_at_any_instant(tmp_path: Path, undisturbed: Undisturbed) -> Non
     assert {run.code for run in stopped} <= {0, 1, -signal.SIGTERM}  # the last: before its work began, or after it
 
 
-def test_sigterm_while_the_mail_server_is_slow_to_take_what_it_has(tmp_path: Path) -> None:
+def test_sigterm_waits_for_the_reply_to_each_message_in_flight(tmp_path: Path) -> None:
     """Each connection waits for the word on its message, gets it, and hands over no other."""
     slow = Fault("dot", "250 2.0.0 taken, at last", keeps=True, until=lambda: "Stopping after" in world.said)
     before = 40  # messages that it takes at once: by then all connections are at work

@@ -129,7 +129,7 @@ def test_counts_that_do_not_add_up_cannot_be_made() -> None:
         Counts(considered=3, selected=1, below=1)
 
 
-def test_ways_into_a_list() -> None:
+def test_ways_in_are_the_categories_and_their_cross_lists() -> None:
     assert ways_in(mailing_list(categories=("cs.LG",))) == {"cs.LG", "cross-list cs.LG"}
     assert ways_in(mailing_list(categories=("cs.LG",), cross_lists=False)) == {"cs.LG"}
 

@@ -324,7 +324,7 @@ def test_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
     assert world.digests() == [["2611.00001", "2611.00002"]]
 
 
-def test_what_could_not_be_scored_is_carried_over_and_comes_back(world: World) -> None:
+def test_unscored_papers_are_carried_over_and_come_back(world: World) -> None:
     papers = [new(1), new(2)]
     world.feed.papers, world.scorer.known, world.scorer.refuses = papers, good(*papers), {"2611.00002"}
     report = world.run(foundations())
@@ -370,7 +370,7 @@ def test_full_disk_ends_the_morning(tmp_path: Path) -> None:
     database.close()
 
 
-def test_what_the_operator_is_to_hear_is_frozen_with_the_day_or_not_at_all(tmp_path: Path) -> None:
+def test_alerts_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path) -> None:
     database = Database.open(tmp_path / "paperboy.db")
     fails = "create trigger fails before insert on alerts begin select raise(abort, 'no'); end"
     database.execute(fails)
@@ -426,7 +426,7 @@ def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:
     assert world.store.history.life("third", "2611.00001").scores[0].score == Score(9, 8, "good")
 
 
-def test_what_reached_nobody_comes_with_the_next_digest(world: World) -> None:
+def test_papers_of_a_digest_that_reached_nobody_come_with_the_next(world: World) -> None:
     """A mail server that was dead from Wednesday to Friday brings one mail with all papers, and none is paid twice."""
     world.mail_is_down = True
     for day in range(3):
@@ -440,7 +440,7 @@ def test_what_reached_nobody_comes_with_the_next_digest(world: World) -> None:
     assert world.store.days.composed_by_id(waiting.digest_id).message == b"2611.00001 2611.00002 2611.00003"
 
 
-def test_what_reached_somebody_stays_what_it_is(world: World) -> None:
+def test_digest_that_reached_somebody_is_not_superseded(world: World) -> None:
     world.feed.papers, world.scorer.known = [new(1)], good(new(1), new(2))
     world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
     world.mail_is_down = True
@@ -482,7 +482,9 @@ class TestWhatCannotBeScored:
         assert world.store.days.tries("foundations") == {}
 
     @pytest.mark.parametrize("death", [ScoringError("dead"), BudgetUsedUpError("used up")])
-    def test_what_a_dead_llm_or_a_budget_left_over_is_no_try(self, world: World, death: ScoringError) -> None:
+    def test_paper_left_over_by_a_dead_llm_or_the_budget_has_no_failed_morning(
+        self, world: World, death: ScoringError
+    ) -> None:
         world.scorer.death, world.scorer.dies_after = death, 1
         for day in range(5):
             world.feed.papers.insert(0, new(50 - day, published=THURSDAYS + timedelta(days=day)))
@@ -492,7 +494,7 @@ class TestWhatCannotBeScored:
         assert report.counts.carried_over == world.composer.made[-1].counts.carried_over
         assert world.store.days.tries("foundations") == {}
 
-    def test_morning_on_which_nothing_could_be_scored_is_no_try(self, world: World) -> None:
+    def test_morning_that_scored_nothing_counts_against_no_paper(self, world: World) -> None:
         world.feed.papers, world.scorer.refuses = [new(1)], {"2611.00001"}
         for _ in range(3):  # until Sunday
             report = world.run(foundations()).lists[0]
@@ -523,7 +525,7 @@ def test_digest_of_what_was_scored_says_why_the_rest_was_not(
     assert (report.counts.scored, report.counts.carried_over) == (1, 1)
 
 
-def test_list_that_has_its_scores_is_not_touched_by_a_death_after_it(world: World) -> None:
+def test_list_scored_before_the_llm_died_is_served(world: World) -> None:
     world.feed.papers, world.scorer.known = [new(1), probability(2)], good(new(1))
     world.scorer.dies_after = 1
     report = world.run(foundations(), foundations(name="other", categories=("math.PR",), topics="Another"))
@@ -573,7 +575,7 @@ class TestScheduled:
         world.run(foundations(), patience=self.patience, holidays=frozenset({date(2026, 11, 19)}))
         assert world.store.days.outcome("foundations", date(2026, 11, 20)) is not None
 
-    def test_no_day_is_left_without_a_word(self, world: World) -> None:
+    def test_every_missed_day_gets_an_outcome_with_a_reason(self, world: World) -> None:
         """An evening's list whose day ended while the LLM was dead; two days on which nobody was at work."""
         world.feed.papers, evening = [new(1)], foundations(send_at=time(22), weekdays=frozenset({0, 1, 2, 3, 4, 5}))
         world.clock.now = datetime(2026, 11, 19, 22, tzinfo=UTC)
@@ -601,7 +603,7 @@ class TestScheduled:
         world.run(foundations(), patience=self.patience)
         assert len(world.store.history.days(["foundations"], 9)["foundations"]) <= 2
 
-    def test_what_waited_comes_with_the_next_of_its_days(self, world: World) -> None:
+    def test_papers_of_skipped_days_come_with_the_lists_next_weekday(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1)], good(new(1))
         mondays = foundations(weekdays=frozenset({0}))
         world.run(mondays, patience=self.patience)
@@ -615,7 +617,7 @@ class TestScheduled:
         assert report.due == ("foundations",)
         assert world.scorer.asked == []
 
-    def test_when_patience_ends_what_is_there_is_sent(self, world: World) -> None:
+    def test_papers_that_are_there_are_sent_when_patience_ends(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1, published=EARLIER)], good(new(1))
         report = self.beyond_patience(world, foundations())
         assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.DIGEST, report.missing)

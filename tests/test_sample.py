@@ -76,7 +76,7 @@ def test_lengths_are_those_of_real_papers() -> None:
         "'s ",
     ],
 )
-def test_tex_and_markup_that_trip_mail_are_there(piece: str) -> None:
+def test_sample_has_tex_and_markup_that_break_careless_mail(piece: str) -> None:
     assert [paper for paper in PAPERS if piece in f"{paper.title} {paper.abstract}"]
 
 

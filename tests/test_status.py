@@ -92,7 +92,7 @@ def answer(lists: Sequence[MailingList], of: Known, now: datetime, **how: bool) 
 # --- all is well
 
 
-def test_everyone_got_their_mail() -> None:
+def test_answer_says_that_everyone_got_their_mail() -> None:
     facts = known(*(day(entry, Outcome.DIGEST) for entry in ALL), subscribers=120)
     assert answer(ALL, facts, at(9)) == "Everyone got today's mail: 3 lists, 120 subscribers."
 
@@ -109,7 +109,7 @@ def test_mail_in_the_outbox_reached_nobody() -> None:
     assert answer([FOUNDATIONS], facts, at(9)) == "Today's mail is in the outbox: 1 list, 2 subscribers."
 
 
-def test_no_note_is_sent_and_none_passed() -> None:
+def test_day_without_a_note_says_that_no_paper_passed() -> None:
     facts = known(day(FOUNDATIONS, Outcome.NOTE, counts=Counts(183, below=183)))
     assert answer([FOUNDATIONS], facts, at(9)) == "No mail today: none of 183 papers passed."
 
@@ -253,7 +253,7 @@ def test_answer_and_next_agree_on_a_skipped_day_whose_weekday_is_added() -> None
     assert skipped.status([FOUNDATIONS], at(9)).lists[0].next == at(7)
 
 
-# --- no mail is no mystery
+# --- days without mail
 
 
 def test_a_quiet_weekend_names_the_next_batch() -> None:

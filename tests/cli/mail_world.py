@@ -33,6 +33,11 @@ def at_home(world: World, *addresses: str, **settings: object) -> None:
     world.env(ALERT_TO=OPERATOR, **settings)
 
 
+def refuse(world: World, reply: str, *addresses: str) -> None:
+    """The mail server refuses these recipients, and no others."""
+    world.smtp.faults[:] = [Fault("RCPT", reply, address=address) for address in addresses]
+
+
 def crowd(number: int) -> list[str]:
     return [f"reader{n:02}@example.org" for n in range(number)]
 

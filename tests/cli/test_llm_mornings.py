@@ -121,7 +121,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_morning_with_a_server_that(case: Case, world: World) -> None:
+def test_morning_with_each_kind_of_llm_server_loses_no_paper(case: Case, world: World) -> None:
     at_home(world, ADA, LLM_BATCH_SIZE=4, LLM_CONCURRENCY=1, **dict(case.settings))
     world.announce(*range(1, 9))
     case.server(world.llm)

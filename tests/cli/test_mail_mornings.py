@@ -114,7 +114,7 @@ def test_delivery_lost_after_the_dot_twice_stays_ambiguous(world: World) -> None
     assert "1 sent, 1 ambiguous" in world.run("status").out
 
 
-# --- all of us
+# --- faults that hold back all mail
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def secured(world: World, context: ssl.SSLContext, login: str = "", password: st
 
 
 def as_it_is(world: World) -> None:
-    """It is the settings that do not fit."""
+    """The settings are wrong, not the server."""
 
 
 STARTTLS = (("SMTP_SECURITY", "starttls"),)

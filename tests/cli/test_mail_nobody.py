@@ -19,6 +19,7 @@ from tests.cli.mail_world import (
     at_home,
     mails,
     read,
+    refuse,
     states,
     told,
 )
@@ -26,10 +27,6 @@ from tests.servers.smtp import Fault
 
 NOBODY, REACHED = "Nobody got the digest of foundations", "Well again: digests reach their lists"
 NO_SUCH, DENIED = "550 5.1.1 no such user", "554 5.7.1 relay access denied"
-
-
-def refuse(world: World, reply: str, *addresses: str) -> None:
-    world.smtp.faults[:] = [Fault("RCPT", reply, address=address) for address in addresses]
 
 
 # --- digests that reach nobody

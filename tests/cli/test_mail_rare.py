@@ -22,6 +22,7 @@ from tests.cli.mail_world import (
     crowd,
     mails,
     read,
+    refuse,
     states,
     told,
 )
@@ -29,10 +30,6 @@ from tests.servers.smtp import Fault, Phase
 
 NOBODY = "Nobody got the digest of foundations"
 QUARTER = timedelta(minutes=15)
-
-
-def refuse(world: World, reply: str, *addresses: str) -> None:
-    world.smtp.faults[:] = [Fault("RCPT", reply, address=address) for address in addresses]
 
 
 def test_digest_refused_for_everybody_is_reported_each_day_after_a_refused_sender(world: World) -> None:
@@ -94,7 +91,7 @@ def test_server_error_that_names_an_address_is_masked_on_stderr(world: World) ->
 
 
 @pytest.mark.parametrize("phase", ["RCPT", "dot"])
-def test_limit_per_connection_may_be_reported_after_mail(phase: Phase, world: World) -> None:
+def test_connection_limit_reported_at_any_command_loses_no_mail(phase: Phase, world: World) -> None:
     """A new connection after the pause is all it takes."""
     at_home(world, *crowd(10))
     world.announce(1)
@@ -189,7 +186,7 @@ def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(phase: Ph
     assert alerts(world) or (len(left) == 3 and ran.code == 1)
 
 
-def test_second_connection_refused_for_good_is_only_one_less(world: World) -> None:
+def test_second_connection_refused_for_good_leaves_the_work_to_the_first(world: World) -> None:
     """Its number is what the server minds: the first one was let in."""
     at_home(world, *crowd(9), SMTP_CONNECTIONS=3)
     world.announce(1)

@@ -96,7 +96,7 @@ def test_a_dead_llm_is_reported_to_the_operator_alone(told: World) -> None:
     assert "WARNING Scored 0 of 40 papers: no digest for foundations" in log
 
 
-def test_a_servers_words_are_text_in_both_parts(told: World) -> None:
+def test_server_reply_is_shown_as_text_in_both_parts(told: World) -> None:
     run(told, UNSCORED)
     (mail,) = mails(told)
     plain, html = (part.get_content() for part in mail.iter_parts())
@@ -105,7 +105,7 @@ def test_a_servers_words_are_text_in_both_parts(told: World) -> None:
     assert "<b>" not in html
 
 
-def test_one_mail_a_day_while_it_lasts_and_one_when_it_is_over(told: World) -> None:
+def test_cause_is_mailed_once_a_day_and_once_when_it_is_over(told: World) -> None:
     for _ in range(4):
         run(told, UNSCORED)
         told.clock.now += timedelta(minutes=15)
@@ -131,7 +131,7 @@ def test_a_cause_that_comes_back_is_reported_again(told: World) -> None:
     assert subjects(told) == [ZERO, WELL, ZERO]
 
 
-def test_the_day_is_the_operators(told: World) -> None:
+def test_alert_day_is_that_of_the_operators_timezone(told: World) -> None:
     """Between 10:50 and 11:10 UTC a new day begins in Auckland, and none does in Berlin."""
     told.env(llm=False, ALERT_TO=OPERATOR, TIMEZONE="Pacific/Auckland")
     for minute in (0, 15, 30):
@@ -145,7 +145,7 @@ def test_different_causes_are_different_mails(told: World) -> None:
     assert sorted(subjects(told)) == [ZERO, "Paperboy: arXiv gave no papers in time: no digest for galaxies"]
 
 
-def test_a_run_that_proves_nothing_ends_nothing(told: World) -> None:
+def test_run_that_proves_nothing_ends_no_cause(told: World) -> None:
     """Nothing was due; it was done earlier; another list came through; arXiv had nothing."""
     run(told, UNSCORED)
     run(told)
@@ -157,7 +157,7 @@ def test_a_run_that_proves_nothing_ends_nothing(told: World) -> None:
     assert subjects(told) == [ZERO, WELL]
 
 
-def test_it_is_over_when_the_last_list_has_come_through(told: World) -> None:
+def test_cause_is_over_when_its_last_list_recovers(told: World) -> None:
     run(told, UNSCORED, replace(UNSCORED, list_name="galaxies"))
     run(told, DIGEST)
     assert len(subjects(told)) == 1
@@ -173,7 +173,7 @@ def test_a_list_that_is_gone_or_has_no_subscribers_delays_no_good_news(told: Wor
     assert subjects(told)[1:] == [WELL]
 
 
-def test_a_cause_whose_lists_are_all_gone_ends_in_silence(told: World) -> None:
+def test_cause_whose_lists_are_all_gone_ends_without_a_mail(told: World) -> None:
     run(told, replace(UNSCORED, list_name="galaxies"))
     told.write("subscribers.yaml", LISTS.partition("  - name: galaxies")[0])
     run(told, DIGEST)
@@ -247,7 +247,7 @@ def test_a_cause_that_could_not_be_mailed_is_reported_when_it_is_over(told: Worl
     assert not standing(told)
 
 
-def test_good_news_waits_for_the_mail_server_too(told: World) -> None:
+def test_well_again_mail_waits_for_the_mail_server_too(told: World) -> None:
     run(told, UNSCORED)
     told.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send", times=1))
     run(told, DIGEST)
@@ -263,7 +263,7 @@ def test_a_mail_server_that_took_the_alert_is_reported_well_once_digests_leave(t
     assert subjects(told) == ["Paperboy: Mail does not leave", "Paperboy: Well again: mail leaves"]
 
 
-def test_without_an_address_the_log_has_it_once_a_day(world: World) -> None:
+def test_without_alert_to_each_cause_is_logged_once_a_day(world: World) -> None:
     world.env(llm=False)
     headline = "WARNING Scored 0 of 40 papers: no digest for foundations"
     assert headline in run(world, UNSCORED)
@@ -275,7 +275,7 @@ def test_without_an_address_the_log_has_it_once_a_day(world: World) -> None:
     assert subjects(world) == []
 
 
-def test_without_a_mail_server_it_goes_to_the_outbox(told: World) -> None:
+def test_without_a_mail_server_alerts_go_to_the_outbox(told: World) -> None:
     told.env(llm=False, smtp=False, ALERT_TO=OPERATOR)
     run(told, UNSCORED)
     run(told, UNSCORED)
@@ -296,17 +296,17 @@ def test_alerts_leave_after_the_digests_on_a_connection_of_their_own(told: World
     assert told.smtp.connections == 2
 
 
-# --- what goes wrong here breaks no morning
+# --- errors while alerting break no morning
 
 
-def test_a_template_that_breaks_is_logged(told: World) -> None:
+def test_broken_alert_template_is_logged(told: World) -> None:
     told.write("emails/alert.txt.j2", "{{ nonsense.at_all }}")
     log = run(told, replace(UNSCORED, list_name="galaxies"), LET_GO)
     assert log.count("ALERT_TO could not be alerted: emails/alert.txt.j2:1") == 2
     assert subjects(told) == []
 
 
-def test_a_database_that_fails_is_logged(told: World) -> None:
+def test_database_error_while_alerting_is_logged(told: World) -> None:
     with at_work(told) as app:
         other = sqlite3.connect(app.settings.paperboy_database)
         other.execute("create trigger full before insert on alerts begin select raise(abort, 'a bug'); end")

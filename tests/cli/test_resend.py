@@ -36,7 +36,7 @@ def refused(address: str) -> Fault:
     return Fault("RCPT", "550 5.7.1 not today", address=address)
 
 
-def test_recipient_who_has_it_does_not_get_it_twice(world: World) -> None:
+def test_recipient_who_has_the_digest_does_not_get_it_again(world: World) -> None:
     a_morning(world)
     ran = world.run("resend", "foundations")
     assert (ran.code, ran.out) == (0, "foundations, the digest of Fri 20 Nov: there is nobody to send it to\n")
@@ -164,7 +164,7 @@ def test_digest_from_localhost_is_not_sent_to_a_server(world: World) -> None:
     assert world.smtp.connections == 0
 
 
-def test_refusing_server_leaves_it_waiting(world: World) -> None:
+def test_server_that_refuses_the_sender_leaves_the_delivery_waiting(world: World) -> None:
     a_morning(world, refused(ADA))
     world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
     ran = world.run("resend", "foundations")
@@ -201,7 +201,7 @@ def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
 # --- to one address
 
 
-def test_to_an_address_that_missed_it_settles_their_delivery(world: World) -> None:
+def test_resend_to_an_address_that_missed_the_digest_settles_its_delivery(world: World) -> None:
     a_morning(world, refused(ADA), refused(GRACE))
     ran = world.run("resend", "foundations", "--to", "Ada@Example.org")
     assert (ran.code, ran.out) == (0, "ada@example.org: sent, 250 2.0.0 taken as 1\n")
@@ -210,7 +210,7 @@ def test_to_an_address_that_missed_it_settles_their_delivery(world: World) -> No
     assert world.mails() == [ADA, GRACE]
 
 
-def test_to_one_address_sends_nothing_else(world: World) -> None:
+def test_resend_to_one_address_sends_nothing_else(world: World) -> None:
     a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
     assert world.run("resend", "foundations", "--to", ADA).code == 0
     assert world.mails() == [ADA]
@@ -218,7 +218,7 @@ def test_to_one_address_sends_nothing_else(world: World) -> None:
     assert world.mails() == [ADA, GRACE]
 
 
-def test_to_an_address_that_has_it_sends_another_message_id(world: World) -> None:
+def test_resend_to_an_address_that_has_the_digest_takes_another_message_id(world: World) -> None:
     """A mailbox that deduplicates would drop the second one, and they asked for it."""
     a_morning(world)
     before = world.run("status", "--json").out
@@ -236,7 +236,7 @@ def test_to_an_address_that_has_it_sends_another_message_id(world: World) -> Non
     assert world.run("status", "--json").out == before
 
 
-def test_to_a_stranger_sends_a_test_mail(world: World) -> None:
+def test_resend_to_a_stranger_sends_a_test_mail(world: World) -> None:
     a_morning(world)
     assert world.run("resend", "foundations", "--to", "Emmy <emmy@example.org>").code == 0
     assert world.mails()[2:] == ["emmy@example.org"]
@@ -247,7 +247,7 @@ def test_to_a_stranger_sends_a_test_mail(world: World) -> None:
     assert "ada@example.org" not in text
 
 
-def test_to_somebody_who_joined_since_is_in_the_ledger(world: World) -> None:
+def test_resend_to_somebody_who_joined_since_is_in_the_ledger(world: World) -> None:
     """So that it is not sent to them again with the others."""
     a_morning(world)
     world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- ada@example.org\n      - emmy@example.org"))
@@ -256,7 +256,7 @@ def test_to_somebody_who_joined_since_is_in_the_ledger(world: World) -> None:
     assert world.mails() == [ADA, GRACE, "emmy@example.org"]
 
 
-def test_to_a_suppressed_address_is_refused_with_the_fix(world: World) -> None:
+def test_resend_to_a_suppressed_address_is_refused_with_the_fix(world: World) -> None:
     a_morning(world)
     world.run("suppress", ADA, "--list", "foundations")
     ran = world.run("resend", "foundations", "--to", ADA)
@@ -292,7 +292,7 @@ def test_unreachable_server_is_reported(world: World) -> None:
     assert "127.0.0.1:9" in ran.err
 
 
-# --- what there is nothing to send of
+# --- nothing to send
 
 
 @pytest.mark.parametrize("earlier", [False, True])

@@ -54,7 +54,7 @@ class Service:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self) -> int:
-        """A daemon of which nothing is known yet but its process."""
+        """Start a daemon, ready or not; return its process id."""
         command = [sys.executable, "-m", "paperboy", "--home", str(self.world.path), "run"]
         environ = {**os.environ, **self.systemd.environ, "PYTHONPATH": str(SRC)}
         with self.log(len(self.processes)).open("wb") as log:
@@ -63,7 +63,7 @@ class Service:
         return made.pid
 
     def begin(self) -> int:
-        """A daemon that is ready."""
+        """Start a daemon and wait until it is ready."""
         pid = self.start()
         self.until(lambda: self.heard("READY"))
         return pid
@@ -266,7 +266,7 @@ def test_broken_files_at_the_first_start_are_exit_code_78(service: Service) -> N
     assert service.systemd.notices == []
 
 
-# ---- how it ends
+# ---- kills and stops
 
 
 def test_work_goes_on_after_sigkill_in_a_morning_and_sigterm_in_a_sending(service: Service) -> None:

@@ -113,7 +113,7 @@ def test_status_json_reports_the_newest_day_of_each_list(world: World) -> None:
     assert told["months"] == [{"month": "2026-11", **told["month"]}]
 
 
-def test_the_answer_is_the_first_line(world: World) -> None:
+def test_status_prints_the_answer_first(world: World) -> None:
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     world.run("once")
@@ -285,7 +285,7 @@ def test_without_a_run_no_next_try_is_promised(world: World) -> None:
     assert "\nNext for foundations and galaxies: due since Fri 20 Nov 07:00 UTC\n" in printed
 
 
-def test_only_a_list_that_was_tried_has_trouble(world: World) -> None:
+def test_trouble_is_shown_only_for_lists_that_were_tried(world: World) -> None:
     world.announce(1, 2)
     world.llm.fail_always("out of credit")
     world.run("once", "--list", "foundations")

@@ -71,7 +71,7 @@ def test_each_address_has_its_state_its_last_reply_and_its_next_try(world: World
     assert (gone["address"], gone["state"], gone["next_try"]) == (GRACE, "failed", None)
 
 
-def test_all_that_waits_names_the_servers_refusal(world: World) -> None:
+def test_waiting_deliveries_name_the_servers_refusal(world: World) -> None:
     """It is asked once, and the others were not tried."""
     a_morning(world, Fault("MAIL", "550 5.7.1 you may not send"))
     world.clock.now += timedelta(minutes=5)
@@ -88,7 +88,7 @@ def test_all_that_waits_names_the_servers_refusal(world: World) -> None:
     assert section(world.run("status").out)[0].startswith("2 pending, to be tried now: mail server")
 
 
-def test_what_was_not_tried_yet_says_so(world: World) -> None:
+def test_untried_deliveries_are_shown_as_not_tried_yet(world: World) -> None:
     with Store.open(world.path / "data" / "paperboy.db") as store:
         digest = morning(store, {"ada": "waits", "grace": "a crash"})
     assert digest

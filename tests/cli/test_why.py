@@ -13,7 +13,7 @@ from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.servers.smtp import Fault
 
 
-def test_a_paper_that_was_sent(world: World) -> None:
+def test_why_shows_a_paper_that_was_sent(world: World) -> None:
     world.smtp.faults.append(Fault("RCPT", "450 try later", address="ada@example.org"))
     world.announce(1)
     world.run("once")
@@ -37,13 +37,13 @@ def test_a_paper_that_was_sent(world: World) -> None:
     "written",
     ["arXiv:2611.00001", "2611.00001v3", "https://arxiv.org/abs/2611.00001v1", "https://arxiv.org/pdf/2611.00001.pdf"],
 )
-def test_an_id_may_be_written_as_people_have_it(world: World, written: str) -> None:
+def test_why_takes_an_id_with_prefix_or_version_and_an_address_at_arxiv(world: World, written: str) -> None:
     world.announce(1)
     world.run("once")
     assert world.run("why", written).out.startswith("On the Learning of Paper 2611.00001\n")
 
 
-def test_a_paper_below_the_thresholds_and_one_of_a_followed_author(world: World) -> None:
+def test_why_names_the_thresholds_and_the_followed_author(world: World) -> None:
     assert world.llm.scores is not None
     world.llm.scores["2611.00002"] = Score(5, 8, "")
     world.announce(1, 2)
@@ -64,7 +64,7 @@ def test_a_paper_below_the_thresholds_and_one_of_a_followed_author(world: World)
     assert "foundations: by an author it followed then, in the digest of Fri" in world.run("why", "2611.00001").out
 
 
-def test_a_paper_beyond_the_cap_and_one_older_than_the_list(world: World) -> None:
+def test_why_names_the_cap_and_the_start_of_a_list(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace("    authors: [Yoshua Bengio]\n", "    max_papers: 1\n"))
     world.announce(1, 2)
     (old,) = world.announce(3)
@@ -75,14 +75,14 @@ def test_a_paper_beyond_the_cap_and_one_older_than_the_list(world: World) -> Non
     assert "older than the list, or than its category, when that began on Fri" in world.run("why", "2611.00003").out
 
 
-def test_a_paper_that_waits(world: World) -> None:
+def test_why_says_that_an_unscored_paper_comes_next_morning(world: World) -> None:
     world.announce(1)
     world.env(llm=True, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     world.run("once")
     assert "foundations: not scored yet; its next morning considers it" in world.run("why", "2611.00001").out
 
 
-def test_a_paper_that_cannot_be_scored_and_is_let_go(world: World) -> None:
+def test_why_counts_the_failed_mornings_until_a_paper_is_let_go(world: World) -> None:
     """Whoever changes how many mornings that takes changes these words, and those of the mails."""
     assert MOST_MORNINGS == 3
     world.llm.unspeakable.add("2611.00001")
@@ -102,7 +102,7 @@ def test_a_paper_that_cannot_be_scored_and_is_let_go(world: World) -> None:
         assert world.run("why", "2611.00001", "--list", "foundations").out.endswith(f"\nfoundations: {told}\n")
 
 
-def test_a_paper_that_was_scored_after_all_waits_for_its_digest(world: World) -> None:
+def test_why_shows_a_scored_paper_that_is_in_no_digest_yet(world: World) -> None:
     world.llm.unspeakable.add("2611.00001")
     world.announce(1, 2)
     world.run("once", "--list", "foundations")
@@ -112,7 +112,7 @@ def test_a_paper_that_was_scored_after_all_waits_for_its_digest(world: World) ->
     assert "foundations: scored, and not in a digest yet" in world.run("why", "2611.00001").out
 
 
-def test_what_is_known_of_a_paper_that_was_thinned(world: World) -> None:
+def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
     """Which is what prevents that it is sent again. A list that had nothing to do with it is not named."""
     assert world.llm.scores is not None
     world.llm.scores["2611.00002"] = Score(5, 8, "")

@@ -240,7 +240,7 @@ def test_message_without_placeholders_is_left_unchanged() -> None:
         assert complete(message, MARKS, COPY) == message
 
 
-def test_test_mail_says_so_and_has_the_headers_of_a_real_one() -> None:
+def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
     by = composer()
     composed = by.digest(digest(mailing_list=mailing_list(title="Grundlagen für Anfänger: " + "Überblick " * 10)), NOW)
     real, trial = (made(composed, delivery(by)).message for made in (by.envelope, by.test))

@@ -411,7 +411,7 @@ def test_message_that_is_too_big_fails_alone(server: SmtpServer) -> None:
     sender.close()
 
 
-# --- whether another try may go better
+# --- errors that a retry may fix
 
 LATER: list[tuple[Fault, bool]] = [
     (Fault("connect", "421 4.7.0 too many connections"), True),
@@ -485,7 +485,7 @@ def test_server_without_ehlo_is_greeted_with_helo(server: SmtpServer) -> None:
         assert sender.send(envelope()).state is SENT
 
 
-# --- breaking off
+# --- aborting
 
 Sending = Callable[[SmtpTransport], "Future[Receipt]"]
 

@@ -104,7 +104,7 @@ def test_chinese_sentences_end_without_a_space() -> None:
     assert shorten("这是第一句话。这是第二句话,它比较长,一直没有结束" * 2, 14) == "这是第一句话。 …"
 
 
-def test_cut_leaves_no_bracket_open_if_another_end_is_near() -> None:
+def test_cut_leaves_no_bracket_open_where_another_sentence_ends_near() -> None:
     text = "It is so. It was so (this is. And it goes on. And on) for ever and ever after."
     assert shorten(text, 50) == "It is so. It was so (this is. And it goes on. …"
     assert shorten(text, 28) == "It is so. …"

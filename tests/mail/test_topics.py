@@ -163,7 +163,7 @@ def test_hostile_nesting_is_read_in_seconds(markdown: str) -> None:
     assert time.thread_time() - begun < 5
 
 
-# --- the first of them
+# --- cutting topics to a size
 
 
 def test_topics_are_cut_within_a_size() -> None:

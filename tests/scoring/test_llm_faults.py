@@ -15,7 +15,7 @@ from tests.scoring.asking import DEAD, Outcome, collect, jobs, papers, run, scor
 from tests.servers.llm import LlmServer, ids_in, invented_score
 from tests.servers.llm_faults import Fault
 
-# ---- one call goes wrong, and all papers are scored all the same: fault, calls for 8 papers, waits
+# ---- one failed call, after which all papers are scored: fault, calls for 8 papers, waits
 
 RECOVERED = [
     ("rate limited", 3, [1.0]),
@@ -73,7 +73,7 @@ def test_useless_reply_is_paid_for(fault: str) -> None:
     assert outcome.spending.usage.calls == len(server.requests)
 
 
-# ---- nothing goes right, and that is told: fault, what the error says, most calls for 40 papers; the last one asks
+# ---- a dead server: fault, what the error says, most calls for 40 papers; the last one asks
 # whether the server is there at all
 
 HOPELESS = [
@@ -156,7 +156,7 @@ def test_scores_before_the_servers_death_are_kept() -> None:
     assert 4 <= len(scored | rest.scores) < 40
 
 
-# ---- manners
+# ---- fallbacks and secrets
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_content_refusal_keeps_the_format() -> None:
     assert all(request["response_format"]["type"] == "json_schema" for request in server.requests)
 
 
-# ---- each paper on its own
+# ---- one paper at a time
 
 
 def test_refused_batch_is_halved_until_one_paper_is_blamed() -> None:
@@ -243,7 +243,7 @@ class Stubborn:
     relevance, novelty, comment = 0, 0, ""
 
 
-# ---- what one paper, or one list's topics, may not do to others
+# ---- a poisonous paper or list
 
 
 @pytest.mark.parametrize("lists", [1, 3, 10])

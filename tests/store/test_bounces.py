@@ -35,7 +35,7 @@ def test_three_bounces_running_are_reported(store: Store) -> None:
         ("bounced", "bounced", "in the outbox", "bounced"),
     ],
 )
-def test_any_other_outcome_ends_the_run(store: Store, came: tuple[str, ...]) -> None:
+def test_any_other_outcome_ends_a_run_of_bounces(store: Store, came: tuple[str, ...]) -> None:
     mornings(store, *came)
     assert store.deliveries.bounced_thrice() == ()
 

@@ -12,8 +12,6 @@ from paperboy.errors import StoreError, StoreWriteError
 from paperboy.store import Store
 from paperboy.store.database import Database
 
-STAMP = "2026-11-20T07:00:00+00:00"
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -31,7 +31,7 @@ DAY = Day(
 )
 
 
-def test_frozen_day_is_all_there(store: Store) -> None:
+def test_frozen_day_is_read_back_whole(store: Store) -> None:
     store.papers.add([paper("2611.00001"), paper("2611.00002"), paper("2611.00003")], ["cs.LG"], NOW)
     assert store.days.outcome("foundations", TODAY) is None
     store.days.freeze(DAY, NOW)
@@ -80,7 +80,7 @@ def test_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00002"]
 
 
-def test_list_that_others_outlived_begins_anew(store: Store) -> None:
+def test_list_not_served_for_a_month_begins_anew(store: Store) -> None:
     store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
     store.days.freeze(Day("galaxies", date(2026, 12, 19), Outcome.QUIET), NOW + timedelta(days=29))
     assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
@@ -88,7 +88,7 @@ def test_list_that_others_outlived_begins_anew(store: Store) -> None:
     assert store.days.started("foundations", timedelta(days=30)) == frozenset()
 
 
-def test_what_was_written_while_the_clock_was_ahead_is_settled(store: Store) -> None:
+def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
     """Days without a digest, attempts and fetches never happened; digests stay, and what waits is tried at once."""
     ahead = NOW + timedelta(days=40)
     store.days.freeze(Day("foundations", TODAY, Outcome.NOTE), NOW)
@@ -116,9 +116,7 @@ def test_what_was_written_while_the_clock_was_ahead_is_settled(store: Store) -> 
 @pytest.mark.parametrize(
     ("before", "replaced"), [(Outcome.SKIPPED, True), (Outcome.GAVE_UP, True), (Outcome.NOTE, False)]
 )
-def test_what_was_skipped_or_given_up_may_come_to_something_after_all(
-    store: Store, before: Outcome, replaced: bool
-) -> None:
+def test_skipped_or_given_up_day_can_still_be_frozen(store: Store, before: Outcome, replaced: bool) -> None:
     store.days.freeze(Day("galaxies", TODAY, before), NOW)
     if not replaced:
         with pytest.raises(sqlite3.IntegrityError):
@@ -128,7 +126,7 @@ def test_what_was_skipped_or_given_up_may_come_to_something_after_all(
         assert store.days.outcome("galaxies", TODAY) is Outcome.QUIET
 
 
-def test_attempt_is_kept_until_the_list_came_to_something(store: Store) -> None:
+def test_attempt_is_kept_until_it_is_forgotten(store: Store) -> None:
     attempt = Attempt("foundations", "arXiv is late", NOW + timedelta(hours=1), NOW, NOW + timedelta(hours=2))
     store.days.note_attempt(attempt)
     assert store.days.attempts() == {"foundations": attempt}

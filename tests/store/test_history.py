@@ -87,7 +87,7 @@ def test_whoever_lacks_the_newest_digest_is_listed(store: Store) -> None:
     assert who(store, NOW + timedelta(days=60)) == who(store, None) == who(store)  # whenever that was
 
 
-def test_of_earlier_digests_it_lists_what_waits_and_what_failed_lately(store: Store) -> None:
+def test_undelivered_lists_waiting_and_recently_failed_mail_of_earlier_digests(store: Store) -> None:
     old, lately = TODAY - timedelta(days=9), TODAY - timedelta(days=3)
     for day in (old, lately):
         morning(store, {"ada": "refused", "boris": "expired", "carl": "deferred", "dora": "suppressed"}, day)
@@ -122,7 +122,7 @@ def test_newest_digests_come_first(store: Store) -> None:
     assert [(row.date, row.address[:1]) for row in rows] == [(TODAY, "B"), (TODAY, "a"), (TODAY, "v"), (YESTERDAY, "a")]
 
 
-def test_what_was_not_tried_waits_for_what_the_server_last_refused(store: Store) -> None:
+def test_untried_delivery_has_the_servers_last_refusal(store: Store) -> None:
     morning(store, {"ada": "the server refused us", "boris": WAITS, "carl": "refused"})
     rows = store.history.undelivered(newest(store))
     assert [(row.reply, row.reason) for row in rows] == [
@@ -133,7 +133,7 @@ def test_what_was_not_tried_waits_for_what_the_server_last_refused(store: Store)
 
 
 @pytest.mark.parametrize(("how", "later"), [("deferred", True), (WAITS, False), ("a crash", False)])
-def test_what_waits_has_a_next_try(store: Store, how: str, *, later: bool) -> None:
+def test_waiting_delivery_has_a_next_try(store: Store, how: str, *, later: bool) -> None:
     digest = morning(store, {"ada": how, "boris": "refused"})
     waits, failed = store.history.undelivered({digest})
     assert waits.next_try(NOW) == (NOW + timedelta(days=400) if later else NOW)
@@ -194,7 +194,7 @@ def test_months_count_all_lists_newest_first_and_leave_out_those_without_spendin
     ]
 
 
-def test_this_month_is_always_one_of_them(store: Store) -> None:
+def test_months_always_include_the_current_one(store: Store) -> None:
     assert store.history.months(NOW) == (Month(date(2026, 11, 1), Spending(), 0.0),)
     spend(store, "2026-10-20T07:00Z")
     assert [month.spending.usage.calls for month in store.history.months(NOW)] == [0, 1]

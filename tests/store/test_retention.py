@@ -78,7 +78,7 @@ def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store:
     assert [each.arxiv_id for each in store.papers.recent(LIST, LONG_AGO)] == [fresh]
 
 
-def test_what_a_list_still_waits_for_stays_whole_whatever_its_age(store: Store) -> None:
+def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) -> None:
     """Its LLM may have been dead for months. A list that the file has no more waits for nothing."""
     waits, cross, other, gone = (f"2608.0000{number}" for number in range(4))
     fetched(store, waits)
@@ -149,14 +149,14 @@ def test_attempts_of_lists_that_are_no_more_go(store: Store) -> None:
     assert set(store.days.attempts()) == {"new"}
 
 
-def test_it_is_due_with_the_first_morning_of_a_day(store: Store) -> None:
+def test_retention_is_due_with_the_first_morning_of_a_day(store: Store) -> None:
     assert store.retention.is_due(NOW)
     store.days.freeze(Day(LIST.name, TODAY, Outcome.QUIET), NOW)
     assert not store.retention.is_due(NOW + timedelta(hours=3))
     assert store.retention.is_due(NOW + timedelta(days=1))
 
 
-def test_disk_gets_back_what_is_free_when_that_is_half_of_the_file(store: Store, tmp_path: Path) -> None:
+def test_database_shrinks_when_half_of_its_file_is_free(store: Store, tmp_path: Path) -> None:
     ids = [f"26{month:02}.{number:05}" for month in range(1, 10) for number in range(1, 300)]
     fetched(store, *ids, abstract="A long abstract that says what everybody says. " * 120)
     froze(store, dict.fromkeys(ids, Became.BELOW))
@@ -166,7 +166,7 @@ def test_disk_gets_back_what_is_free_when_that_is_half_of_the_file(store: Store,
     assert (tmp_path / "paperboy.db").stat().st_size < before / 4
 
 
-def test_disk_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_retention_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What was not thinned today is thinned tomorrow."""
     database = Database.open(tmp_path / "paperboy.db")
     store = Store(database)
