@@ -13,7 +13,7 @@ import pytest
 from paperboy import morning
 from paperboy.drafting import Drafter
 from paperboy.due import RETRY
-from paperboy.errors import BudgetUsedUpError, RenderError, ScoringError, StoreWriteError
+from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError, StoreWriteError
 from paperboy.models import (
     Attempt,
     DeliveryState,
@@ -22,6 +22,7 @@ from paperboy.models import (
     MorningReport,
     Outcome,
     Paper,
+    Problem,
     Score,
     Shortfall,
     Subscriber,
@@ -339,7 +340,7 @@ def test_unscored_papers_are_carried_over_and_come_back(world: World) -> None:
 def test_scores_are_paid_for_once(world: World) -> None:
     """A morning that broke off after scoring is taken up with the scores that it had, and counts what they cost."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
-    world.composer.broken = RenderError("emails/digest.mjml.j2:3: broken")
+    world.composer.broken = ConfigError([Problem("emails/digest.mjml.j2:3", "broken")])
     report = world.run(foundations())
     assert report.lists[0].problem == "emails/digest.mjml.j2:3: broken"
     world.composer.broken = None

@@ -9,7 +9,6 @@
     ├── FeedError               arXiv did not give a whole answer
     ├── ScoringError            the scorer cannot go on: refused key, unknown model, dead server
     │   └── BudgetUsedUpError   the day's budget is used up
-    ├── RenderError             a template cannot be rendered
     └── MailServerError         the mail server refuses us and not a recipient: connection, TLS, login, sender
 
 A message is one or two sentences that a person can act on: it names the file or server, and the fix. It never holds a
@@ -73,10 +72,6 @@ class ScoringError(PaperboyError):
 
 class BudgetUsedUpError(ScoringError):
     """The day's budget is used up. Earlier scores stand."""
-
-
-class RenderError(PaperboyError):
-    """A mail template cannot be rendered."""
 
 
 class MailServerError(PaperboyError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.errors import RenderError
+from paperboy.errors import ConfigError
 from paperboy.mail.fit import fitted, levels, size
 from paperboy.mail.page import Page
 from paperboy.mail.templates import HTML_BUDGET, Templates
@@ -144,5 +144,5 @@ def test_template_too_large_by_itself_is_reported(tmp_path: Path) -> None:
     shutil.copytree(EMAILS, tmp_path, dirs_exist_ok=True)
     template = tmp_path / "_masthead.mjml.j2"
     template.write_text(template.read_text("utf-8").replace("<h1>", "<h1>" + "x" * 96_000), "utf-8")
-    with pytest.raises(RenderError, match=r"emails/digest.mjml.j2: .*95,000 bytes"):
+    with pytest.raises(ConfigError, match=r"emails/digest.mjml.j2: .*95,000 bytes"):
         render(digest(), Templates.load([tmp_path]))

@@ -49,17 +49,17 @@ def test_template_in_the_home_overrides_one_file_and_inherits_the_rest(tmp_path:
         (
             "digest.txt.j2",
             "one\n\n{{ page.titel }}\n",
-            r"^emails/digest\.txt\.j2:3: page has no 'titel', did you mean 'title'\?$",
+            r"^emails/digest\.txt\.j2:3: .* has no attribute 'titel', did you mean 'title'\?$",
         ),
         (
             "_entry.mjml.j2",
             "<p>\n{{ item.nonsense }}</p>",
-            r"^emails/_entry\.mjml\.j2:2: item has no 'nonsense'; it has rank, arxiv_id",
+            r"^emails/_entry\.mjml\.j2:2: .*Item object' has no attribute 'nonsense' \(included by emails/digest\.mjml\.j2\)$",
         ),
         (
             "alert.txt.j2",
             "{{ alert.heading }}",
-            r"^emails/alert\.txt\.j2:1: alert has no 'heading', did you mean 'headline'",
+            r"^emails/alert\.txt\.j2:1: .* has no attribute 'heading', did you mean 'headline'",
         ),
         ("note.txt.j2", "{{ page.title + 1 }}", r"^emails/note\.txt\.j2:1: TypeError"),
         ("note.txt.j2", "\n{{ page.title|wrapp }}", r"^emails/note\.txt\.j2:2: .*wrapp"),
@@ -117,22 +117,22 @@ def test_template_without_a_required_part_is_reported(tmp_path: Path, name: str,
             "",
             r"emails/note\.mjml\.j2: MJML does not accept .*look for a tag that is not closed",
         ),
-        ("note.mjml.j2", "</mjml>", "</mjml></mjml>", r"unexpected token in root template before '</mjml>"),
-        ("_entry.mjml.j2", "format(item.author_count)", "format(item.authorcount)", r"item has no 'authorcount'"),
-        ("digest.mjml.j2", "And {{ page.hidden }}", "And {{ page.hiden }}", r"page has no 'hiden'"),
-        ("digest.mjml.j2", '<p class="f">So that', '<p class="f">{{ page.foo }}So that', r"page has no 'foo'"),
-        ("digest.mjml.j2", "and {{ page.items|length", "and {{ page.itms|length", r"page has no 'itms'"),
-        ("alert.mjml.j2", "alert.details|length - 50", "alert.detials|length - 50", r"alert has no 'detials'"),
-        ("_end.mjml.j2", ", {{ page.followed|length", ", {{ page.folowed|length", r"page has no 'folowed'"),
-        ("digest.mjml.j2", "{{ page.without_abstract|counted", "{{ page.without|counted", r"page has no 'without'"),
-        ("digest.mjml.j2", "{{ bare|length|counted", "{{ page.foo }}{{ bare|length|counted", r"page has no 'foo'"),
-        ("digest.mjml.j2", "abstracts are shortened here;", "{{ page.foo }};", r"page has no 'foo'"),
-        ("_end.mjml.j2", "<p>The plain-text part of this mail has", "<p>{{ page.foo }}", r"page has no 'foo'"),
+        ("note.mjml.j2", "</mjml>", "</mjml></mjml>", r"MJML does not accept .*unexpected token in root template"),
+        ("_entry.mjml.j2", "format(item.author_count)", "format(item.authorcount)", r"no attribute 'authorcount'"),
+        ("digest.mjml.j2", "And {{ page.hidden }}", "And {{ page.hiden }}", r"no attribute 'hiden'"),
+        ("digest.mjml.j2", '<p class="f">So that', '<p class="f">{{ page.foo }}So that', r"no attribute 'foo'"),
+        ("digest.mjml.j2", "and {{ page.items|length", "and {{ page.itms|length", r"no attribute 'itms'"),
+        ("alert.mjml.j2", "alert.details|length - 50", "alert.detials|length - 50", r"no attribute 'detials'"),
+        ("_end.mjml.j2", ", {{ page.followed|length", ", {{ page.folowed|length", r"no attribute 'folowed'"),
+        ("digest.mjml.j2", "{{ page.without_abstract|counted", "{{ page.without|counted", r"no attribute 'without'"),
+        ("digest.mjml.j2", "{{ bare|length|counted", "{{ page.foo }}{{ bare|length|counted", r"no attribute 'foo'"),
+        ("digest.mjml.j2", "abstracts are shortened here;", "{{ page.foo }};", r"no attribute 'foo'"),
+        ("_end.mjml.j2", "<p>The plain-text part of this mail has", "<p>{{ page.foo }}", r"no attribute 'foo'"),
         (
             "_end.mjml.j2",
             "papers|length - 10",
             "papers|lenght - 10",
-            r"No filter named 'lenght' found\. Beside Jinja's",
+            r"No filter named 'lenght' found",
         ),
         (
             "_entry.mjml.j2",
@@ -166,7 +166,7 @@ def test_fault_in_an_included_template_names_the_one_that_included_it(tmp_path: 
     )
     with pytest.raises(
         ConfigError,
-        match=r"^emails/_head\.mjml\.j2:\d+: 'heading' is undefined \(included by emails/digest\.mjml\.j2:\d+\)$",
+        match=r"^emails/_head\.mjml\.j2:\d+: 'heading' is undefined \(included by emails/digest\.mjml\.j2\)$",
     ):
         changed(tmp_path, "digest.mjml.j2", old).check()
 
@@ -196,15 +196,12 @@ def test_titles_and_abstracts_work_with_jinjas_filters(tmp_path: Path) -> None:
     assert "words words words..." in html
 
 
-def test_all_broken_templates_are_reported_at_once(tmp_path: Path) -> None:
+def test_every_mail_with_a_broken_template_is_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "note.txt.j2").write_text("{% if %}")
-    (tmp_path / "_mine.txt.j2").write_text("{{ 1 + }}")
+    (tmp_path / "alert.txt.j2").write_text("{{ 1 + }}")
     with pytest.raises(ConfigError) as raised:
         Templates.load([tmp_path, EMAILS]).check()
-    assert sorted(problem.place for problem in raised.value.problems) == [
-        "emails/_mine.txt.j2:1",
-        "emails/note.txt.j2:1",
-    ]
+    assert [problem.place for problem in raised.value.problems] == ["emails/alert.txt.j2:1", "emails/note.txt.j2:1"]
 
 
 def test_included_template_of_any_name_is_escaped(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """The operator's templates: a digest as subject, HTML and plain text, and faults with their file and line.
 
 Jinja gives the plain text, and MJML that becomes the HTML. A template may lay out a mail; it may not reach into Python.
-A fault in one file is a `ConfigError`, a fault in the whole that templates give together a `RenderError`.
+A fault is a `ConfigError`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import lru_cache, partial
@@ -23,7 +22,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
 from paperboy.curate import MOST_MORNINGS, curate
-from paperboy.errors import ConfigError, RenderError
+from paperboy.errors import ConfigError
 from paperboy.mail.fit import fitted, levels
 from paperboy.mail.page import Copy, Page, money, page
 from paperboy.mail.text import clipped, counted, one_line, shorten, wrap
@@ -61,16 +60,14 @@ class Templates:
         return cls(tuple(texts))
 
     def to_readers(self, whole: Page) -> Rendered:
-        """Render a digest, or the note of a morning on which no paper passed. ConfigError for a broken template,
-        RenderError if no HTML within the budget exists.
+        """Render a digest, or the note of a morning on which no paper passed. ConfigError for a broken template, or if
+        no HTML within the budget exists.
         """
         kind = "digest" if whole.items else "note"
         html = fitted(whole, lambda shown: self._html(f"{kind}.mjml.j2", page=shown), HTML_BUDGET - _COPY_ROOM)
         if html is None:
-            raise RenderError(
-                f"emails/{kind}.mjml.j2: the HTML has more than {HTML_BUDGET:,} bytes even without a paper; "
-                "make the template or the topics shorter"
-            )
+            what = f"the HTML has more than {HTML_BUDGET:,} bytes even without a paper"
+            raise _fault(f"{kind}.mjml.j2", f"{what}; make the template or the topics shorter")
         return Rendered(whole.subject, html, self._text(f"{kind}.txt.j2", page=whole))
 
     def alert(self, alert: Alert) -> Rendered:
@@ -81,10 +78,26 @@ class Templates:
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
     def check(self) -> None:
-        """Render samples of every kind of mail. ConfigError with all that is wrong with the templates."""
-        problems = [*self._syntax_errors()] or [*self._sample_problems()]
+        """Render samples of every kind of mail. ConfigError with what is wrong with the templates."""
+        alert = Alert("Something needs a hand", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
+        problems = [*_problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})]
+        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3)))  # placeholders, as in any digest
+        for digest in _samples():
+            whole = page(digest, copy=copy, unsubscribe_address="paperboy@example.org")
+            needed = {
+                copy.reason: "why somebody gets the mail (page.copy.reason)",
+                copy.token: "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)",
+                **{item.url: "a link to every paper (item.url, for each item of page.items)" for item in whole.items},
+            }
+            problems += _problems("digest" if whole.items else "note", partial(self._at_all_levels, whole), needed)
         if problems:
             raise ConfigError(list(dict.fromkeys(problems)))
+
+    def _at_all_levels(self, whole: Page) -> Rendered:
+        """As for readers, after trying what only a crowded morning shows."""
+        for level in levels(whole) if whole.items else ():
+            self._html("digest.mjml.j2", page=replace(level, items=level.items * 20, topics_cut=True, hidden=2))
+        return self.to_readers(whole)
 
     def _text(self, name: str, **values: Any) -> str:
         try:
@@ -97,57 +110,29 @@ class Templates:
         try:
             html: str = mjml.mjml2html(source, fonts={})  # else it loads fonts from Google
         except ValueError as error:
-            octets, place = source.encode(), r"at position (\d+):\d+"
-            what = re.sub(place, lambda at: f"before {octets[int(at[1]) :][:60].decode(errors='ignore')!r}", str(error))
-            raise RenderError(
-                f"emails/{name}: MJML does not accept what this template gives: {what}; look for a tag that is not "
-                "closed, or closed twice, in it and in those that it includes"
-            ) from error
+            fix = "look for a tag that is not closed, or closed twice, in it and in those that it includes"
+            raise _fault(name, f"MJML does not accept what this template gives: {error}; {fix}") from error
         if "<mj-" in html:
             unknown = html.partition("<mj-")[2].split(">")[0].split()[0]
-            raise RenderError(f"emails/{name}: MJML knows no component mj-{unknown} at this place")
+            raise _fault(name, f"MJML knows no component mj-{unknown} at this place")
         return html
 
-    def _syntax_errors(self) -> Iterator[Problem]:
-        for name, _ in self.texts:
-            try:
-                _environment(self.texts).get_template(name)
-            except jinja2.TemplateError as error:
-                yield _problem(error, name)
 
-    def _sample_problems(self) -> Iterator[Problem]:
-        alert = Alert("Something needs a hand", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
-        yield from _problems("alert", lambda: self.alert(alert), ("alert.headline", alert.headline))
-        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3)))  # placeholders, as in any digest
-        for digest in _samples():
-            whole = page(digest, copy=copy, unsubscribe_address="paperboy@example.org")
-            kind = "digest" if whole.items else "note"
-            needed = [
-                ("why somebody gets the mail (page.copy.reason)", copy.reason),
-                ("how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)", copy.token),
-                *(("a link to every paper (item.url, for each item of page.items)", item.url) for item in whole.items),
-            ]
-            yield from _problems(kind, partial(self.to_readers, whole), *needed)
-            for level in levels(whole):  # what only a crowded morning shows
-                crowded = replace(level, items=level.items * 20, topics_cut=True, hidden=2)
-                yield from _problems(kind, partial(self._html, f"{kind}.mjml.j2", page=crowded))
-
-
-def _problems(kind: str, draw: Callable[[], Rendered | str], *needed: tuple[str, str]) -> Iterator[Problem]:
+def _problems(kind: str, draw: Callable[[], Rendered], needed: Mapping[str, str]) -> Iterator[Problem]:
     """What goes wrong in drawing a mail, and what either of its parts must show and does not."""
     try:
         mail = draw()
     except ConfigError as error:
         yield from error.problems
         return
-    except RenderError as error:
-        yield Problem(*str(error).split(": ", 1))
-        return
-    parts = {"mjml": mail.html, "txt": " ".join(mail.text.split())} if isinstance(mail, Rendered) else {}
-    for ending, part in parts.items():
-        for what, words in needed:
+    for ending, part in (("mjml", mail.html), ("txt", " ".join(mail.text.split()))):
+        for words, what in needed.items():
             if words not in part:
                 yield Problem(f"emails/{kind}.{ending}.j2", f"the mail must show {what}, and does not")
+
+
+def _fault(name: str, what: str) -> ConfigError:
+    return ConfigError([Problem(f"emails/{name}", what)])
 
 
 # Jinja
@@ -161,13 +146,8 @@ class _Undefined(jinja2.StrictUndefined):
 
     @property
     def _undefined_message(self) -> str:
-        if self._undefined_hint or not is_dataclass(self._undefined_obj):
-            return super()._undefined_message
-        known = [each.name for each in fields(self._undefined_obj)]
-        known += [each.name for each in fields(MailingList)] if isinstance(self._undefined_obj, Page) else []
-        meant = get_close_matches(str(self._undefined_name), known, n=1)
-        hint = f", did you mean {meant[0]!r}?" if meant else f"; it has {', '.join(known)}"
-        return f"{type(self._undefined_obj).__name__.lower()} has no {self._undefined_name!r}{hint}"
+        meant = get_close_matches(str(self._undefined_name), dir(self._undefined_obj), n=1)
+        return super()._undefined_message + "".join(f", did you mean {name!r}?" for name in meant)
 
 
 @lru_cache(maxsize=4)
@@ -204,21 +184,17 @@ _FILTERS = {
 
 
 def _problem(error: Exception, name: str) -> Problem:
-    """The fault with file and line of the innermost template that it came through, and of the one that included it."""
+    """The fault with file and line of the innermost template that it came through."""
     reason = one_line(str(error)) or type(error).__name__
     if isinstance(error, jinja2.TemplateNotFound):
         reason = f"there is no template {error.name}"
-    elif reason.startswith("No filter named"):
-        reason += f" Beside Jinja's own there are {', '.join(_FILTERS)}."
     elif not isinstance(error, jinja2.TemplateError):
         reason = f"{type(error).__name__}: {reason}"
+    places = [f"{frame.f_code.co_filename}:{line}" for frame, line in walk_tb(error.__traceback__)]
+    place = next((place for place in reversed(places) if ".j2:" in place), name)
     if isinstance(error, jinja2.TemplateSyntaxError):
-        return Problem(f"emails/{error.name or name}:{error.lineno}", reason)
-    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    places = [(file, line) for file, line in places if file.endswith(".j2")] or [(name, 0)]
-    file, line = places[-1]
-    above = next((f"emails/{other}:{at}" for other, at in reversed(places) if other != file), "")
-    return Problem(f"emails/{file}:{line}".removesuffix(":0"), f"{reason} (included by {above})" if above else reason)
+        place = f"{error.name or name}:{error.lineno}"
+    return Problem(f"emails/{place}", reason if place.startswith(name) else f"{reason} (included by emails/{name})")
 
 
 # Samples, which touch every branch of the templates
@@ -237,14 +213,12 @@ def _samples() -> Iterator[Digest]:
     priced = Spending(Usage(2, 1_000, 400, 300, completion_tokens=200, reasoning_tokens=50), Cost(0.012, 0.003))
     unpriced, uncounted = Spending(Usage(1, 900, completion_tokens=100), None), Spending(Usage(calls=2), None)
     below = Score(3, 3)
-    yield _sample(rich, [by_ada, *papers[1:]], [Score(4, 5), Score(9, 8, "It & more."), Score(8, 7), below], priced)
-    yield _sample(poor, [bare], [Score(7, None)], None)
-    yield _sample(rich, papers, [below], unpriced)
-    yield _sample(poor, [bare], [below], uncounted)
-
-
-def _sample(of: MailingList, papers: Sequence[Paper], scores: Sequence[Score], spending: Spending | None) -> Digest:
-    """A digest in which the first papers have these scores, by an LLM if something was spent; the others have none."""
-    ids, model = [paper.arxiv_id for paper in papers], Model("a-model", is_llm=spending is not None)
-    empty = Digest(of, papers[0].published.date(), model, spending or Spending())
-    return curate(empty, papers, dict(zip(ids, scores, strict=False)), dict.fromkeys(ids[::2], MOST_MORNINGS))
+    for of, some, scores, spending in (
+        (rich, [by_ada, *papers[1:]], [Score(4, 5), Score(9, 8, "It & more."), Score(8, 7), below], priced),
+        (poor, [bare], [Score(7, None)], None),
+        (rich, papers, [below], unpriced),
+        (poor, [bare], [below], uncounted),
+    ):
+        ids, model = [each.arxiv_id for each in some], Model("a-model", is_llm=spending is not None)
+        empty, scored = Digest(of, submitted.date(), model, spending or Spending()), zip(ids, scores, strict=False)
+        yield curate(empty, some, dict(scored), dict.fromkeys(ids[::2], MOST_MORNINGS))
