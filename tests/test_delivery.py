@@ -15,6 +15,7 @@ from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, E
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from tests.fakes import Clock, FakeTransport, NoProgress
+from tests.store.ledger import waiting
 
 FRIDAY = date(2026, 11, 20)
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
@@ -84,7 +85,7 @@ class World:
         return [envelope.recipient.partition("@")[0] for envelope in self.transport.sent]
 
     def waiting(self) -> list[DeliveryState]:
-        return [left.state for left in self.store.deliveries.waiting(self.clock(), by_hand=True)]
+        return [left.state for left in waiting(self.store, self.clock(), by_hand=True)]
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_every_subscriber_gets_one_copy_once(world: World) -> None:
 
 
 def test_delivery_left_in_sending_by_a_crash_goes_out_with_the_same_bytes(world: World) -> None:
-    world.store.deliveries.reserve(world.store.deliveries.waiting(NOW)[0], NOW)
+    world.store.deliveries.reserve(waiting(world.store, NOW)[0], NOW)
     world.deliver()
     assert world.recipients() == ["ada", "grace", "hedy"]
     assert world.transport.sent[0].message == b"<ada@example.org>shared bytes"
@@ -207,7 +208,7 @@ def test_unreachable_server_is_reported_at_once_and_no_attempt_counts(world: Wor
         report = world.deliver()
         assert "refuses the login" in report.problem
         assert (report.passing, report.since, world.waits) == (True, NOW, [])
-    assert {left.attempts for left in world.store.deliveries.waiting(NOW, by_hand=True)} == {0}
+    assert {left.attempts for left in waiting(world.store, NOW, by_hand=True)} == {0}
 
 
 def test_after_a_refusal_nothing_is_tried_for_a_quarter_of_an_hour_except_by_hand(world: World) -> None:
@@ -238,7 +239,7 @@ def test_only_the_first_connection_meets_a_wrong_password(world: World) -> None:
 
 
 def test_connections_share_the_work_and_nobody_gets_two_copies(world: World) -> None:
-    lists = world.crowd(450)  # more than are read together
+    lists = world.crowd(450)
     later = Receipt(DEFERRED, "450 later")
     world.transports = [FakeTransport({f"{name}@example.org": [later] for name in NAMES}) for _ in range(4)]
     assert world.deliver(lists).states == {SENT: 450, DEFERRED: 3}
@@ -322,8 +323,7 @@ def test_message_aborted_before_it_was_handed_over_stays_pending(world: World) -
     world.transports = [FakeTransport({f"{name}@example.org": [lost] for name in NAMES}) for _ in range(3)]
     report = world.deliver(stop=lambda: any(transport.sent for transport in world.transports))
     assert report.problem == ""
-    left = world.store.deliveries.waiting(NOW)
-    assert {(each.state, each.attempts) for each in left} == {(PENDING, 0)}
+    assert {(each.state, each.attempts) for each in waiting(world.store, NOW)} == {(PENDING, 0)}
 
 
 # ---- rate limit and pauses
@@ -432,7 +432,7 @@ def test_expired_delivery_is_noted_for_the_operator(world: World) -> None:
 
 def test_digest_that_a_crash_left_on_its_way_is_sent_to_everybody_after_five_days(world: World) -> None:
     """One may have it, so the digest stands."""
-    world.store.deliveries.reserve(world.store.deliveries.waiting(NOW)[0], NOW)
+    world.store.deliveries.reserve(waiting(world.store, NOW)[0], NOW)
     world.clock.now += timedelta(days=5)
     assert world.deliver().states == {SENT: 3}
 

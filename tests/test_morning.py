@@ -32,6 +32,7 @@ from paperboy.store.alerts import Cause
 from paperboy.store.database import Database
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
+from tests.store.ledger import waiting
 
 FRIDAY = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)  # the batch of Thursday evening is there since 05:15 UTC
 THURSDAYS = datetime(2026, 11, 19, 12, tzinfo=UTC)  # in that batch
@@ -52,7 +53,7 @@ class World:
     def run(self, *lists: MailingList, patience: timedelta | None = None, **changes: Any) -> MorningReport:
         """A morning, before which the mail of earlier ones was delivered, unless the mail server is down."""
         ledger = self.store.deliveries
-        for each in () if self.mail_is_down else ledger.waiting(self.clock()):
+        for each in [] if self.mail_is_down else waiting(self.store, self.clock()):
             ledger.reserve(each, self.clock())
             ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
         self.store.settle_clock(self.clock())
@@ -437,22 +438,22 @@ def test_papers_of_a_digest_that_reached_nobody_come_with_the_next(world: World)
         world.clock.now += timedelta(days=1)
     assert world.digests()[-1] == ["2611.00001", "2611.00002", "2611.00003"]
     assert world.scorer.asked == ["2611.00001", "2611.00002", "2611.00003"]
-    (waiting,) = world.store.deliveries.waiting(world.clock.now)
-    assert world.store.days.composed_by_id(waiting.digest_id).message == b"2611.00001 2611.00002 2611.00003"
+    (delivery,) = waiting(world.store, world.clock.now)
+    assert world.store.days.composed_by_id(delivery.digest_id).message == b"2611.00001 2611.00002 2611.00003"
 
 
 def test_digest_that_reached_somebody_is_not_superseded(world: World) -> None:
     world.feed.papers, world.scorer.known = [new(1)], good(new(1), new(2))
     world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
     world.mail_is_down = True
-    first, second = world.store.deliveries.waiting(FRIDAY)
+    first, second = waiting(world.store, FRIDAY)
     world.store.deliveries.reserve(first, FRIDAY)
     world.store.deliveries.settle(first, DeliveryState.SENT, "250 ok", FRIDAY, via="smtp")
     world.clock.now += timedelta(days=3)
     world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
     world.run(foundations())
     assert world.digests() == [["2611.00001"], ["2611.00002"]]
-    assert second.id in [each.id for each in world.store.deliveries.waiting(world.clock.now)]
+    assert second.id in world.store.deliveries.waiting(world.clock.now)
 
 
 class TestWhatCannotBeScored:

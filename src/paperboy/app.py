@@ -21,7 +21,7 @@ from paperboy import lock
 from paperboy.config.home import FILES, Files, Home, Recipients, as_known
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.models import Delivery, MailingList, MorningReport, Problem, Subscriber
+from paperboy.models import MailingList, MorningReport, Problem, Subscriber
 from paperboy.store import Store
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class App:
         *,
         on_list: Callable[[str, str], bool] | None = None,
         by_hand: bool = False,
-        only: Delivery | None = None,
+        only: int = 0,
     ) -> delivery.Report:
         """Send what waits, or `only` one delivery, then the alerts; see `delivery.deliver`."""
         from paperboy import alerts, delivery

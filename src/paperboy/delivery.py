@@ -1,8 +1,7 @@
 """The imperative shell, second half: from frozen digests to receipts.
 
-    each connection, until nothing waits:
-        wait for its turn   ← the rate limit, and pauses while the server has trouble
-        the next delivery, oldest digest first
+    for each delivery that waits, oldest digest first, as soon as a connection is idle:
+        wait                ← the rate limit, and pauses while the server has trouble
         no longer on its list, suppressed, or expired? settle it as that
         reserve             ← its own commit, before the first command to the server
         send                ← the frozen bytes, with the subscriber's own headers and links
@@ -13,19 +12,20 @@
     addresses that did not exist in three digests in a row are suppressed
 
 A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes and Message-ID.
-Connections work side by side; only one at a time touches the store or the round's own state.
+Connections send side by side, each in a thread of its own; one thread does everything else.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
-from threading import Condition, Event, Thread
+from functools import lru_cache
+from queue import Empty, SimpleQueue
 from traceback import format_tb
 from typing import TYPE_CHECKING, Protocol
 
@@ -41,12 +41,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_EXPIRES = timedelta(days=3)  # since its digest was frozen, or first reached somebody
 _MOST_ERRORS = 5  # of the server, in a row
 _FIRST_PAUSE = 5.0  # seconds
 _FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)  # retry backoff of one address
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
-_BATCH = 200  # deliveries that are read at once
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
 
 
@@ -91,31 +89,38 @@ def deliver(
     stopped: Callable[[], bool],
     most_per_minute: int = 0,
     by_hand: bool = False,
-    only: Delivery | None = None,
+    only: int = 0,
 ) -> Report:
-    """Send waiting deliveries, or `only` one, over all `transports` at once.
+    """Send waiting deliveries, or `only` the one of that id, over all `transports` at once.
 
     `on_list(list_name, address)` is asked just before each message. `timer` gives monotonic seconds, `jitter` a number
     from 0 to 1. Once `stopped`, messages under way have 20 seconds to finish. `by_hand` ignores the server's retry
     backoff.
     """
-    now, began = clock(), timer()
-    number, since = store.deliveries.queue(now, by_hand=by_hand, only=only)
-    if not number:
+    waiting, began = store.deliveries.waiting(clock(), by_hand=by_hand, only=only), timer()
+    if not waiting:
         return Report({})
-    read = partial(store.deliveries.waiting, now, by_hand=by_hand, only=only, most=_BATCH)
     gap = 60.0 / most_per_minute if most_per_minute else 0.0
-    sending = _Round(store, composer, on_list, clock, timer, wait, jitter, stopped, read, gap, len(transports))
+    composed = lru_cache(maxsize=1)(store.days.composed_by_id)
+    todo = (deque(waiting), deque(transports), composed)
+    sending = _Round(store, composer, on_list, clock, timer, wait, jitter, stopped, gap, *todo)
     with progress.stage("Sending") as show:
-        sending.run(transports, lambda: show(sending.done, number))
+        sending.run(show)
+    since = None
     if sending.problem:
+        since = store.deliveries.waiting_since(waiting)
         store.deliveries.postpone(clock() + RETRY, clock())
         logger.error("%s", without_addresses(sending.problem))
-    _suppress_bounced(store, clock())
-    sending.log_counts(timer() - began)
-    states: Counter[DeliveryState] = Counter()
+    for address, reply in store.deliveries.bounced_thrice():
+        reason = "it did not exist in three digests running"
+        store.suppressions.add(address, "", f"{reason}: {reply}", clock(), bounced=reply)
+        logger.warning("%s is suppressed: %s", masked(address), reason)
+    states = Counter[DeliveryState]()
     for (_, state), count in sending.states.items():
         states[state] += count
+    for name in sorted({name for name, _ in sending.states}):
+        counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := sending.states[name, state]))
+        logger.info("%s: %s, in %.1f s", name, counts, timer() - began)
     refused = store.deliveries.refused_by_all(sending.failed)
     return Report(states, sending.problem, sending.passing, since, refused, frozenset(sending.reached))
 
@@ -138,16 +143,9 @@ def send_outside(
         return transport.send(replace(envelope, list_name=f"{list_name}-preview"))
 
 
-def _suppress_bounced(store: Store, now: datetime) -> None:
-    for address, reply in store.deliveries.bounced_thrice():
-        reason = "it did not exist in three digests running"
-        store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
-        logger.warning("%s is suppressed: %s", masked(address), reason)
-
-
 @dataclass(slots=True)
 class _Round:
-    """What the connections share. All of it but sending itself happens with the lock held."""
+    """One round of sending. Connections send in threads of their own; everything else happens in the caller's."""
 
     store: Store
     composer: Composer
@@ -157,174 +155,134 @@ class _Round:
     wait: Callable[[float], None]
     jitter: Callable[[], float]
     stopped: Callable[[], bool]
-    read: Callable[..., Sequence[Delivery]]  # what waits `after` a delivery
     gap: float  # seconds between two messages
-    working: int  # connections
-    in_hand: int = 0  # messages under way: a connection that is refused puts its own back
-    next_turn: float = 0.0  # on the timer: nobody begins before
+    waiting: deque[int]  # deliveries
+    idle: deque[Transport]
+    composed: Callable[[int], Composed]  # by digest
+    under_way: dict[Future[Receipt], tuple[Transport, Delivery, float]] = field(default_factory=dict)  # and its start
+    done: SimpleQueue[Future[Receipt]] = field(default_factory=SimpleQueue)
+    not_before: float = 0.0  # on the timer: when the next message may begin
+    accepted: bool = False  # the server has accepted a connection
     errors: int = 0  # of the server, in a row
-    incidents: int = 0  # errors of the server in all: those that meet several connections at once are one
     error: str = ""  # the last one
+    failed_at: float = float("-inf")  # on the timer: the last one
     problem: str = ""
     passing: bool = False
     crash: BaseException | None = None
-    done: int = 0
     states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
     failed: set[int] = field(default_factory=set)  # digests that failed for somebody
     reached: set[str] = field(default_factory=set)  # lists of which somebody got mail
-    composed: tuple[int, Composed] | None = None  # the digest in hand
-    queue: deque[Delivery] = field(default_factory=deque)
-    last_read: Delivery | None = None
-    all_read: bool = False
-    greeted: Event = field(default_factory=Event)  # the server has accepted the first connection
-    lock: Condition = field(default_factory=Condition)
 
-    def run(self, transports: Sequence[Transport], show: Callable[[], None]) -> None:
+    def run(self, show: Callable[[int, int], None]) -> None:
         """Return when all connections have finished. Raises any error that is a bug outside one message."""
-        threads = [Thread(target=self._work, args=[n, each], daemon=True) for n, each in enumerate(transports)]
-        for thread in threads:
-            thread.start()
-        aborts_at = None
-        while alive := [thread for thread in threads if thread.is_alive()]:
-            alive[0].join(_POLL)
-            show()
-            if self.stopped():
-                aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
-                if self.timer() >= aborts_at:
-                    for transport in transports:
+        transports, number, aborts_at = list(self.idle), len(self.waiting), None
+        with ThreadPoolExecutor(len(transports)) as pool:
+            while self.under_way or (self.waiting and not self._over()):
+                if self.stopped():
+                    aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
+                    for transport in transports if self.timer() >= aborts_at else ():
                         transport.abort()
+                try:
+                    self._step(pool)
+                except BaseException as error:  # noqa: BLE001  # raised again when nothing is under way
+                    self.crash = self.crash or error
+                show(number - len(self.waiting) - len(self.under_way), number)
+            for closed in [pool.submit(transport.close) for transport in transports]:
+                closed.result()
         if self.crash is not None:
             raise self.crash
         if self.errors and not (self.reached or self.failed or self.stopped()):
             self._give_up(f"the mail server takes nothing: {self.error}", passing=True)
 
-    def log_counts(self, seconds: float) -> None:
-        for name in sorted({name for name, _ in self.states}):
-            counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self.states[name, state]))
-            logger.info("%s: %s, in %.1f s", name, counts, seconds)
-
     def _over(self) -> bool:
         return bool(self.problem or self.crash or self.stopped())
 
-    def _work(self, number: int, transport: Transport) -> None:
-        """One connection's work. The first one goes ahead, so that a wrong password is offered only once."""
-        try:
-            while number and not self.greeted.wait(_POLL) and not self._over():
-                pass
-            while (taken := self._take()) is not None and self._one(transport, *taken):
-                pass
-        except BaseException as error:  # noqa: BLE001  # raised again by `run`
-            self.crash = self.crash or error
-        finally:
-            transport.close()
-            self.greeted.set()
+    def _step(self, pool: ThreadPoolExecutor) -> None:
+        """Begin a message if one may begin, or else wait for one to end, or for the end of a pause.
 
-    def _take(self) -> tuple[Delivery, Composed, int] | None:
-        """The next delivery, reserved, with its digest and the incidents so far; None if there is none."""
-        while not self._over():
-            with self.lock:
-                if not self._waits():
-                    if not self.in_hand:
-                        self.working -= 1
-                        return None
-                    self.lock.wait(_POLL)
-                    continue
-                if (seconds := self.next_turn - self.timer()) <= 0:
-                    delivery = self.queue.popleft()
-                    if self._may_go(delivery):
-                        if self.store.deliveries.reserve(delivery, self.clock()):
-                            self.next_turn, self.in_hand = self.timer() + self.gap, self.in_hand + 1
-                            return delivery, self._composed(delivery.digest_id), self.incidents
-                        self.done += 1  # somebody else moved it
-                    continue
-            self.wait(min(seconds, _POLL))
-        return None
+        The first connection goes ahead, so that a wrong password is offered only once.
+        """
+        pause = self.not_before - self.timer()
+        may_begin = self.waiting and self.idle and (self.accepted or not self.under_way) and not self._over()
+        if may_begin and pause <= 0:
+            self._begin(pool)
+        elif self.under_way:
+            with suppress(Empty):
+                self._end(self.done.get(timeout=min(pause, _POLL) if may_begin else _POLL))
+        elif may_begin:
+            self.wait(min(pause, _POLL))
 
-    def _waits(self) -> bool:
-        """Whether there is a next delivery. They are read in batches: tens of thousands may wait."""
-        if not self.queue and not self.all_read:
-            self.queue.extend(self.read(after=self.last_read))
-            self.all_read = len(self.queue) < _BATCH
-            self.last_read = self.queue[-1] if self.queue else None
-        return bool(self.queue)
+    def _begin(self, pool: ThreadPoolExecutor) -> None:
+        """Reserve the next delivery and give it to a connection, if its address may have it now."""
+        delivery = self.store.deliveries.get(self.waiting.popleft())
+        if not self._may_go(delivery):
+            return
+        composed = self.composed(delivery.digest_id)
+        if self.store.deliveries.reserve(delivery, self.clock()):  # or another process has moved it
+            transport, now = self.idle.popleft(), self.timer()
+            self.not_before = now + self.gap
+            future = pool.submit(lambda: transport.send(self.composer.envelope(composed, delivery)))
+            self.under_way[future] = transport, delivery, now
+            future.add_done_callback(self.done.put)
 
     def _may_go(self, delivery: Delivery) -> bool:
         """Whether the address may have it now; if not, the delivery is settled."""
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
-        ledger, reason = self.store.deliveries, "" if self.on_list(name, address) else "no longer on the list"
+        reason = "" if self.on_list(name, address) else "no longer on the list"
         if not reason and (suppression := self.store.suppressions.find(name, address)):
             reason = suppression.reason
         if reason:
-            self._count(name, DeliveryState.SUPPRESSED, ledger.end(delivery, DeliveryState.SUPPRESSED, reason, now))
+            moved = self.store.deliveries.end(delivery, DeliveryState.SUPPRESSED, reason, now)
+            self.states[name, DeliveryState.SUPPRESSED] += moved
             logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
-        elif self._expired(delivery, now):
+        elif self.store.deliveries.is_expired(delivery, now):
             reason = f"given up after three days; {delivery.reply or 'it was never tried'}"
-            self._count(name, DeliveryState.FAILED, ledger.end(delivery, DeliveryState.FAILED, reason, now))
+            self.states[name, DeliveryState.FAILED] += self.store.deliveries.end(
+                delivery, DeliveryState.FAILED, reason, now
+            )
         return not reason
 
-    def _expired(self, delivery: Delivery, now: datetime) -> bool:
-        """Whether a delivery has waited too long. Its three days begin when its digest first reached somebody: one that
-        reached nobody is superseded instead. What a crash left in `sending` is tried once more.
-        """
-        frozen_at, until = delivery.frozen_at, now - _EXPIRES
-        if frozen_at is None or frozen_at > until or delivery.state is DeliveryState.SENDING:
-            return False
-        reached = self.store.deliveries.reached(delivery.digest_id)
-        return reached is not None and reached <= until
-
-    def _composed(self, digest_id: int) -> Composed:
-        if self.composed is None or self.composed[0] != digest_id:
-            self.composed = digest_id, self.store.days.composed_by_id(digest_id)
-        return self.composed[1]
-
-    def _one(self, transport: Transport, delivery: Delivery, composed: Composed, incidents: int) -> bool:
-        """Send and settle a reserved delivery. False: this connection ends, and the others go on."""
+    def _end(self, sent: Future[Receipt]) -> None:
+        """Settle what a connection has sent; it is idle again, unless the others have to do without it."""
+        transport, delivery, began = self.under_way.pop(sent)
         try:
-            receipt = transport.send(self.composer.envelope(composed, delivery))
+            receipt = sent.result()
         except MailServerError as error:
-            with self._landed():
-                return self._refused(delivery, error, incidents)
+            if not self._refused(delivery, error, began):
+                return
         except Exception as error:  # noqa: BLE001  # logged without its text, which may hold the address
             kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
             address = masked(delivery.addressed.subscriber.address)
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
-            receipt = Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
-        with self._landed():
-            self._settle(delivery, receipt, transport.via, incidents)
-        self.greeted.set()
-        return True
+            self._settle(
+                delivery, Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log"), "", began
+            )
+        else:
+            self._settle(delivery, receipt, transport.via, began)
+        self.idle.appendleft(transport)
 
-    @contextmanager
-    def _landed(self) -> Iterator[None]:
-        """A message is under way no longer."""
-        with self.lock:
-            self.in_hand -= 1
-            yield
-            self.lock.notify_all()
-
-    def _refused(self, delivery: Delivery, error: MailServerError, incidents: int) -> bool:
-        """Put the delivery back. If other connections work, the server may only limit their number."""
+    def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
+        """Put the delivery back. False: the others work, and the server may only limit their number."""
         # what a crash left in `sending` stays so: it may have arrived, and its digest must not be superseded
         was = DeliveryState.SENDING if delivery.state is DeliveryState.SENDING else DeliveryState.PENDING
         self.store.deliveries.settle(delivery, was, str(error), self.clock(), undone=True)
-        self.queue.appendleft(replace(delivery, state=was))
-        was_well = bool(self.reached)
-        if self.working > 1 and self.greeted.is_set() and (error.temporary or was_well):
-            self.working -= 1
+        self.waiting.appendleft(delivery.id)
+        if self.accepted and (self.idle or self.under_way) and (error.temporary or self.reached):
             logger.info("one connection less: %s", without_addresses(str(error)))
             return False
-        if error.busy or (error.temporary and was_well):
-            self._server_error(str(error), incidents)
+        if error.busy or (error.temporary and self.reached):
+            self._server_error(str(error), began)
         else:
             self._give_up(str(error), passing=error.temporary)
         return True
 
-    def _settle(self, delivery: Delivery, receipt: Receipt, via: str, incidents: int) -> None:
+    def _settle(self, delivery: Delivery, receipt: Receipt, via: str, began: float) -> None:
         state, wait = what_follows(delivery, receipt, self.jitter())
         if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it, and nothing was handed over
             state, wait = DeliveryState.PENDING, None
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
-        moved = self.store.deliveries.settle(
+        self.accepted = True
+        self.states[name, state] += self.store.deliveries.settle(
             delivery,
             state,
             receipt.reply,
@@ -335,7 +293,6 @@ class _Round:
             bounce=receipt.bounce and state is DeliveryState.FAILED,
             undone=state is DeliveryState.PENDING or receipt.slow_down,
         )
-        self._count(name, state, moved)
         if state is DeliveryState.SENT:
             self.reached.add(name)
             self.errors = 0
@@ -346,29 +303,25 @@ class _Round:
             self.failed.add(delivery.digest_id)
         lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.stopped()
         if lost or receipt.slow_down:
-            self._server_error(said, incidents)
+            self._server_error(said, began)
         else:
             self.errors = 0
 
-    def _server_error(self, why: str, incidents: int) -> None:
+    def _server_error(self, why: str, began: float) -> None:
         """Pause all connections. An error of a message that was under way at the last error is the same incident."""
-        if incidents != self.incidents:
+        if began <= self.failed_at:
             return
-        self.incidents, self.errors, self.error = self.incidents + 1, self.errors + 1, without_addresses(why)
+        self.failed_at, self.errors, self.error = self.timer(), self.errors + 1, without_addresses(why)
         if self.errors >= _MOST_ERRORS:
             self._give_up(f"the mail server failed {_MOST_ERRORS} times in a row: {self.error}", passing=True)
             return
         seconds = _FIRST_PAUSE * 2 ** (self.errors - 1) * (0.75 + 0.5 * self.jitter())
-        self.next_turn = max(self.next_turn, self.timer() + seconds)
+        self.not_before = max(self.not_before, self.failed_at + seconds)
         logger.warning("pausing for %.0f s: %s", seconds, self.error)
 
     def _give_up(self, problem: str, *, passing: bool) -> None:
         if not self.problem:
             self.problem, self.passing = problem, passing
-
-    def _count(self, list_name: str, state: DeliveryState, moved: bool) -> None:
-        self.done += 1
-        self.states[list_name, state] += moved
 
 
 def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:

@@ -163,7 +163,7 @@ class Year:
             message = self.chance.choice(self.messages[each.name])
             addressed = tuple(COMPOSER.addressed(each.name, day, who) for who in each.subscribers)
             store.days.freeze(replace(frozen, composed=message, addressed=addressed), now)
-        for delivery in store.deliveries.waiting(now):
+        for delivery in map(store.deliveries.get, store.deliveries.waiting(now)):
             store.deliveries.reserve(delivery, now)
             reply = f"250 2.0.0 Ok: queued as {self.chance.getrandbits(44):011X}"
             store.deliveries.settle(delivery, DeliveryState.SENT, reply, now, via="smtp")

@@ -24,6 +24,7 @@ from tests.cli.mail_world import (
     told,
 )
 from tests.servers.smtp import Fault
+from tests.store.ledger import waiting
 
 NOBODY, REACHED = "Nobody got the digest of foundations", "Well again: digests reach their lists"
 NO_SUCH, DENIED = "550 5.1.1 no such user", "554 5.7.1 relay access denied"
@@ -135,7 +136,7 @@ def test_delivery_left_by_a_crash_does_not_cost_the_others_theirs(world: World) 
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
     world.run("once")
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        assert store.deliveries.reserve(store.deliveries.waiting(FRIDAY, by_hand=True)[0], FRIDAY)
+        assert store.deliveries.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
     for number, day in ((2, MONDAY), (3, TUESDAY)):
         world.clock.now = day
         world.announce(number)

@@ -27,6 +27,7 @@ from tests.cli.mail_world import (
     told,
 )
 from tests.servers.smtp import Fault, Phase
+from tests.store.ledger import waiting
 
 NOBODY = "Nobody got the digest of foundations"
 QUARTER = timedelta(minutes=15)
@@ -114,7 +115,7 @@ def test_delivery_left_by_a_crash_still_counts_after_a_deferral(world: World) ->
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
     world.run("once")
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        assert store.deliveries.reserve(store.deliveries.waiting(FRIDAY, by_hand=True)[0], FRIDAY)
+        assert store.deliveries.reserve(waiting(store, FRIDAY, by_hand=True)[0], FRIDAY)
     world.smtp.faults[:] = [Fault("RCPT", "450 4.2.0 greylisted")]
     world.clock.now += QUARTER
     world.run("once")

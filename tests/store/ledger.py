@@ -80,6 +80,11 @@ def move(store: Store, of: Delivery, how: str, when: datetime) -> None:
             assert store.deliveries.settle(of, state, reply, when, **more)  # type: ignore[arg-type]
 
 
+def waiting(store: Store, now: datetime = NOW, *, by_hand: bool = False) -> list[Delivery]:
+    """What may be sent now, in its order."""
+    return [store.deliveries.get(one) for one in store.deliveries.waiting(now, by_hand=by_hand)]
+
+
 def delivery(store: Store, name: str, digest_id: int) -> Delivery:
     found = store.deliveries.find(digest_id, f"{name}@example.org")
     assert found is not None, name

@@ -17,6 +17,7 @@ from paperboy.store import Store
 from tests.fakes import Clock
 from tests.servers.arxiv_api import ArxivServer
 from tests.servers.smtp import Message, SmtpServer
+from tests.store.ledger import waiting
 
 DUMP = Path(__file__).with_name("before.sql")
 LISTS = """\
@@ -98,9 +99,9 @@ def test_nothing_that_counts_is_lost_by_the_migration(tmp_path: Path) -> None:
         assert attempt.reason.startswith("scored 0 of 2: the LLM at ")
         assert attempt.at == attempt.since == attempt.next_try == FRIDAY - timedelta(hours=2)
         assert store.days.started("foundations", timedelta(days=30)) >= {"cs.LG", "cross-list stat.ML"}
-        (waiting,) = store.deliveries.waiting(FRIDAY)
-        assert (waiting.addressed.subscriber.name, waiting.state) == ("Renée Amsel", DeliveryState.DEFERRED)
-        assert store.days.composed_by_id(waiting.digest_id).message.startswith(b"From: ")
+        (left,) = waiting(store, FRIDAY)
+        assert (left.addressed.subscriber.name, left.state) == ("Renée Amsel", DeliveryState.DEFERRED)
+        assert store.days.composed_by_id(left.digest_id).message.startswith(b"From: ")
         assert store.history.life("foundations", "2611.90052").became is Became.AUTHOR_MATCH
 
 

@@ -10,6 +10,7 @@ import pytest
 from paperboy.models import Addressed, Attempt, Became, Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
+from tests.store.ledger import waiting
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
@@ -38,9 +39,9 @@ def test_frozen_day_is_read_back_whole(store: Store) -> None:
     assert store.days.outcome("foundations", TODAY) is Outcome.DIGEST
     assert store.days.composed("foundations", TODAY) == COMPOSED
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
-    waiting = store.deliveries.waiting(NOW)
-    assert [delivery.addressed for delivery in waiting] == list(DAY.addressed)
-    assert store.days.composed_by_id(waiting[0].digest_id) == COMPOSED
+    found = waiting(store)
+    assert [delivery.addressed for delivery in found] == list(DAY.addressed)
+    assert store.days.composed_by_id(found[0].digest_id) == COMPOSED
 
 
 def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Outcome, Subscriber
 from paperboy.store import Store
+from tests.store.ledger import waiting
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
 
@@ -32,7 +33,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def first(store: Store) -> Delivery:
-    return store.deliveries.waiting(NOW)[0]
+    return waiting(store)[0]
 
 
 def test_reservation_is_made_once(store: Store) -> None:
@@ -62,7 +63,7 @@ def test_sent_delivery_never_waits_again(store: Store) -> None:
     store.deliveries.reserve(delivery, NOW)
     assert store.deliveries.settle(delivery, DeliveryState.SENT, "250 ok", NOW, via="smtp")
     assert not store.deliveries.reserve(delivery, NOW)
-    assert [left.addressed.token for left in store.deliveries.waiting(NOW)] == ["grace"]
+    assert [left.addressed.token for left in waiting(store)] == ["grace"]
     assert store.deliveries.unfinished() == 1
 
 
@@ -70,14 +71,14 @@ def test_deferred_delivery_waits_for_its_retry_time(store: Store) -> None:
     delivery, later = first(store), NOW + timedelta(minutes=5)
     store.deliveries.reserve(delivery, NOW)
     store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=later, uncertain=True)
-    assert [left.addressed.token for left in store.deliveries.waiting(NOW)] == ["grace"]
-    back = store.deliveries.waiting(later)[0]
+    assert [left.addressed.token for left in waiting(store)] == ["grace"]
+    back = waiting(store, later)[0]
     assert (back.state, back.uncertain) == (DeliveryState.DEFERRED, 1)
     assert store.deliveries.unfinished() == 2
 
 
 def test_next_try_is_the_earliest_of_all(store: Store) -> None:
-    one, other = store.deliveries.waiting(NOW)
+    one, other = waiting(store)
     for delivery, minutes in ((one, 10), (other, 5)):
         store.deliveries.reserve(delivery, NOW)
         store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=minutes))
@@ -103,7 +104,7 @@ def test_delivery_has_its_freezing_time_and_last_reply(store: Store) -> None:
     assert (delivery.frozen_at, delivery.reply) == (NOW, "")
     store.deliveries.reserve(delivery, NOW)
     store.deliveries.settle(delivery, DeliveryState.DEFERRED, "450 later", NOW, try_at=NOW + timedelta(hours=1))
-    back = store.deliveries.waiting(NOW + timedelta(hours=1))[0]
+    back = waiting(store, NOW + timedelta(hours=1))[0]
     assert (back.frozen_at, back.reply) == (NOW, "450 later")
 
 
@@ -134,15 +135,15 @@ def test_settled_delivery_cannot_expire(store: Store) -> None:
 
 
 def test_server_backoff_holds_back_all_that_waits_except_by_hand(store: Store) -> None:
-    ada, grace = store.deliveries.waiting(NOW)
+    ada, grace = waiting(store)
     store.deliveries.reserve(ada, NOW)
     store.deliveries.settle(ada, DeliveryState.DEFERRED, "450", NOW, try_at=NOW + timedelta(minutes=5))
     until = NOW + timedelta(minutes=15)
     store.deliveries.postpone(until, NOW)
     assert store.deliveries.waiting(until - timedelta(seconds=1)) == ()
-    assert store.deliveries.waiting(NOW, by_hand=True) == (grace,)
-    assert store.deliveries.waiting(NOW - timedelta(days=9)) == (grace,), "the clock was ahead"
+    assert store.deliveries.waiting(NOW, by_hand=True) == (grace.id,)
+    assert store.deliveries.waiting(NOW - timedelta(days=9)) == (grace.id,), "the clock was ahead"
     assert len(store.deliveries.waiting(until)) == 2
     assert store.deliveries.next_try(NOW) == until
     store.deliveries.retry_now()
-    assert store.deliveries.waiting(NOW) == (grace,)
+    assert store.deliveries.waiting(NOW) == (grace.id,)

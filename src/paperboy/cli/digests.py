@@ -112,14 +112,14 @@ def _to_one(app: App, again: Resend, reader: Subscriber) -> int:
     waiting = again.put_back_for(reader)
     if waiting is None:
         return _said(reader, again.outside(app.transports[0], reader))
-    sent = _deliver(app, waiting)
-    came = app.store.deliveries.find(waiting.digest_id, reader.address) or waiting
+    sent = _deliver(app, waiting.id)
+    came = app.store.deliveries.get(waiting.id)
     if came.state in WAITING:
         click.echo(output.unfinished(1, sent), err=True)
     return _said(reader, came)
 
 
-def _deliver(app: App, only: Delivery | None = None) -> Report:
+def _deliver(app: App, only: int = 0) -> Report:
     from paperboy.cli.mornings import Stop
 
     with Stop() as stop:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -18,8 +18,7 @@ from paperboy.store.database import Database, instant, iso
 
 _WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite does not use it
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
-_READY = f"""{_WAITING} and (try_at is null or try_at <= :now)
-and (:by_hand or coalesce({_BACKOFF}, '') <= :now) and (:only is null or deliveries.id = :only)"""
+_EXPIRES = timedelta(days=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,39 +46,32 @@ class Deliveries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def waiting(
-        self,
-        now: datetime,
-        *,
-        by_hand: bool = False,
-        only: Delivery | None = None,
-        after: Delivery | None = None,
-        most: int = -1,
-    ) -> tuple[Delivery, ...]:
-        """Deliveries that may be sent now, oldest digest first; `most` (-1: all) of those that come `after` one.
+    def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> tuple[int, ...]:
+        """The ids of deliveries that may be sent now, oldest digest first; `only` that one, if it may.
 
         `sending` is what a crash left behind. `by_hand` ignores the server's retry backoff, not that of an address.
         """
-        digest, last = (after.digest_id, after.id) if after else (0, 0)
         rows = self._database.rows(
-            f"{_SELECT} where {_READY} and (digest_id, deliveries.id) > (:digest, :last) "
-            "order by digest_id, deliveries.id limit :most",
-            _ready(now, by_hand=by_hand, only=only) | {"digest": digest, "last": last, "most": most},
+            f"""select id from deliveries where {_WAITING} and (try_at is null or try_at <= :now)
+            and (:by_hand or coalesce({_BACKOFF}, '') <= :now) and :only in (0, id) order by digest_id, id""",
+            {"now": iso(now), "by_hand": by_hand, "only": only},
         )
-        return tuple(map(_delivery, rows))
+        return tuple(row["id"] for row in rows)
 
-    def queue(
-        self, now: datetime, *, by_hand: bool = False, only: Delivery | None = None
-    ) -> tuple[int, datetime | None]:
-        """How many deliveries may be sent now, and since when none was sent, at most as long as they wait."""
+    def waiting_since(self, ids: Collection[int]) -> datetime | None:
+        """Since when these deliveries have waited, and none of any digest was sent."""
         (row,) = self._database.rows(
-            f"""select count(*) as n, min(:now, max(
-                min(coalesce(again, digests.at)),
-                coalesce((select max(at) from deliveries where state = 'sent'), '')
-            )) as since from deliveries join digests on digests.id = digest_id where {_READY}""",
-            _ready(now, by_hand=by_hand, only=only),
+            """select max(min(coalesce(again, digests.at)), coalesce(
+                (select max(at) from deliveries where state = 'sent'), ''
+            )) as at from deliveries join digests on digests.id = digest_id
+            where deliveries.id in (select value from json_each(?))""",
+            [json.dumps(list(ids))],
         )
-        return row["n"], instant(row["since"]) if row["since"] else None
+        return instant(row["at"]) if row["at"] else None
+
+    def get(self, delivery_id: int) -> Delivery:
+        """One delivery, whatever became of it."""
+        return _delivery(self._database.rows(f"{_SELECT} where deliveries.id = ?", [delivery_id])[0])
 
     def find(self, digest_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, whatever became of it."""
@@ -105,12 +97,15 @@ class Deliveries:
         )
         return instant(row["at"]) if row["at"] else None
 
-    def reached(self, digest_id: int) -> datetime | None:
-        """When the digest first reached somebody, or may have."""
-        (row,) = self._database.rows(
-            "select min(at) as at from deliveries where digest_id = ? and state in ('sent', 'ambiguous')", [digest_id]
-        )
-        return instant(row["at"]) if row["at"] else None
+    def is_expired(self, delivery: Delivery, now: datetime) -> bool:
+        """Whether three days have passed since its digest was frozen and since it first reached somebody: one that
+        reached nobody is superseded instead. What a crash left in `sending` is tried once more.
+        """
+        until = now - _EXPIRES
+        if delivery.state is DeliveryState.SENDING or delivery.frozen_at is None or delivery.frozen_at > until:
+            return False
+        reached = "select 1 from deliveries where digest_id = ? and state in ('sent', 'ambiguous') and at <= ? limit 1"
+        return bool(self._database.rows(reached, [delivery.digest_id, iso(until)]))
 
     def only_in_outbox(self) -> tuple[str, ...]:
         """The lists whose newest digest is only in the outbox, from a sender that a mail server would accept."""
@@ -128,7 +123,8 @@ class Deliveries:
         it.
         """
         return self._move(
-            "update deliveries set state = 'sending', attempts = attempts + 1, at = ? where id = ? and state = ?",
+            "update deliveries set state = 'sending', attempts = attempts + 1, at = ? "
+            f"where id = ? and state = ? and {_WAITING}",
             [iso(at), delivery.id, delivery.state.value],
         )
 
@@ -169,7 +165,8 @@ class Deliveries:
         )
         with self._database.transaction(durable=False):
             moved = self._move(
-                "update deliveries set state = ?, reply = ?, at = ?, given_up = ? where id = ? and state = ?",
+                "update deliveries set state = ?, reply = ?, at = ?, given_up = ? "
+                f"where id = ? and state = ? and {_WAITING}",
                 [state.value, reason, iso(at), gave_up, delivery.id, delivery.state.value],
             )
             Alerts(self._database).note([note] if moved and gave_up else [], at)
@@ -276,10 +273,6 @@ select address, max(reply) filter (where n = 1) as reply from ended where n <= 3
 )
 group by address having max(n) = 3 and min(bounce) order by address
 """
-
-
-def _ready(now: datetime, *, by_hand: bool, only: Delivery | None) -> dict[str, Any]:
-    return {"now": iso(now), "by_hand": by_hand, "only": only.id if only else None}
 
 
 def _columns(of: Addressed) -> dict[str, str]:
