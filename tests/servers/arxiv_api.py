@@ -98,6 +98,9 @@ class _Listener(ThreadingHTTPServer):
     block_on_close = False
     arxiv: ArxivServer
 
+    def handle_error(self, *_: object) -> None:
+        """A client that was killed is no news."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
