@@ -140,14 +140,10 @@ class App:
     @cached_property
     def composer(self) -> Composer:
         """Composes from the configured sender."""
-        return self.composer_with(self.store.secret())
-
-    def composer_with(self, secret: bytes) -> Composer:
-        """Composes without the database, for what it cannot remember."""
         from paperboy.mail.message import LOCAL_SENDER, Composer
 
         sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
-        return Composer(self.templates, str(sender), str(reply_to), secret)
+        return Composer(self.templates, str(sender), str(reply_to), self.store.secret())
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:

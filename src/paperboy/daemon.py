@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -39,6 +38,7 @@ from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreEr
 from paperboy.mail.text import one_line
 from paperboy.models import DeliveryState, Problem, Subscriber
 from paperboy.privacy import without_addresses
+from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from paperboy.systemd import ENVIRONMENT, Notifier
 
@@ -64,7 +64,6 @@ class _Child:
     patience: float  # seconds without progress
     lists: frozenset[str]  # that a morning is to serve
     output: str = ""
-    stuck: bool = False
 
     def progress(self) -> bool:
         """Whether it has written something since the last look."""
@@ -76,14 +75,6 @@ class _Child:
     def failures(self) -> list[str]:
         """What it reported on the lines after its dots of progress."""
         return self.output.lstrip(".").strip().splitlines()
-
-    def abnormal(self, code: int) -> str:
-        """Describe an abnormal exit; empty if the child reported its own failure."""
-        if self.stuck:
-            return f"it made no progress for {self.patience // 60:.0f} minutes, and was ended"
-        if code < 0:
-            return f"signal {-code} ended it"
-        return ([f"its exit code was {code}", *self.failures])[-1] if code else ""
 
     def close(self) -> None:
         """Close the pipe of an ended process."""
@@ -105,14 +96,18 @@ class Daemon:
         self._backoff: dict[Kind, float] = {}  # until when, on the timer, none starts after an abnormal exit
         self._seen, self._tried = Fingerprint(), Fingerprint()
         self._seen_at = self._tried_at = self._looked_at = float("-inf")
-        self._begun, self._asked = False, True  # the first trial is over; a trial is wanted now
-        self._reload, self._stopping, self._said = False, "", ""
+        self._reload, self._stopping = False, ""
         # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
         self._calls: SimpleQueue[None] = SimpleQueue()
 
     @property
     def home(self) -> Home:
         return self._app.home
+
+    @property
+    def _in_force(self) -> bool:
+        """Whether the home is a version that was tried, as it is from the first trial on."""
+        return self.home.source != self.home.path
 
     # ---- the loop
 
@@ -159,27 +154,23 @@ class Daemon:
             raise
         except PaperboyError as error:
             logger.error("%s", error)
-            self._say(without_addresses(str(error)))
+            self._notifier.status(without_addresses(str(error)))
             if isinstance(error, StoreError):
                 emergency(self._app, str(error))
         except Exception:
             logger.exception("the daemon goes on; this is a bug in Paperboy")
-            self._say("a bug in Paperboy; the log has it")
+            self._notifier.status("a bug in Paperboy; the log has it")
 
     def tick(self, now: datetime) -> None:
         """Look at everything once. Raises ConfigError if no version of the files was ever good."""
-        if self._reload:
-            self._reload, self._asked = False, True
-            self._notifier.reloading(self._timer())
         for child in list(self._children.values()):
             self._look_after(child, now)
-        if not any(child.stuck for child in self._children.values()):
-            self._notifier.watchdog()
         self._look_at_files(now)
-        if self._begun and self._timer() - self._looked_at >= _LOOK_SECONDS:
+        self._notifier.watchdog()
+        if self._in_force and self._timer() - self._looked_at >= _LOOK_SECONDS:
             self._looked_at = self._timer()
             self._start_what_is_due(now)
-            self._say(self._status(now))
+            self._notifier.status(self._status(now))
 
     def _status(self, now: datetime) -> str:
         """The day in a line; before it, what is broken. Anybody on the machine may read it."""
@@ -188,11 +179,6 @@ class Daemon:
         line = status.answer(found, at_work="morning" in self._children)
         faults = [without_addresses(one_line(str(each))) for each in self.problems[:1]]
         return "".join(f"{fault} (the last good version stays in force). " for fault in faults) + line
-
-    def _say(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
-            self._notifier.status(text)
 
     # ---- the children
 
@@ -222,20 +208,19 @@ class Daemon:
         self._children[kind] = _Child(kind, process, now, self._timer(), patience, lists)
 
     def _look_after(self, child: _Child, now: datetime) -> None:
-        code = child.process.poll()
-        progress, silent = child.progress(), self._timer() - child.progressed
+        code, silent = child.process.poll(), self._timer() - child.progressed
+        progress, stuck = child.progress(), silent >= child.patience
         if code is not None:
             child.close()
             del self._children[child.kind]
             self._looked_at = float("-inf")
             ended = self._trial_ended if child.kind == "trial" else self._work_ended
-            ended(child, child.abnormal(code), now)
+            ended(child, _abnormal(child, code, stuck=stuck), now)
         elif progress:
             child.progressed = self._timer()
-        elif child.stuck and silent >= STOPS_WITHIN:
+        elif silent >= child.patience + STOPS_WITHIN:
             child.process.kill()
-        elif not child.stuck and silent >= child.patience:
-            child.stuck, child.progressed = True, self._timer()
+        elif stuck:
             child.process.terminate()
 
     def _work_ended(self, child: _Child, how: str, now: datetime) -> None:
@@ -275,10 +260,12 @@ class Daemon:
         found, timer = self._files.fingerprint(), self._timer()
         if found != self._seen:
             self._seen, self._seen_at = found, timer
-        rested = found != self._tried and timer - self._seen_at >= RESTED.total_seconds()
+        at_rest = not self._tried or timer - self._seen_at >= RESTED.total_seconds()
         again = self.problems and timer - self._tried_at >= RETRY.total_seconds()
-        if "trial" not in self._children and (self._asked or rested or again):
-            self._asked, self._tried, self._tried_at = False, found, timer
+        if "trial" not in self._children and (self._reload or (found != self._tried and at_rest) or again):
+            if self._reload:
+                self._notifier.reloading(timer)
+            self._reload, self._tried, self._tried_at = False, found, timer
             self._start("trial", ["adopt"], now)
 
     def _trial_ended(self, child: _Child, how: str, now: datetime) -> None:
@@ -286,7 +273,7 @@ class Daemon:
             failures = child.failures or [f"the home: its files could not be tried: {how}"]
             self._found_broken(tuple(map(Problem.of, failures)), now)
         else:
-            first, self.problems = not self._begun, ()
+            first, self.problems = not self._in_force, ()
             self._use(Home.in_force(self._app.path, self._app.environ))
             self._store.alerts.end(Cause.FILES, alerts.HOME_FILES, now)
             if not first:  # whatever failed may be fixed
@@ -294,16 +281,15 @@ class Daemon:
                 self._store.days.retry_now(now)
                 self._store.deliveries.retry_now()
                 logger.info("an edit of %s is in force: %d lists", self.home.path, len(self.home.lists))
-        if not self._asked:
-            self._notifier.ready()
+        self._notifier.ready()
 
     def _use(self, home: Home) -> None:
-        self._app.home, self._begun = home, True
+        self._app.home = home
         self.adopted(home)
 
     def _found_broken(self, problems: tuple[Problem, ...], now: datetime) -> None:
         """Keep the last good version in force. Raises ConfigError where there is none for this database."""
-        if not self._begun:
+        if not self._in_force:
             last = Home.in_force(self._app.path, self._app.environ) if self._files.last_good.exists() else None
             if last is None or last.settings.paperboy_database != self._database:
                 raise ConfigError(problems)
@@ -312,6 +298,15 @@ class Daemon:
             self.problems = problems
             logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
             self._store.alerts.note([alerts.broken_files(problems)], now)
+
+
+def _abnormal(child: _Child, code: int, *, stuck: bool) -> str:
+    """Describe an abnormal exit; empty if the child reported its own failure."""
+    if code and stuck:
+        return f"it made no progress for {child.patience // 60:.0f} minutes, and was ended"
+    if code < 0:
+        return f"signal {-code} ended it"
+    return ([f"its exit code was {code}", *child.failures])[-1] if code else ""
 
 
 def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str], more: Mapping[str, str]) -> Process:
@@ -335,9 +330,10 @@ def emergency(app: App, problem: str) -> None:
             return
         mark.touch()
         os.utime(mark, (now.timestamp(),) * 2)  # first: a full disk has room for a time, and is no reason for two mails
-        with closing(app.smtp()) as transport:
-            composer = app.composer_with(secrets.token_bytes(32))
-            receipt = transport.send(composer.alert(alerts.no_start(problem), Subscriber(to.address, to.name), now))
+        with app.at(app.home) as spare, closing(spare.smtp()) as transport:
+            spare.store = Store.in_memory()
+            alert = spare.composer.alert(alerts.no_start(problem), Subscriber(to.address, to.name), now)
+            receipt = transport.send(alert)
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")
     except (PaperboyError, OSError) as error:
