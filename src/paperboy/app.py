@@ -61,12 +61,10 @@ class App:
     say: Callable[[str], None] = logger.info  # that a command waits for a lock
     _opened: ExitStack = field(default_factory=ExitStack)
 
-    def at(self, home: Home, feed: fetching.Feed | None = None) -> App:
-        """Another App, of a home that was read already, perhaps with a feed of its own."""
+    def at(self, home: Home) -> App:
+        """Another App, of a home that was read already."""
         app = replace(self, path=home.path, _opened=ExitStack())
         app.home = home
-        if feed is not None:
-            app.feed = feed
         return app
 
     def __enter__(self) -> App:
@@ -123,7 +121,7 @@ class App:
         set_prices = {kind: getattr(settings, f"llm_price_{kind}") for kind in kinds}
         return Prices.find(settings.openai_model, settings.openai_base_url, settings.openai_service_tier, **set_prices)
 
-    @property
+    @cached_property
     def prompt(self) -> Prompt:
         """The prompt, tried. Raises ConfigError."""
         from paperboy.scoring.prompt import Prompt
@@ -201,8 +199,8 @@ class App:
         return LlmScorer(server, self.prompt, prices, settings.llm_batch_size, settings.llm_concurrency)
 
     def prepare(self) -> None:
-        """Builds what may be unusable: prompts, prices, templates. Raises ConfigError before anything is touched."""
-        self.scorer  # noqa: B018
+        """Build what may be unusable: prompt, prices, templates. Raises ConfigError before anything is touched."""
+        _ = self.prompt, self.scorer
         self.templates.check()
 
     def adopt(self) -> None:
@@ -215,7 +213,6 @@ class App:
         try:
             home = Home.load(self.path, {**self.environ, FILES: str(copy)})
             with self.at(home) as tried:
-                tried.prompt  # noqa: B018 - also where no LLM asks for it yet
                 tried.prepare()
         except ConfigError as error:
             shutil.rmtree(copy, ignore_errors=True)

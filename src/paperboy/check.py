@@ -14,7 +14,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.pool import ThreadPool
@@ -55,32 +55,7 @@ class Finding:
         return "fault" if self.exit_code else "note" if self.note else "ok"
 
 
-Dns = Callable[[str, str], list[str]]  # a name and a kind → records as in a zone file; none; or OSError: no answer
-
-
-def dns_records(name: str, kind: str, nameserver: tuple[str, int] | None = None) -> list[str]:
-    """Asks this machine's name servers, or the one at that address and port."""
-    from dns import exception, resolver  # noqa: PLC0415 - most commands ask no DNS
-
-    asked = resolver.Resolver(configure=nameserver is None)
-    if nameserver:
-        asked.nameservers, asked.port = [nameserver[0]], nameserver[1]
-    try:
-        return [record.to_text() for record in asked.resolve(f"{name}.", kind, lifetime=3.0)]
-    except (resolver.NXDOMAIN, resolver.NoAnswer):
-        return []
-    except exception.DNSException as error:
-        raise OSError(str(error)) from error
-
-
-def findings(
-    app: App,
-    *,
-    offline: bool,
-    dns: Dns = dns_records,
-    free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
-    patience: float = PATIENCE,
-) -> Iterator[Finding]:
+def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator[Finding]:
     """Every finding as soon as it is known, in an order that never changes."""
     end = time.monotonic() + patience
     if not app.path.is_dir():
@@ -93,7 +68,7 @@ def findings(
     yield from faults or _of_the_lists(lists or (), settings or Settings())
     app = app.at(Home(app.path, settings or Settings(), lists or ()))
     late = f"did not answer within {patience:g} s"
-    servers = list(_servers(app, dns, late)) if settings and not offline else []
+    servers = list(_servers(app, late)) if settings and not offline else []
     with ThreadPool(len(servers) + 1) as pool:  # of daemon threads: the program does not wait for a silent server
         asked = [(pool.apply_async(look), silence) for look, silence in servers]
         yield from _tried("emails", lambda: _templates(app))
@@ -104,7 +79,7 @@ def findings(
             return
         if offline and settings.has_llm and prompt:
             yield from _read("scoring", lambda: app.llm().close())[1]
-        yield from _of_the_home(app.home, free)
+        yield from _of_the_home(app.home)
         for answer, silence in asked:
             try:
                 yield from answer.get(max(0.0, end - time.monotonic()))
@@ -151,10 +126,10 @@ def _templates(app: App) -> str:
     return "the templates render" + (f"; only templates of yours can use {', '.join(strange)}" if strange else "")
 
 
-def _of_the_home(home: Home, free: Callable[[Path], int]) -> Iterator[Finding]:
+def _of_the_home(home: Home) -> Iterator[Finding]:
     settings = home.settings
     yield from _tried("database", lambda: _database(settings.paperboy_database))
-    yield from _disk(settings.paperboy_database, free)
+    yield _disk(settings.paperboy_database)
     yield from _modes(home.path, settings)
     if settings.uses_outbox:
         yield from _tried("mail", lambda: _outbox(settings.paperboy_outbox))
@@ -188,15 +163,14 @@ def _nearest(path: Path) -> Path:
     return next(parent for parent in path.parents if parent.exists() or parent.is_symlink())
 
 
-def _disk(database: Path, free_bytes: Callable[[Path], int]) -> Iterator[Finding]:
+def _disk(database: Path) -> Finding:
     folder = _nearest(database)
-    with suppress(OSError):  # whoever writes there says so
-        free = free_bytes(folder)
-        told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
-        if free < LITTLE:
-            why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
-            told = f"only {told}, {why}; make room, or set PAPERBOY_DATABASE to a place on another disk"
-        yield Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
+    free = shutil.disk_usage(folder).free
+    told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
+    if free < LITTLE:
+        why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
+        told = f"only {told}, {why}; make room, or set PAPERBOY_DATABASE to a place on another disk"
+    return Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
 
 
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
@@ -214,7 +188,7 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
 # ── Servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _servers(app: App, dns: Dns, late: str) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
+def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
     """How each server that the settings name is asked, and what is said of its silence, in the order of the report."""
     settings = app.settings
     if not settings.uses_outbox:
@@ -222,7 +196,7 @@ def _servers(app: App, dns: Dns, late: str) -> Iterator[tuple[Callable[[], list[
         yield lambda: _mail(app), Finding("mail", silence, exit_code=1)
         domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
         if not _EXAMPLE.fullmatch(domain):
-            yield lambda: _sender(domain, dns), Finding("sender", f"DNS, asked about {domain}, {late}", note=True)
+            yield lambda: _sender(domain), Finding("sender", f"DNS, asked about {domain}, {late}", note=True)
     silence = f"{_host(settings) or 'api.openai.com'} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
     yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
     silence = f"{settings.arxiv_api_url} {late}; if it stays so, see status.arxiv.org"
@@ -268,13 +242,13 @@ def _arxiv(app: App) -> str:
     return f"{app.settings.arxiv_api_url} answers; {total:,} paper{'s' * (total > 1)} in {category}"
 
 
-def _sender(domain: str, dns: Dns) -> list[Finding]:
+def _sender(domain: str) -> list[Finding]:
     """Whether the records exist by which replies find the sender's domain, and other servers trust it."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
-        mx = dns(domain, "MX") or dns(domain, "A") or dns(domain, "AAAA")
-        spf = [record for record in dns(domain, "TXT") if record.lower().startswith('"v=spf1')]
-        policies = (record for name in parents for record in dns(f"_dmarc.{name}", "TXT"))
+        mx = _records(domain, "MX") or _records(domain, "A") or _records(domain, "AAAA")
+        spf = [record for record in _records(domain, "TXT") if record.lower().startswith('"v=spf1')]
+        policies = (record for name in parents for record in _records(f"_dmarc.{name}", "TXT"))
         dmarc = [record for record in policies if record.lower().startswith('"v=dmarc1')]
     except OSError:
         return [Finding("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked", note=True)]
@@ -290,3 +264,15 @@ def _sender(domain: str, dns: Dns) -> list[Finding]:
         Finding(kind, f"{domain} has a record") if found else Finding(kind, f"{domain} has no record: {why}", note=True)
         for kind, (found, why) in needed.items()
     ]
+
+
+def _records(name: str, kind: str) -> list[str]:
+    """The records of that kind, as in a zone file. Raises OSError where DNS does not answer."""
+    from dns import exception, resolver  # noqa: PLC0415 - most commands ask no DNS
+
+    try:
+        return [record.to_text() for record in resolver.resolve(f"{name}.", kind, lifetime=3.0)]
+    except (resolver.NXDOMAIN, resolver.NoAnswer):
+        return []
+    except exception.DNSException as error:
+        raise OSError(str(error)) from error

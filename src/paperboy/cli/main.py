@@ -41,7 +41,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "unsubscribe": ("people", "Remove somebody from a list in subscribers.yaml."),
     "service": ("service", "Print the systemd unit for this home."),
 }
-_HIDDEN = {"adopt": ("mornings", "The daemon's trial of an edit.")}
+_HIDDEN = {"adopt": "mornings"}  # the daemon's trial of an edit
 
 
 class _Commands(click.Group):
@@ -51,10 +51,10 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        known = _COMMANDS | _HIDDEN
-        if cmd_name not in known:
+        modules = {name: module for name, (module, _) in _COMMANDS.items()} | _HIDDEN
+        if cmd_name not in modules:
             return None
-        module = importlib.import_module(f"paperboy.cli.{known[cmd_name][0]}")
+        module = importlib.import_module(f"paperboy.cli.{modules[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
         if all(parameter.name != "home" for parameter in command.params):
             command.params.append(_home_option())
@@ -106,7 +106,7 @@ def cli(ctx: click.Context, home: Path) -> None:
 def invoke(
     arguments: Sequence[str] | None = None,
     environ: Mapping[str, str] = os.environ,
-    clock: Callable[[], datetime] = partial(datetime.now, UTC),  # noqa: B008 - called later  # noqa: B008 - it is asked later
+    clock: Callable[[], datetime] = partial(datetime.now, UTC),  # noqa: B008 - called later
     wait: Callable[[float], None] = time.sleep,
     timer: Callable[[], float] = time.monotonic,
 ) -> int:

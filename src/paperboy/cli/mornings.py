@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import logging
 import os
 import signal
@@ -11,7 +10,6 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -23,9 +21,7 @@ from paperboy import daemon, lock, sample
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.main import with_app
-from paperboy.config import lists as mailing_lists
-from paperboy.config.home import Home
-from paperboy.config.settings import Settings
+from paperboy.config.home import LISTS_FILE, Home
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
 from paperboy.mail.text import counted, one_line
@@ -49,9 +45,13 @@ def demo(app: App, *, open_it: bool) -> int:
     This needs no key, no server and no network: the embedded scorer ranks, and the mail goes to an outbox in a new
     folder. The home is left alone; the mails use the templates in its `emails/`, if it has any.
     """
-    home = _demo_home(Path(tempfile.mkdtemp(prefix="paperboy-demo-")), app.path / "emails")
-    with app.at(home, sample.SampleFeed(app.clock())) as demo:
-        demo.progress = output.Bars()
+    folder, emails = Path(tempfile.mkdtemp(prefix="paperboy-demo-")), app.path / "emails"
+    (folder / LISTS_FILE).write_bytes(sample.LISTS.read_bytes())
+    if emails.is_dir():
+        (folder / "emails").symlink_to(emails.resolve())
+    home = Home.load(folder, {})
+    with app.at(home) as demo:
+        demo.feed, demo.progress = sample.SampleFeed(app.clock()), output.Bars()
         demo.prepare()
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False, on_list=lambda *_: True)
@@ -65,16 +65,6 @@ def demo(app: App, *, open_it: bool) -> int:
             click.echo("No browser could be opened.", err=True)
     click.echo(f"  {outbox / 'Maildir'}   (every copy, as: mutt -f {outbox / 'Maildir'})")
     return 0
-
-
-def _demo_home(folder: Path, emails: Path) -> Home:
-    """A home of its own, but with the operator's templates, where there are any: so the demo shows them, too."""
-    if emails.is_dir():
-        (folder / "emails").symlink_to(emails.resolve())
-    settings = replace(Settings(), paperboy_database=folder / "data" / "paperboy.db", paperboy_outbox=folder / "outbox")
-    with importlib.resources.as_file(sample.LISTS) as file:
-        lists = mailing_lists.load(file, prompts=[], send_at=settings.send_at, timezone=settings.timezone)
-    return Home(folder, settings, lists)
 
 
 # ---- once
@@ -95,7 +85,7 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: _Half | 
     chosen = app.home.named(names)
     if scheduled:
         with _failures_on_stdout():
-            _scheduled(app, chosen, scheduled)
+            _scheduled(app, names, scheduled)
         return 0
     app.prepare()
     if dry_run:
@@ -109,6 +99,9 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: _Half | 
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
     click.echo(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
+    outbox = app.settings.paperboy_outbox
+    if app.settings.uses_outbox and (outbox / "Maildir").exists():
+        click.echo(f"The mail is in {outbox}")
     if unfinished := app.store.deliveries.unfinished():
         click.echo(output.unfinished(unfinished, sent), err=True)
     return 1 if report.due or unfinished else 0
@@ -124,13 +117,13 @@ def _dry_run(app: App, chosen: frozenset[str]) -> int:
     return int(any(not made.outcome(missing) for made in drafts.values() if made))
 
 
-def _scheduled(app: App, chosen: frozenset[str], half: _Half) -> None:
-    """One half, as the daemon asks for it."""
+def _scheduled(app: App, names: tuple[str, ...], half: _Half) -> None:
+    """One half, as the daemon asks for it: a morning of the lists that it names, or a sending."""
     app.progress = output.Dots(app.timer)
     app.prepare()
     with Stop() as stop, app.alone(half, "run"):
         if half == "morning":
-            app.morning(chosen, app.patience)
+            app.morning(names, app.patience)
         else:
             stop.gently = True
             app.deliver(lambda: stop.asked)
@@ -197,25 +190,27 @@ def run(app: App) -> int:
     force within 25 seconds, or at once on SIGHUP, and applies from the next digest. A broken edit changes nothing: the
     last good version stays in force.
     """
-    output.set_up(Settings().log_level, app.environ)
-    home, broken = Home.own_or_in_force(app.path, app.environ)
-    output.set_up(home.settings.log_level, app.environ)
-    if broken:
-        logger.error("%s\nthe last good version stays in force until that is fixed", broken)
+
+    def use(home: Home) -> None:
+        output.set_up(home.settings.log_level, app.environ)
+
+    app.home, _ = Home.own_or_in_force(app.path, app.environ)  # what is wrong with the files, the first trial reports
+    use(app.home)
     notifier = Notifier.of(app.environ, os.getpid())
-    app.home = home
     try:
-        with lock.held(home.settings.paperboy_database, "run", "run"):
-            service = Daemon(app, notifier, partial(daemon.spawn, app.environ, home.path))
-            service.adopted = lambda adopted: output.set_up(adopted.settings.log_level, app.environ)
-            for number, handle in _HANDLERS.items():
-                signal.signal(number, partial(handle, service))
-            if not home.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
+        with lock.held(app.settings.paperboy_database, "run", "run"):
+            service = Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
+            service.adopted = use
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, service.stop)
+            signal.signal(signal.SIGHUP, service.reload)
+            signal.signal(signal.SIGCHLD, service.wake)
+            if not app.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
                 logger.info("%s", output.went_to_outbox(names))
-            number_of_lists = counted(len(home.lists), "list")
-            logger.info("Paperboy watches %s in %s", number_of_lists, home.path)
+            watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
+            logger.info("%s", watches)
             if sys.stderr.isatty():
-                click.echo(f"Watching {number_of_lists} in {home.path}. Ctrl-C stops it.", err=True)
+                click.echo(f"{watches}. Ctrl-C stops it.", err=True)
             service.run()
     except HomeBusyError:
         raise
@@ -224,11 +219,3 @@ def run(app: App) -> int:
         daemon.emergency(app, str(error))
         raise
     return 0
-
-
-_HANDLERS = {
-    signal.SIGTERM: Daemon.stop,
-    signal.SIGINT: Daemon.stop,
-    signal.SIGHUP: Daemon.reload,
-    signal.SIGCHLD: Daemon.wake,
-}
