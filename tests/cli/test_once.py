@@ -84,11 +84,14 @@ def test_dry_run_sends_and_marks_nothing_and_keeps_the_scores(world: World) -> N
     assert len(world.llm.requests) == asked
 
 
-def test_mail_goes_to_the_outbox_without_a_mail_server(world: World) -> None:
+def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_it_is(world: World) -> None:
     world.env(smtp=False)
     world.announce(1)
-    assert world.run("once", "--list", "foundations").code == 0
+    ran = world.run("once", "--list", "foundations")
+    assert ran.code == 0
     outbox = world.path / "outbox"
+    assert f"\nThe mail is in {outbox}\n" in ran.out
+    assert f"\nThe mail is in {outbox}\n" in world.run("once", "--list", "foundations").out
     assert {file.name for file in outbox.iterdir()} == {
         "Maildir",
         "foundations.eml",
@@ -96,6 +99,12 @@ def test_mail_goes_to_the_outbox_without_a_mail_server(world: World) -> None:
         "foundations.txt",
     }
     assert len(list((outbox / "Maildir" / "new").iterdir())) == 2
+
+
+def test_scheduled_morning_takes_up_only_the_lists_that_the_daemon_names(world: World) -> None:
+    world.announce(1)
+    assert world.run("once", "--scheduled", "morning").code == 0
+    assert world.arxiv.requests == []
 
 
 def test_embedded_scorer_ranks_without_an_llm_and_the_digest_says_so(world: World) -> None:
