@@ -18,7 +18,6 @@ from paperboy.due import (
     local_date,
     next_morning,
     standing,
-    standings,
     window,
 )
 from paperboy.models import Attempt, MailingList, Outcome, Subscriber
@@ -192,7 +191,7 @@ def mornings(entry: MailingList, looks: Iterable[datetime]) -> dict[date, dateti
     for now in looks:
         day = local_date(entry, now)
         outcome = Outcome.QUIET if day in done else None
-        if standings([entry], {entry.name: outcome}, {}, now, SIX_HOURS)[entry.name].ready(now):
+        if standing(entry, outcome, None, now, SIX_HOURS).ready(now):
             assert day not in done
             done[day] = now
     return done

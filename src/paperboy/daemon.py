@@ -194,8 +194,12 @@ class Daemon:
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may take up now."""
         days, lists = self._store.days, self.home.lists
-        standings = due.standings(lists, days.outcomes(lists, now), days.attempts(), now, self._app.patience)
-        return frozenset(name for name, each in standings.items() if each.ready(now))
+        outcomes, attempts, patience = days.outcomes(lists, now), days.attempts(), self._app.patience
+        return frozenset(
+            each.name
+            for each in lists
+            if due.standing(each, outcomes[each.name], attempts.get(each.name), now, patience).ready(now)
+        )
 
     def _may_start(self, kind: Literal["morning", "sending"]) -> bool:
         held_back = self._timer() < self._backoff.get(kind, float("-inf"))

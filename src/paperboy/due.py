@@ -11,7 +11,6 @@ The only place that answers. The daemon, `once` and `status` ask `standing`:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
@@ -43,7 +42,7 @@ class Standing:
     day: date  # the list's local date
     start: datetime  # the hour at which that day's work starts
     next_try: datetime | None  # when a morning may take the day up, DUE or OFF; None: that day needs none now
-    gives_up: datetime  # until when it waits for a late arXiv or a dead LLM
+    gives_up: datetime  # until when it waits for a late arXiv or a dead LLM, from its first try on; before midnight
     next_digest: datetime | None  # when one may come next; in the past: it is due. None: nobody would get it
 
     def ready(self, now: datetime) -> bool:
@@ -57,32 +56,21 @@ def standing(
     """Where the list stands. `outcome` is that of its local date, `attempt` its last one that came to nothing."""
     day = local_date(mailing_list, now)
     start = begins(mailing_list, day)
-    state = _state(mailing_list, day, outcome, now)
+    midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
     of_today = attempt if attempt is not None and local_date(mailing_list, attempt.at) == day else None
-    next_try = None
+    state = _state(mailing_list, day, outcome, now)
+    next_try = next_digest = None
     if state is State.DUE:
         next_try = max(start, of_today.next_try) if of_today else start
     elif state is State.OFF and outcome is None and now >= start:
         next_try = start
-    first_try = of_today.since if of_today else now if state is State.DUE else None
-    next_digest = None
-    if state is not State.EMPTY:
-        is_today = state in {State.DUE, State.COMING}
-        next_digest = start if is_today else next_morning(mailing_list, max(now, start))
-    return Standing(state, day, start, next_try, _gives_up(mailing_list, day, patience, first_try), next_digest)
-
-
-def standings(
-    lists: Sequence[MailingList],
-    outcomes: Mapping[str, Outcome | None],
-    attempts: Mapping[str, Attempt],
-    now: datetime,
-    patience: timedelta,
-) -> dict[str, Standing]:
-    """Where each list stands, by its name."""
-    return {
-        each.name: standing(each, outcomes.get(each.name), attempts.get(each.name), now, patience) for each in lists
-    }
+    if state in {State.DUE, State.COMING}:
+        next_digest = start
+    elif state is not State.EMPTY:
+        next_digest = next_morning(mailing_list, max(now, start))
+    first_try = of_today.since if of_today else now if state is State.DUE else start
+    gives_up = min(max(start, first_try) + patience, midnight - _LAST_TRY)
+    return Standing(state, day, start, next_try, gives_up, next_digest)
 
 
 def failed(mailing_list: MailingList, reason: str, before: Attempt | None, began: datetime, now: datetime) -> Attempt:
@@ -127,15 +115,6 @@ def is_open(mailing_list: MailingList, day: date, outcome: Outcome | None, *, by
     if outcome is Outcome.SKIPPED:
         return by_hand or sends_on(mailing_list, day)
     return outcome is None or (by_hand and outcome is Outcome.GAVE_UP)
-
-
-def _gives_up(mailing_list: MailingList, day: date, patience: timedelta, first_try: datetime | None) -> datetime:
-    """So long after the list's hour, or after its first try of the day if that came later; never over midnight."""
-    midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
-    start = begins(mailing_list, day)
-    if first_try is not None and local_date(mailing_list, first_try) == day:
-        start = max(start, first_try)
-    return min(start + patience, midnight - _LAST_TRY)
 
 
 def next_morning(mailing_list: MailingList, now: datetime) -> datetime:

@@ -136,12 +136,13 @@ def read(
 ) -> Status:
     """Where the lists stand, with the last `mornings` of each."""
     names, attempts = [each.name for each in lists], store.days.attempts()
-    standings = due.standings(lists, store.days.outcomes(lists, now), attempts, now, patience)
+    outcomes = store.days.outcomes(lists, now)
     days, mailed = store.history.days(names, mornings), store.history.mailed(names)
     found = []
     for each, name in zip(lists, names, strict=True):
         attempt = attempts.get(name) if each.subscribers else None
-        found.append(ListStatus(each, standings[name], now, holidays, attempt, days.get(name, ()), mailed.get(name)))
+        standing = due.standing(each, outcomes[name], attempt, now, patience)
+        found.append(ListStatus(each, standing, now, holidays, attempt, days.get(name, ()), mailed.get(name)))
     on = {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
     rows = store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY)
     rows = tuple(row for row in rows if (row.list_name, row.address.casefold()) in on)

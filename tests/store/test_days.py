@@ -90,7 +90,7 @@ def test_list_not_served_for_a_month_begins_anew(store: Store) -> None:
 
 
 def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
-    """Days without a digest, attempts and fetches never happened; digests stay, and what waits is tried at once."""
+    """Days without a digest never happened; digests stay, and what waits is tried at once."""
     ahead = NOW + timedelta(days=40)
     store.days.freeze(Day("foundations", TODAY, Outcome.NOTE), NOW)
     store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
@@ -104,8 +104,8 @@ def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
     assert store.settle_clock(later)
     assert not store.settle_clock(later)
     assert store.days.outcome("sky", date(2026, 12, 30)) is Outcome.DIGEST
-    assert store.days.attempts() == {}
-    assert store.papers.last_fetch(["cs.LG"]) is None
+    assert store.days.attempts() == {"foundations": Attempt("foundations", "no network", later, later, later)}
+    assert store.papers.last_fetch(["cs.LG"]) == later
     assert store.days.outcome("foundations", date(2026, 11, 21)) is None
     assert store.days.last("foundations") == TODAY
     assert [day.date for day in store.history.days(["foundations"])["foundations"]] == [TODAY]

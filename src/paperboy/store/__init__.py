@@ -23,20 +23,18 @@ logger = logging.getLogger(__name__)
 
 _AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the clock, differ
 
-_NEVER_HAPPENED = (
-    "days where at > :limit and digest_id is null",
-    "fetches where fetched_at > :limit",
-    "attempts where at > :limit",
-    "server_backoff where at > :limit",
-)
-_HAPPENED_BEFORE = (
-    ("deliveries", "try_at = null", "at > :limit and state in ('pending', 'sending', 'deferred')"),
-    ("alerts", "next_try = null, reported = null", "noted > :limit"),
-)
-_STAMPS = """
-select printf('update %s set %s = :now where %s > :limit', tables.name, columns.name, columns.name) as statement
+_SIGNS = """
+select 1 from (
+    select fetched_at as at from fetches union all select at from attempts union all select at from server_backoff
+    union all select at from days where digest_id is null
+    union all select at from deliveries where state in ('pending', 'sending', 'deferred')
+) where at > ? limit 1
+"""
+_INSTANTS = """
+select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name) as statement
 from sqlite_master as tables, pragma_table_info(tables.name) as columns
-where tables.type = 'table' and columns.name in ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted')
+where tables.type = 'table' and columns.name in
+    ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted', 'next_try', 'try_at', 'until')
 """
 
 
@@ -71,21 +69,19 @@ class Store:
         return self._database.transaction(durable=durable)
 
     def settle_clock(self, now: datetime) -> bool:
-        """Bring what was written while the clock was ahead back to `now`; return whether there was any.
+        """Date all that was written while the clock was ahead to `now`; return whether there was any.
 
-        Fetches, attempts and days without a digest did not happen: they are done again. Digests stay, for they are out.
+        Days without a digest did not happen, and neither did the reports of alerts. Digests stay, for they are out.
         """
-        limits = {"now": iso(now), "limit": iso(now + _AHEAD)}
-        signs = [*_NEVER_HAPPENED, *(f"{table} where {ahead}" for table, _, ahead in _HAPPENED_BEFORE)]
-        if not any(self._database.rows(f"select 1 from {rows} limit 1", limits) for rows in signs):
+        if not self._database.rows(_SIGNS, [iso(now + _AHEAD)]):
             return False
         logger.warning("the clock was ahead, and is back at %s; what was dated later is dated now", iso(now))
-        statements = [f"delete from {rows}" for rows in _NEVER_HAPPENED]
-        statements += [f"update {table} set {what} where {ahead}" for table, what, ahead in _HAPPENED_BEFORE]
-        statements += [row["statement"] for row in self._database.rows(_STAMPS)]
+        statements = [row["statement"] for row in self._database.rows(_INSTANTS)]
         with self.transaction():
+            self._database.execute("delete from days where at > ? and digest_id is null", [iso(now)])
+            self._database.execute("update alerts set reported = null where reported > ?", [iso(now)])
             for statement in statements:
-                self._database.execute(statement, limits)
+                self._database.execute(statement, {"now": iso(now)})
         return True
 
     def secret(self) -> bytes:
