@@ -156,16 +156,6 @@ def test_retention_is_due_with_the_first_morning_of_a_day(store: Store) -> None:
     assert store.retention.is_due(NOW + timedelta(days=1))
 
 
-def test_database_shrinks_when_half_of_its_file_is_free(store: Store, tmp_path: Path) -> None:
-    ids = [f"26{month:02}.{number:05}" for month in range(1, 10) for number in range(1, 300)]
-    fetched(store, *ids, abstract="A long abstract that says what everybody says. " * 120)
-    froze(store, dict.fromkeys(ids, Became.BELOW))
-    store.retention.thin(timedelta(days=365), [LIST.name], LONG_AGO)
-    before = (tmp_path / "paperboy.db").stat().st_size
-    thin(store)
-    assert (tmp_path / "paperboy.db").stat().st_size < before / 4
-
-
 def test_retention_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What was not thinned today is thinned tomorrow."""
     database = Database.open(tmp_path / "paperboy.db")

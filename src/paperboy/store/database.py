@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,8 +53,7 @@ class Database:
     @classmethod
     def in_memory(cls) -> Database:
         """A new, empty database."""
-        path = Path(":memory:")
-        database = cls(path, sqlite3.connect(path, isolation_level=None))
+        database = cls(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
         database._prepare(check=False)
         return database
 
@@ -69,7 +67,9 @@ class Database:
             migrations.apply(self._utils)  # in savepoints; skips what the other one did
             self._connection.execute("commit")
         self._connection.execute("pragma foreign_keys = on")
-        self._write_ahead()
+        with suppress(sqlite3.OperationalError):  # locked: another process opens it, too, and WAL mode persists
+            self._connection.execute("pragma journal_mode = wal")
+        self._connection.execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
 
     def _refusal(self) -> str:
         """Why this database cannot be used; empty: it can."""
@@ -88,19 +88,6 @@ class Database:
                 "one (paperboy status does that), or name another file with PAPERBOY_DATABASE"
             )
         return ""
-
-    def _write_ahead(self) -> None:
-        """Set WAL mode, which persists. SQLite itself does not wait for another process here."""
-        for pause in [0.05] * (_BUSY_SECONDS * 20) + [0]:
-            try:
-                self._connection.execute("pragma journal_mode = wal")
-            except sqlite3.OperationalError as error:
-                if not pause or "locked" not in str(error):
-                    raise
-                time.sleep(pause)
-            else:
-                break
-        self._connection.execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:

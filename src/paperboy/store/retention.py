@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
@@ -23,7 +22,6 @@ from paperboy.store.database import Database, iso
 logger = logging.getLogger(__name__)
 
 SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so far back
-_LARGE = 10_000_000  # bytes that are free: fewer are not worth a rewrite
 
 
 class Retention:
@@ -38,8 +36,8 @@ class Retention:
         return not self._database.rows("select 1 from days where at >= ? limit 1", [iso(midnight)])
 
     def thin(self, keep: timedelta, lists: Collection[str], now: datetime) -> None:
-        """Delete what is older than `keep`, and of settled papers what nobody needs; give free space back to the disk.
-        `lists` are the names of those that a paper may still come to. A disk that fails is logged.
+        """Delete what is older than `keep`, and of settled papers what nobody needs; the file keeps its size, and new
+        rows fill it. `lists` are the names of those that a paper may still come to. A disk that fails is logged.
         """
         old, lists_now = iso(now - max(keep, SETTLED)), json.dumps(list(lists))
         values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now}
@@ -51,26 +49,10 @@ class Retention:
                         gone.append(f"{number:,} {what}")
             if gone:
                 logger.info("retention: deleted %s", ", ".join(gone))
-            self._shrink()
+            for pragma in ("analysis_limit = 400", "optimize", "wal_checkpoint(passive)"):
+                self._database.rows(f"pragma {pragma}")
         except StoreWriteError as error:
             logger.warning("retention is tried again tomorrow: %s", error)
-
-    def _shrink(self) -> None:
-        """Rewrite the database where half of it is free and the disk has room for that; let SQLite update its
-        statistics and its WAL.
-        """
-        names = ("page_size", "page_count", "freelist_count")
-        size, pages, free = (int(self._database.rows(f"pragma {name}")[0][name]) for name in names)
-        folder = self._database.path.parent
-        room = shutil.disk_usage(folder).free
-        if size * free > _LARGE and 2 * free > pages and 2 * size * (pages - free) < room:
-            beside = str(folder).replace("'", "''")  # in /tmp, which may be memory, it would by itself
-            self._database.rows(f"pragma temp_store_directory = '{beside}'")
-            self._database.execute("vacuum")
-            self._database.rows("pragma wal_checkpoint(truncate)")
-            logger.info("retention: %.0f MB given back to the disk", size * free / 1e6)
-        for pragma in ("analysis_limit = 400", "optimize", "wal_checkpoint(passive)"):
-            self._database.rows(f"pragma {pragma}")
 
 
 _OLD = """
