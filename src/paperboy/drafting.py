@@ -161,11 +161,8 @@ class Drafter:
 
     def _look_up(self, material: Material) -> None:
         name, store = material.mailing_list.name, self.store.scores
-        key = name, material.criteria, material.model.name
-        material.scores |= store.kept(*key, [paper.arxiv_id for paper in material.missing])
-        if missing := [paper.arxiv_id for paper in material.missing]:
-            store.share(*key, missing, material.now)
-            material.scores |= store.kept(*key, missing)
+        missing = [paper.arxiv_id for paper in material.missing]
+        material.scores |= store.kept(name, material.criteria, material.model.name, missing, material.now)
         material.spending = store.spending(name)
 
     def score(self, materials: Sequence[Material]) -> None:

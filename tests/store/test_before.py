@@ -91,7 +91,7 @@ def test_home_of_the_version_before_goes_on(tmp_path: Path) -> None:
 
 def test_nothing_that_counts_is_lost_by_the_migration(tmp_path: Path) -> None:
     with Store.open(before(tmp_path / "paperboy.db")) as store:
-        assert store.scores.kept("galaxies", "1eb4ee89194e88bd", "gpt-6-luna", ["2611.90041"]) == {
+        assert store.scores.kept("galaxies", "1eb4ee89194e88bd", "gpt-6-luna", ["2611.90041"], FRIDAY) == {
             "2611.90041": Score(9, 8, "It matters.")
         }
         assert round(store.scores.spent_since(datetime(2026, 11, 19, tzinfo=UTC)), 6) == 0.008711

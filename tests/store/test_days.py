@@ -83,9 +83,9 @@ def test_list_begins_once_and_with_what_it_has_now(store: Store) -> None:
 
 def test_list_not_served_for_a_month_begins_anew(store: Store) -> None:
     store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
-    store.days.freeze(Day("galaxies", date(2026, 12, 19), Outcome.QUIET), NOW + timedelta(days=29))
+    store.days.begin("galaxies", {"astro-ph.GA"}, [], date(2026, 12, 19), NOW + timedelta(days=29))
     assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
-    store.days.freeze(Day("galaxies", date(2026, 12, 21), Outcome.QUIET), NOW + timedelta(days=31))
+    store.days.begin("galaxies", {"astro-ph.GA"}, [], date(2026, 12, 21), NOW + timedelta(days=31))
     assert store.days.started("foundations", timedelta(days=30)) == frozenset()
 
 

@@ -61,8 +61,8 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
     froze(store, {old: Became.SELECTED, young: Became.BELOW})
     thin(store)
     assert (whole(store, old), whole(store, young)) == (None, False)
-    assert store.scores.kept("galaxies", "criteria", "luna", [old]) == {}
-    assert list(store.scores.kept(LIST.name, "criteria", "luna", [old, young])) == [young]
+    assert store.scores.kept("galaxies", "criteria", "luna", [old], NOW) == {}
+    assert list(store.scores.kept(LIST.name, "criteria", "luna", [old, young], NOW)) == [young]
     fetched(store, old, at=NOW)
     assert whole(store, old)
     assert store.papers.unseen(LIST) == ()
@@ -91,7 +91,7 @@ def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) 
     thin(store)
     assert [whole(store, each) for each in (waits, cross, other, gone)] == [True, True, None, None]
     assert len(store.papers.unseen(LIST)) == 2
-    assert len(store.scores.kept(LIST.name, "criteria", "luna", [waits])) == 1
+    assert len(store.scores.kept(LIST.name, "criteria", "luna", [waits], NOW)) == 1
     store.days.begin(LIST.name, ["cs.LG", "stat.ML"], [], TODAY, NOW)  # from now on without cross-lists
     thin(store)
     assert whole(store, cross) is None

@@ -17,20 +17,23 @@ def test_kept_score_is_found_by_list_criteria_and_model_and_the_first_one_stays(
     store.scores.keep("foundations", "abc", "luna", scores, SPENT, NOW)
     store.scores.keep("foundations", "abc", "luna", {"2611.00001": Score(1, 1)}, SPENT, NOW)
     ids = [*scores, "2611.00003"]
-    assert store.scores.kept("foundations", "abc", "luna", ids) == scores
-    assert store.scores.kept("foundations", "abc", "luna", ids[1:2]) == {"2611.00002": Score(3, None)}
-    for other in (("galaxies", "abc", "luna"), ("foundations", "other topics", "luna"), ("foundations", "abc", "sol")):
-        assert store.scores.kept(*other, ids) == {}
+    assert store.scores.kept("foundations", "abc", "luna", ids, NOW) == scores
+    assert store.scores.kept("foundations", "abc", "luna", ids[1:2], NOW) == {"2611.00002": Score(3, None)}
+    for other in (("foundations", "other topics", "luna"), ("foundations", "abc", "sol")):
+        assert store.scores.kept(*other, ids, NOW) == {}
 
 
 def test_scores_are_shared_by_lists_with_the_same_criteria(store: Store) -> None:
-    for list_name, relevance in (("foundations", 9), ("galaxies", 2)):
-        store.scores.keep(list_name, "abc", "luna", {"2611.00001": Score(relevance, 8)}, SPENT, NOW)
+    """The list's own first, then the earliest of another; from then on it is the list's own, too, and nobody pays."""
+    for list_name, relevance in (("galaxies", 2), ("foundations", 9)):
+        later = NOW + timedelta(hours=relevance)
+        store.scores.keep(list_name, "abc", "luna", {"2611.00001": Score(relevance, 8)}, SPENT, later)
     store.scores.keep("mine", "abc", "luna", {"2611.00002": Score(5, 5)}, SPENT, NOW)
-    ids = ["2611.00001", "2611.00002", "2611.00003"]
-    store.scores.share("mine", "abc", "luna", ids, NOW)
-    store.scores.share("mine", "other topics", "luna", ids, NOW)
-    assert store.scores.kept("mine", "abc", "luna", ids) == {"2611.00001": Score(9, 8), "2611.00002": Score(5, 5)}
+    ids, mine = ["2611.00001", "2611.00002", "2611.00003"], {"2611.00001": Score(2, 8), "2611.00002": Score(5, 5)}
+    assert store.scores.kept("mine", "other topics", "luna", ids, NOW) == {}
+    assert store.history.life("mine", "2611.00001").scores == ()
+    assert store.scores.kept("mine", "abc", "luna", ids, NOW) == mine
+    assert [kept.score for kept in store.history.life("mine", "2611.00001").scores] == [Score(2, 8)]
     assert store.scores.spending("mine") == SPENT
 
 

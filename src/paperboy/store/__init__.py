@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -86,13 +85,7 @@ class Store:
 
     def secret(self) -> bytes:
         """32 random bytes that this database keeps: the key of Message-IDs and unsubscribe tokens."""
-        find = "select value from secrets where name = 'mail'"
-        if not (rows := self._database.rows(find)):
-            with self.transaction():
-                new = secrets.token_bytes(32)
-                self._database.execute("insert into secrets values ('mail', ?) on conflict do nothing", [new])
-            rows = self._database.rows(find)
-        return bytes(rows[0]["value"])
+        return bytes(self._database.rows("select value from secrets where name = 'mail'")[0]["value"])
 
     def close(self) -> None:
         self._database.close()

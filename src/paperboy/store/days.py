@@ -43,27 +43,20 @@ class Days:
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
         """The ways by which papers come to the list since it began. Empty where it is new, and where other lists have
-        had days for that long that it has not: then it begins anew.
+        been served for that long and it has not: then it begins anew.
         """
-        newest = self._database.rows("select max(at) as at from days")[0]["at"]
+        newest = self._database.rows("select max(at) as at from started")[0]["at"]
         since = iso(instant(newest) - absence) if newest else ""
-        rows = self._database.rows(
-            "select way from started where list = :list and (exists (select 1 from days where list = :list and "
-            "at >= :since) or exists (select 1 from started where list = :list and at >= :since))",
-            {"list": list_name, "since": since},
-        )
+        rows = self._database.rows("select way from started where list = ? and at >= ?", [list_name, since])
         return frozenset(row["way"] for row in rows)
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
         """From now on papers come to the list by these ways and no others; it has seen what is too old for that."""
         stamp = iso(at)
         with self._database.transaction(durable=False):
-            self._database.execute(
-                "delete from started where list = ? and way not in (select value from json_each(?))",
-                [list_name, json.dumps(sorted(ways))],
-            )
-            for way in sorted(ways):
-                self._database.execute("insert or replace into started values (?, ?, ?)", [list_name, way, stamp])
+            self._database.execute("delete from started where list = ?", [list_name])
+            for way in ways:
+                self._database.execute("insert into started values (?, ?, ?)", [list_name, way, stamp])
             for arxiv_id in too_old:
                 self._database.execute(
                     "insert into seen values (?, ?, ?, ?) on conflict do nothing",
@@ -73,10 +66,9 @@ class Days:
     def note_attempt(self, attempt: Attempt) -> None:
         """Notes why the list's last try came to nothing, until a day of it is frozen."""
         with self._database.transaction(durable=False):
-            self._database.execute(
-                "insert or replace into attempts (list, reason, at, since, next_try) values (?, ?, ?, ?, ?)",
-                [attempt.list_name, attempt.reason, iso(attempt.at), iso(attempt.since), iso(attempt.next_try)],
-            )
+            instants = map(iso, (attempt.at, attempt.since, attempt.next_try))
+            values = [attempt.list_name, attempt.reason, *instants]
+            self._database.execute("insert or replace into attempts values (?, ?, ?, ?, ?)", values)
 
     def retry_now(self, now: datetime) -> None:
         """End the retry backoff of all lists: whatever failed may be fixed."""
@@ -85,13 +77,9 @@ class Days:
 
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
-        rows = self._database.rows("select * from attempts")
-        return {
-            row["list"]: Attempt(
-                row["list"], row["reason"], instant(row["at"]), instant(row["since"]), instant(row["next_try"])
-            )
-            for row in rows
-        }
+        rows = self._database.rows("select list, reason, at, since, next_try from attempts")
+        found = (Attempt(name, reason, *map(instant, instants)) for name, reason, *instants in map(dict.values, rows))
+        return {each.list_name: each for each in found}
 
     def tries(self, list_name: str) -> dict[str, int]:
         """On how many of the list's mornings papers that it has not seen could not be scored, though others were."""
@@ -104,31 +92,25 @@ class Days:
         What was skipped or given up may come to something after all. Raises StoreWriteError, and sqlite3.IntegrityError
         where that day has another outcome already.
         """
-        stamp, local = iso(at), day.date.isoformat()
+        name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
         with self._database.transaction():
-            self._database.execute(
+            execute(
                 "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?)",
-                [day.list_name, local, Outcome.SKIPPED, Outcome.GAVE_UP],
+                [name, local, Outcome.SKIPPED, Outcome.GAVE_UP],
             )
-            digest_id = self._freeze_digest(day, stamp)
-            row = {"list": day.list_name, "date": local, "outcome": day.outcome, "reason": day.reason, "at": stamp}
-            more = {"digest_id": digest_id, "model": day.model}
+            row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
+            more = {"digest_id": self._freeze_digest(day, iso(at)), "at": iso(at)}
             self._database.insert_all("days", [row | more | asdict(day.counts)])
             for arxiv_id, became in day.became.items():
-                self._database.execute("insert into seen values (?, ?, ?, ?)", [day.list_name, arxiv_id, became, local])
-            for arxiv_id in day.tried:
-                self._database.execute(
+                execute("insert into seen values (?, ?, ?, ?)", [name, arxiv_id, became, local])
+                execute("delete from tries where list = ? and arxiv_id = ?", [name, arxiv_id])
+            for arxiv_id in day.tried - day.became.keys():
+                execute(
                     "insert into tries values (?, ?, 1) on conflict do update set mornings = mornings + 1",
-                    [day.list_name, arxiv_id],
+                    [name, arxiv_id],
                 )
-            self._database.execute(
-                "delete from tries where list = ? and arxiv_id in (select value from json_each(?))",
-                [day.list_name, json.dumps(list(day.became))],
-            )
-            self._database.execute(
-                "update spending set date = ? where list = ? and date is null", [local, day.list_name]
-            )
-            self._database.execute("delete from attempts where list = ?", [day.list_name])
+            execute("update spending set date = ? where list = ? and date is null", [local, name])
+            execute("delete from attempts where list = ?", [name])
 
     def _freeze_digest(self, day: Day, stamp: str) -> int | None:
         if day.composed is None:

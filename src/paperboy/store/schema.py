@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from sqlite_utils import Database, Migrations
 
 migrations = Migrations("paperboy")
@@ -215,3 +217,4 @@ def _make(db: Database) -> None:
     scripts = [_FROM_BEFORE, _SCHEMA, _INTO_THIS] if db["troubles"].exists() else [_SCHEMA]
     for statement in ";\n".join(scripts).split(";\n"):  # not as a script, which would commit half a migration
         db.execute(statement)
+    db.execute("insert into secrets values ('mail', ?) on conflict do nothing", [secrets.token_bytes(32)])

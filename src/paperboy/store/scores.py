@@ -25,29 +25,25 @@ class Scores:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def kept(self, list_name: str, criteria: str, model: str, arxiv_ids: Collection[str]) -> dict[str, Score]:
-        """The scores that the list has of some of these papers from the model on those criteria, by arXiv id."""
-        rows = self._database.rows(
-            "select arxiv_id, relevance, novelty, comment from scores where list = ? and criteria = ? and model = ? "
-            "and arxiv_id in (select value from json_each(?))",
-            [list_name, criteria, model, json.dumps(list(arxiv_ids))],
-        )
-        return {row["arxiv_id"]: Score(row["relevance"], row["novelty"], row["comment"]) for row in rows}
-
-    def share(self, list_name: str, criteria: str, model: str, arxiv_ids: Collection[str], at: datetime) -> None:
-        """Keep for the list, too, the first score that the model gave each of these papers on those criteria for
-        another list.
+    def kept(
+        self, list_name: str, criteria: str, model: str, arxiv_ids: Collection[str], at: datetime
+    ) -> dict[str, Score]:
+        """The scores of some of these papers from the model on those criteria, by arXiv id. Where the list has none,
+        the first that the model gave another list is kept for this one, too.
         """
-        values = [criteria, model, json.dumps(list(arxiv_ids))]
         given = "from scores where criteria = ? and model = ? and arxiv_id in (select value from json_each(?))"
-        if not self._database.rows(f"select 1 {given} limit 1", values):
-            return
-        with self._database.transaction(durable=False):
-            self._database.execute(
-                "insert into scores select criteria, model, arxiv_id, ?, relevance, novelty, comment, ? "
-                f"{given} order by scores.at, list on conflict do nothing",
-                [list_name, iso(at), *values],
-            )
+        own = f"select arxiv_id, relevance, novelty, comment {given} and list = ?"
+        rows = self._database.rows(own, [criteria, model, json.dumps(list(arxiv_ids)), list_name])
+        missing = [criteria, model, json.dumps(list({*arxiv_ids} - {row["arxiv_id"] for row in rows}))]
+        if self._database.rows(f"select 1 {given} limit 1", missing):
+            with self._database.transaction(durable=False):
+                self._database.execute(
+                    "insert into scores select criteria, model, arxiv_id, ?, relevance, novelty, comment, ? "
+                    f"{given} order by scores.at, list on conflict do nothing",
+                    [list_name, iso(at), *missing],
+                )
+            rows += self._database.rows(own, [*missing, list_name])
+        return {row["arxiv_id"]: Score(row["relevance"], row["novelty"], row["comment"]) for row in rows}
 
     def keep(
         self, list_name: str, criteria: str, model: str, scores: Mapping[str, Score], spending: Spending, at: datetime
