@@ -28,7 +28,7 @@ _Edit = tuple[str, int]  # the new text, and where in it the subscriber stands, 
 
 _NO_SUBSCRIBERS = r"^(?P<key>(?P<indent>[ \t]*(?:- +)?)subscribers:[ \t]*)(?:\[[ \t]*\]|(?P<note>[^\r\n]*))"
 _LINE = r"^(?P<dash>[ \t]*-[ \t]+)(?=[^-\s]).*{}[^\r\n]*"
-_IN_BRACKETS = r"[\[,][ \t]*(?P<item>[^\[,\n]*{}[^\],\r\n]*?)(?=(?P<after>[ \t]*(?:[\],\r\n]|\Z)))"
+_IN_BRACKETS = r"(?:[^\s\[\],][^\[\],\r\n]*)?{}[^\s\],]*"
 
 
 @contextmanager
@@ -76,13 +76,10 @@ def _added(text: str, written: str, people: tuple[Subscriber, ...]) -> Iterator[
 
 
 def _removed(text: str, address: str) -> Iterator[_Edit]:
-    for match in _matches(_LINE + r"(?:\r?\n|\Z)", text, address):
-        yield text[: match.start()] + text[match.end() :], match.start()
-    for match in _matches(_IN_BRACKETS, text, address):
-        head, rest = text[: match.start("item")], text[match.end("after") :]
-        yield head + rest.lstrip(" \t"), match.start()  # with the comma after it
-        yield text[: match.start()] + match["after"] + rest, match.start()  # with the comma before it
-        yield head + match["after"] + rest, match.start()  # the only one
+    comma = r"[ \t]*,[ \t]*"
+    for pattern in (_LINE + r"(?:\r?\n|\Z)", _IN_BRACKETS + comma, comma + _IN_BRACKETS, _IN_BRACKETS):
+        for match in _matches(pattern, text, address):
+            yield _replaced(text, match, "")
 
 
 def _matches(pattern: str, text: str, address: str = "") -> Iterator[re.Match[str]]:
@@ -90,7 +87,7 @@ def _matches(pattern: str, text: str, address: str = "") -> Iterator[re.Match[st
 
 
 def _replaced(text: str, match: re.Match[str], new: str) -> _Edit:
-    """The edit, which puts the subscriber last in `new`."""
+    """The edit; a new subscriber comes last in `new`."""
     return text[: match.start()] + new + text[match.end() :], match.start() + len(new)
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time
 from email.utils import quote, unquote
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
@@ -34,6 +34,9 @@ _HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
+_HOST = re.compile(
+    r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
+)  # a name that can be looked up; or IPv6
 
 Word = TypeVar("Word", bound=str)
 
@@ -132,34 +135,29 @@ def timezone(text: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):  # no such zone; not a name at all; the name of a folder
-        zones = sorted(available_timezones(), key=lambda zone: (zone.count("/"), zone))
-        city = f"/{name}".casefold().replace(" ", "_")
-        meant = next((repr(zone) for zone in zones if f"/{zone}".casefold().endswith(city)), "")
-        hint = f", did you mean {meant}?" if meant else did_you_mean(name, zones)
+        zones, city = available_timezones(), f"/{name}".casefold().replace(" ", "_")
+        meant = min((zone for zone in zones if f"/{zone}".casefold().endswith(city)), key=len, default="")
+        hint = f", did you mean {meant!r}?" if meant else did_you_mean(name, zones)
         raise ValueError(f"unknown timezone {text!r}{hint or '; write it as Europe/Berlin'}") from None
 
 
-def number(least: float, most: float | None = None) -> Callable[[str], float]:
-    """A reader of decimal numbers; both ends belong to the range."""
-    return _within(least, most, DECIMAL, "must be a number", ", with a point if it has decimals")
+def number(least: float, most: float | None = None, kind: type[float] = float) -> Callable[[str], float]:
+    """A reader of numbers in plain digits, whole ones if `kind` is int; both ends belong to the range."""
+    form, what, hint = DECIMAL, "a number", ", with a point if it has decimals"
+    if kind is int:
+        form, what, hint = _WHOLE, "a whole number", ""
+    span = f"of at least {least}" if most is None else f"from {least} to {most}"
 
-
-def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A reader of whole numbers in plain digits; both ends belong to the range."""
-    read = _within(least, most, _WHOLE, "must be a whole number")
-    return lambda text: int(read(text))
-
-
-def _within(
-    least: float, most: float | None, form: re.Pattern[str], what: str, how: str = ""
-) -> Callable[[str], float]:
     def read(text: str) -> float:
-        value = float(text) if form.fullmatch(text.strip()) else math.nan
-        if least <= value <= (math.inf if most is None else most):
-            return value
-        raise ValueError(f"{what} " + (f"of at least {least}" if most is None else f"from {least} to {most}") + how)
+        text = text.strip()
+        if form.fullmatch(text) and least <= float(text) <= (math.inf if most is None else most):
+            return kind(text)
+        raise ValueError(f"must be {what} {span}{hint}")
 
     return read
+
+
+whole = partial(number, kind=int)
 
 
 def one_of(*choices: Word) -> Callable[[str], Word]:
@@ -178,7 +176,7 @@ def one_of(*choices: Word) -> Callable[[str], Word]:
 def host(text: str) -> str:
     """The name or IP address of a server, without a port."""
     name = one_line(text)
-    if not _is_host(name):
+    if not _HOST.fullmatch(name):
         raise ValueError("must be the name of a server alone, as smtp.example.org; the port is a setting of its own")
     return name
 
@@ -188,9 +186,9 @@ def url(text: str) -> str:
     address = one_line(text).rstrip("/")
     try:
         parts = urlsplit(address)
-        is_whole = parts.scheme in {"http", "https"} and parts.port != 0 and _is_host(parts.hostname or "")
+        is_whole = parts.scheme in {"http", "https"} and parts.port != 0 and _HOST.fullmatch(parts.hostname or "")
     except ValueError:  # a port that is none, half an IPv6 address
-        is_whole = False
+        is_whole = None
     if not is_whole or re.search(r"\s", address):
         raise ValueError("must be a whole URL, as https://llm.example.org/v1")
     if parts.username is not None or parts.query or parts.fragment:
@@ -204,15 +202,6 @@ def is_loopback(name: str) -> bool:
         return ip_address(name).is_loopback
     except ValueError:
         return name == "localhost" or name.endswith(".localhost")
-
-
-def _is_host(name: str) -> bool:
-    """Whether it is an IP address or a name that can be looked up: IDNA refuses some, as one with two dots in a row."""
-    with suppress(ValueError):
-        return bool(ip_address(name))
-    with suppress(UnicodeError):
-        return bool(name.encode("idna")) and not re.search(r"[\s/@:]", name)
-    return False
 
 
 def read_text(path: Path, errors: str = "strict") -> str:
