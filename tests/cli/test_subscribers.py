@@ -90,13 +90,13 @@ def test_subscribers_shows_who_is_suppressed_and_why(world: World) -> None:
         "every day at 07:00 UTC, to 2 addresses\n"
         "  ada@example.org\n"
         "  grace@example.org  Grace Hopper\n"
-        "    suppressed for all lists since Fri 20 Nov 2026: 550 5.1.1 [red]no[/red] such [user]\n"
+        "    suppressed for all lists (since Fri 20 Nov 2026: 550 5.1.1 [red]no[/red] such [user])\n"
         "\n"
         "galaxies\n"
         "every day at 07:00 UTC, to 2 addresses\n"
         "  vera@example.org\n"
         "  ada@example.org\n"
-        "    suppressed for the list galaxies since Fri 20 Nov 2026: by hand\n"
+        "    suppressed for the list galaxies (since Fri 20 Nov 2026: by hand)\n"
         "\n"
         "3 addresses on 2 lists, 2 of them suppressed\n"
     )
@@ -180,7 +180,7 @@ def test_subscribing_twice_leaves_the_file_untouched(world: World) -> None:
 def test_subscribing_a_suppressed_address_says_that_it_gets_nothing(world: World) -> None:
     world.run("suppress", "zoe@example.org")
     told = (
-        "But zoe@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand) and gets nothing. "
+        "But zoe@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand). "
         "To undo it: paperboy unsuppress zoe@example.org"
     )
     for first in ("zoe@example.org is now on galaxies", "Nothing to do: zoe@example.org is already on galaxies."):

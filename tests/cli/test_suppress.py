@@ -88,13 +88,13 @@ def test_token_of_another_list_is_wrong_usage(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
     token = token_of(world, ADA)
-    for given, fix in (
-        ([f"unsubscribe galaxies {token}"], "give the token alone, if that is the list that is meant"),
-        ([token, "--list", "galaxies"], "leave --list out"),
-    ):
+    for given in ([f"unsubscribe galaxies {token}"], [token, "--list", "galaxies"]):
         ran = world.run("suppress", *given)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err == f"this token is of the list 'foundations' and not of 'galaxies'; {fix}\n"
+        told = (
+            "this token is of the list 'foundations' and not of 'galaxies'; give the token alone, if that is the list"
+        )
+        assert ran.err.startswith(told)
     assert suppressed(world) == []
 
 
@@ -130,7 +130,10 @@ def test_second_suppress_or_unsuppress_changes_nothing(world: World) -> None:
     world.clock.now += timedelta(days=3)
     ran = world.run("suppress", ADA)
     assert ran.code == 0
-    assert ran.out == "Nothing to do: ada@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand).\n"
+    assert ran.out == (
+        "Nothing to do: ada@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand). "
+        "To undo it: paperboy unsuppress ada@example.org\n"
+    )
     assert world.run("unsuppress", ADA).code == 0
     ran = world.run("unsuppress", ADA)
     assert ran.code == 0

@@ -105,10 +105,10 @@ def _to_all(app: App, again: Resend, *, failed: bool) -> int:
 
 def _to_one(app: App, again: Resend, reader: Subscriber) -> int:
     """Through the ledger if the digest did not reach this subscriber; otherwise outside it."""
-    from paperboy.cli.people import in_words, undo
+    from paperboy.cli.people import refusal
 
     if suppressed := app.store.suppressions.find(again.mailing_list.name, reader.address):
-        raise PaperboyError(f"{in_words(suppressed, app.settings.timezone)}. {undo(suppressed)}")
+        raise PaperboyError(refusal(suppressed, app.settings.timezone))
     waiting = again.put_back_for(reader)
     if waiting is None:
         return _said(reader, again.outside(app.transports[0], reader))

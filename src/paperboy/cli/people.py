@@ -48,9 +48,9 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     for each in lists:
         click.echo(click.style(each.name, bold=True) + (f": {each.title}" if each.title != each.name else ""))
         click.echo("\n".join([*_lines(each, held, app.settings.timezone), ""]))
-    total = f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}"
     suppressed = len({who.address.casefold() for _, who in held})
-    click.echo(f"{total}, {suppressed} of them suppressed" if suppressed else total)
+    also = f", {suppressed} of them suppressed" if suppressed else ""
+    click.echo(f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}")
     return 0
 
 
@@ -66,7 +66,7 @@ def _lines(mailing_list: MailingList, held: _Held, zone: tzinfo) -> Iterator[str
     for who in people:
         yield f"  {who.address:{width}}  {who.name}".rstrip()
         if found := held.get((mailing_list.name, who)):
-            yield click.style(f"    suppressed for {_lists(found)} since {_since(found, zone)}", fg="yellow")
+            yield click.style(f"    {_suppressed(found, zone)}", fg="yellow")
 
 
 def _as_json(mailing_list: MailingList, held: _Held) -> dict[str, Any]:
@@ -108,12 +108,12 @@ def subscribe(app: App, name: str, who: str) -> int:
         mailing_list = app.home.list(name)
         held = app.store_to_ask.suppressions.find(name, mailbox.address)
         if there := mailing_list.subscriber(mailbox.address):
-            click.echo(f"Nothing to do: {_written(there)} is already on {name}.")
+            click.echo(f"Nothing to do: {Mailbox(there.address, there.name)} is already on {name}.")
         else:
             line = edits.subscribe(app.home, mailing_list, mailbox)
             click.echo(f"{mailbox} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
     if held:
-        click.echo(f"But {in_words(held, app.settings.timezone)} and gets nothing. {undo(held)}")
+        click.echo(f"But {refusal(held, app.settings.timezone)}")
     return 0
 
 
@@ -138,7 +138,7 @@ def unsubscribe(app: App, name: str, who: str) -> int:
             raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
         waiting = app.store_to_ask.deliveries.unfinished(name, address)
         line = edits.unsubscribe(app.home, mailing_list, there)
-    click.echo(f"{_written(there)} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
+    click.echo(f"{Mailbox(there.address, there.name)} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
     if waiting:
         click.echo(f"{counted(waiting, 'delivery that waits', 'deliveries that wait')} for {address} will not be sent.")
     if mailing_list.subscribers == (there,):
@@ -155,43 +155,37 @@ def _mailbox(who: str, hint: str) -> Mailbox:
         raise click.BadParameter(str(error), param_hint=hint) from error
 
 
-def _written(who: Subscriber) -> str:
-    return str(Mailbox(who.address, who.name))
-
-
 # --- suppress, unsuppress
 
 
 @click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
-@click.option("--list", "name", metavar="NAME", help="No mail from this list alone.")
+@click.option("--list", "name", metavar="NAME", default="", help="No mail from this list alone.")
 @with_app
-def suppress(app: App, who: Sequence[str], name: str | None) -> int:
+def suppress(app: App, who: Sequence[str], name: str) -> int:
     """Stop mail to an address at once, whatever subscribers.yaml says: from all lists, or from one with --list.
 
     A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so does the mailto link
     in a digest. It names an address and a list, and stops mail from that list alone. This works while the daemon runs.
     """
-    if name is not None:
+    if name:
         app.home.list(name)
-    address, only, by_token = _whom(app, " ".join(who), name)
-    reason = "asked to leave the list" if by_token else "by hand"
+    address, only, reason = _whom(app, " ".join(who), name)
     if app.store.suppressions.add(address, only, reason, app.clock()):
-        stopped = f"{address} gets no more mail from {only or 'any list'}."
-        unknown = not any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
-        misspelt = f" (In {LISTS_FILE} it is not on {'that' if only else 'any'} list.)" if unknown else ""
-        click.echo(f"{stopped}{misspelt} {undo(Suppression(address, only, reason, app.clock()))}")
+        known = any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
+        misspelt = "" if known else f" (In {LISTS_FILE} it is not on {'that' if only else 'any'} list.)"
+        click.echo(f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}")
     else:
-        (held,) = (each for each in _held(app, address) if each.list_name == only)
-        click.echo(f"Nothing to do: {in_words(held, app.settings.timezone)}.")
+        held = next(each for each in _held(app, address) if each.list_name == only)
+        click.echo(f"Nothing to do: {refusal(held, app.settings.timezone)}")
     return 0
 
 
 @click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
-@click.option("--list", "name", metavar="NAME", help="Lift the suppression for this list alone.")
+@click.option("--list", "name", metavar="NAME", default="", help="Lift the suppression for this list alone.")
 @with_app
-def unsuppress(app: App, who: Sequence[str], name: str | None) -> int:
+def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     """Lift a suppression, by `suppress` or after three bounces in a row; status --suppressed shows them all.
 
     A suppression for one list and one for all lists are lifted one by one: those who asked to leave a list stay off it
@@ -205,17 +199,17 @@ def unsuppress(app: App, who: Sequence[str], name: str | None) -> int:
             what = f"The newest digest of {list_name}, of {day:%a %d %b}, did not reach it."
             click.echo(f"{what} To send it now: paperboy resend {list_name} --to {address}")
     else:
-        if name is not None:
+        if name:
             app.home.list(name)  # only now, for it may have left the file since
         click.echo(f"Nothing to do: {address} is not suppressed for {f'the list {only}' if only else 'all lists'}.")
     for held in _held(app, address):
         if not (held.list_name and only):  # it keeps mail away from what was meant
-            click.echo(f"But {in_words(held, app.settings.timezone)}. {undo(held)}")
+            click.echo(f"But {refusal(held, app.settings.timezone)}")
     return 0
 
 
-def _whom(app: App, who: str, name: str | None) -> tuple[str, str, bool]:
-    """The address, the list (empty: all of them), and whether a token named them.
+def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
+    """The address, the list (empty: all of them), and the reason to suppress it.
 
     `who` is an address, a token, or the subject or the link of an unsubscribe mail; `name` is what `--list` says.
     Raises click.BadParameter for a broken address, and UnknownNameError for a token of no mail or of another list.
@@ -225,7 +219,7 @@ def _whom(app: App, who: str, name: str | None) -> tuple[str, str, bool]:
     request = unsubscribe_request(who)
     if request is None:
         if "@" in who:
-            return _mailbox(who, "ADDRESS_OR_TOKEN").address, name or "", False
+            return _mailbox(who, "ADDRESS_OR_TOKEN").address, name, "by hand"
         what = "the last word of the subject of an unsubscribe mail, of 32 letters and digits"
         raise UnknownNameError(f"{who!r} is neither an address nor a token; a token is {what}")
     named, token = request
@@ -236,31 +230,26 @@ def _whom(app: App, who: str, name: str | None) -> tuple[str, str, bool]:
             "no list carries one, too, and nothing more goes there.) Give the address instead"
         )
     list_name, address = found
-    for said in filter(None, (named, name)):
-        if said != list_name:
-            fix = "leave --list out" if said == name else "give the token alone, if that is the list that is meant"
-            raise UnknownNameError(f"this token is of the list {list_name!r} and not of {said!r}; {fix}")
-    return address, list_name, True
+    if others := {named, name} - {list_name, ""}:
+        fix = "give the token alone, if that is the list that is meant"
+        raise UnknownNameError(f"this token is of the list {list_name!r} and not of {others.pop()!r}; {fix}")
+    return address, list_name, "asked to leave the list"
 
 
 def _held(app: App, address: str) -> list[Suppression]:
     return [each for each in app.store_to_ask.suppressions.all() if each.address == address.casefold()]
 
 
-def in_words(held: Suppression, zone: tzinfo) -> str:
-    """Who, for what, since when and why; without a full stop."""
-    return f"{held.address} is suppressed for {_lists(held)} (since {_since(held, zone)})"
+def refusal(held: Suppression, zone: tzinfo) -> str:
+    """Who gets no mail, from what, since when and why, and the command that lifts it."""
+    return f"{held.address} is {_suppressed(held, zone)}. {_undo(held.address, held.list_name)}"
 
 
-def _lists(held: Suppression) -> str:
-    return f"the list {held.list_name}" if held.list_name else "all lists"
+def _suppressed(held: Suppression, zone: tzinfo) -> str:
+    lists = f"the list {held.list_name}" if held.list_name else "all lists"
+    return f"suppressed for {lists} (since {held.at.astimezone(zone):%a %d %b %Y}: {held.reason})"
 
 
-def _since(held: Suppression, zone: tzinfo) -> str:
-    return f"{held.at.astimezone(zone):%a %d %b %Y}: {held.reason}"
-
-
-def undo(held: Suppression) -> str:
-    """The command that lifts it."""
-    only = f" --list {held.list_name}" if held.list_name else ""
-    return f"To undo it: paperboy unsuppress {held.address.casefold()}{only}"
+def _undo(address: str, list_name: str) -> str:
+    only = f" --list {list_name}" if list_name else ""
+    return f"To undo it: paperboy unsuppress {address.casefold()}{only}"

@@ -160,15 +160,11 @@ class Files:
                         yield os.path.relpath(Path(place) / name, self._home)
 
     def copy(self) -> Path:
-        """Copy the files, all of one moment, for their owner alone: `.env` holds secrets.
+        """Copy the files for their owner alone: `.env` holds secrets.
 
         Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot be written.
         """
-        while True:
-            before = self.fingerprint()
-            texts = {name: self._read(name) for name in self._names() if os.path.lexists(self._home / name)}
-            if self.fingerprint() == before:  # else it may be half an edit
-                break
+        texts = {name: self._read(name) for name in self._names() if os.path.lexists(self._home / name)}
         if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
             raise ConfigError([Problem(".env", "gone; put it back, or an empty file in its place")])
         try:
