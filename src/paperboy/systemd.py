@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 import socket
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +52,7 @@ class Notifier:
 
     def status(self, text: str) -> None:
         """The line that `systemctl status` shows."""
-        line = " ".join("".join(" " if _is_control(character) else character for character in text).split())
+        line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
         self._send(f"STATUS={line if len(line) <= _LONGEST_STATUS else line[: _LONGEST_STATUS - 1].rstrip() + '…'}")
 
     def watchdog(self) -> None:
@@ -82,47 +81,28 @@ class Notifier:
             self._failed = True
 
 
-def _is_control(character: str) -> bool:
-    return unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}
+def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path] = ()) -> str:
+    """The text of the unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
 
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """The subject of a unit. All paths are absolute."""
-
-    home: Path
-    python: Path  # the interpreter as it is called: in a virtual environment that is a link
-    user: str  # the home's owner
-    group: str
-    writable: Sequence[Path] = ()  # besides the home: the folders of the database and of the outbox
-
-
-def unit(service: Service) -> str:
-    """The text of the unit. Raises ConfigError for a path that no unit can hold."""
-    folders = list(dict.fromkeys([service.home, *service.writable]))
-    faults = {path: _fault(path, is_program=path == service.python) for path in [service.python, *folders]}
-    if any(faults.values()):
-        message = "systemd cannot start a service from here"
-        raise ConfigError([Problem(repr(str(path)), f"{message}: {fault}") for path, fault in faults.items() if fault])
+    `python` is the interpreter as it is called: in a virtual environment that is a link. `writable` are the folders of
+    the database and of the outbox.
+    """
+    folders = list(dict.fromkeys([home, *writable]))
+    for path in [python, *folders]:
+        if not str(path).isprintable():
+            fault = "its name holds a line end or another control character; rename it"
+        elif path == python and set(str(path)) & set("\"'\\"):
+            fault = "no program's path may hold a quote or a backslash; make the virtual environment elsewhere"
+        else:
+            continue
+        raise ConfigError([Problem(repr(str(path)), f"systemd cannot start a service from here: {fault}")])
     outermost = [path for path in folders if not any(path.is_relative_to(other) for other in folders if other != path)]
-    paths = " ".join(map(_literal, outermost))
     return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", _UNIT).format(
-        paths=paths,
-        command=f":{_literal(service.python)} -m paperboy --home {_literal(service.home)} run",
-        user=service.user.replace("%", "%%"),
-        group=service.group.replace("%", "%%"),
+        paths=" ".join(map(_literal, outermost)),
+        command=f":{_literal(python)} -m paperboy --home {_literal(home)} run",
+        user=user,
+        group=group,
     )
-
-
-def _fault(path: Path, *, is_program: bool) -> str:
-    text = str(path)
-    if not path.is_absolute() or ".." in path.parts:
-        return "the path does not lead straight from /"
-    for character in filter(_is_control, text):
-        return f"its name holds a line end or another control character (U+{ord(character):04X}); rename it"
-    if is_program and set(text) & set("\"'\\"):
-        return "systemd runs no program whose path holds a quote or a backslash; make the virtual environment elsewhere"
-    return ""
 
 
 def _literal(path: Path) -> str:

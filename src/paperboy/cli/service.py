@@ -6,7 +6,6 @@ import grp
 import pwd
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,9 +16,15 @@ from paperboy.config.settings import SETTINGS
 from paperboy.errors import ConfigError
 from paperboy.mail.text import together
 from paperboy.models import Problem
-from paperboy.systemd import Service, unit
+from paperboy.systemd import unit
 
-_PATHS = frozenset({"PAPERBOY_DATABASE", "PAPERBOY_OUTBOX"})
+# By way of a file: a command that fails leaves the old unit in place.
+_INSTALL = """
+To install it, and to update it later:
+  {again} > paperboy.service && sudo install -m 644 paperboy.service /etc/systemd/system/
+  sudo systemctl daemon-reload
+  sudo systemctl enable --now paperboy      # later: sudo systemctl restart paperboy
+  systemctl status paperboy"""
 
 
 @click.command()
@@ -29,35 +34,34 @@ def service(app: App) -> int:
 
     The service runs as the owner of the home. On a terminal, the commands that install it are shown as well.
     """
-    service = _service(app)
-    click.echo(unit(service), nl=False)
-    for note in _notes(app, service):
-        click.echo(note, err=True)
-    if sys.stdout.isatty() and sys.stderr.isatty():
-        click.echo(_install(service), err=True)
-    return 0
-
-
-def _service(app: App) -> Service:
-    """The service, from the settings alone: lists that are broken today do not matter. Raises ConfigError."""
-    home = _straight(app.path)
+    home, python = _straight(app.path), _straight(Path(sys.executable).parent) / Path(sys.executable).name
     if not home.is_dir():
         raise ConfigError([Problem(str(home), "there is no such folder; name it with --home or PAPERBOY_HOME")])
-    of_service = {name: value for name, value in app.environ.items() if name not in _PATHS}
-    found = settings.load(home, of_service)
-    database = found.paperboy_database
+    here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
+    found = settings.load(home, {})
+    places = home, found.paperboy_database.parent, found.paperboy_database.resolve().parent, found.paperboy_outbox
+    folders = dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
     user, group = names_of(home.stat().st_uid, home)
-    return Service(
-        home=home,
-        python=_straight(Path(sys.executable).parent) / Path(sys.executable).name,
-        user=user,
-        group=group,
-        writable=[
-            name
-            for path in (home, database.parent, database.resolve().parent, found.paperboy_outbox)
-            for name in (_straight(path), path.resolve())
-        ],
-    )
+    click.echo(unit(home, python, user, group, list(folders)), nl=False)
+    if user == "root":
+        add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
+        note = (
+            f"{home} belongs to root, and so would the service. Better give it a user of its own, and print this again"
+        )
+        click.echo(f"{note}: {add}", err=True)
+    if here:
+        note = (
+            f"Your environment, which the service does not have, sets {together(here)}: write what it needs into .env"
+        )
+        click.echo(note, err=True)
+    for folder in folders:
+        if not folder.is_dir() and not folder.resolve().is_relative_to(home.resolve()):
+            make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
+            click.echo(f"{folder} does not exist, and the service could not make it: {make}", err=True)
+    if sys.stdout.isatty() and sys.stderr.isatty():
+        again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
+        click.echo(_INSTALL.format(again=again), err=True)
+    return 0
 
 
 def _straight(path: Path) -> Path:
@@ -73,29 +77,3 @@ def names_of(number: int, home: Path) -> tuple[str, str]:
     except KeyError as error:
         fault = f"its owner, user number {number}, has no name or group here; give the home to a user with chown -R"
         raise ConfigError([Problem(str(home), fault)]) from error
-
-
-def _notes(app: App, service: Service) -> Iterator[str]:
-    """What would make this service behave differently from a shell."""
-    if service.user == "root":
-        yield (
-            f"{service.home} belongs to root, and so would the service. Better give it a user of its own, and print "
-            f"this again: sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(service.home))}"
-        )
-    if here := [name for name in SETTINGS if app.environ.get(name, "").strip()]:
-        yield f"Your environment, which the service does not have, sets {together(here)}: write what it needs into .env"
-    for folder in dict.fromkeys(service.writable):
-        if not folder.is_dir() and not folder.resolve().is_relative_to(service.home.resolve()):
-            made = f"sudo install -d -o {service.user} -g {service.group} -m 700 {shlex.quote(str(folder))}"
-            yield f"{folder} does not exist, and the service could not make it: {made}"
-
-
-def _install(service: Service) -> str:
-    """The commands that install the unit, by way of a file: one that fails leaves the old unit in place."""
-    again = shlex.join([str(service.python), "-m", "paperboy", "--home", str(service.home), "service"])
-    return f"""
-To install it, and to update it later:
-  {again} > paperboy.service && sudo install -m 644 paperboy.service /etc/systemd/system/
-  sudo systemctl daemon-reload
-  sudo systemctl enable --now paperboy      # later: sudo systemctl restart paperboy
-  systemctl status paperboy"""
