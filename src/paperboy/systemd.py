@@ -92,7 +92,7 @@ def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Pat
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
         elif path == python and set(str(path)) & set("\"'\\"):
-            fault = "no program's path may hold a quote or a backslash; make the virtual environment elsewhere"
+            fault = "the interpreter's path holds a quote or a backslash; make the virtual environment elsewhere"
         else:
             continue
         raise ConfigError([Problem(repr(str(path)), f"systemd cannot start a service from here: {fault}")])
