@@ -27,7 +27,7 @@ from typing import Any
 from paperboy.models import MailingList, Paper, Score, Scored, Spending, ToScore, Usage
 from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prices import Prices
-from paperboy.scoring.prompt import Prompt
+from paperboy.scoring.prompt import Prompt, Question
 from paperboy.scoring.server import Server
 from tests.builders import mailing_list
 from tests.servers.llm import UNKNOWN, read_scores
@@ -73,7 +73,7 @@ class Measured:
 
     @property
     def usage(self) -> Usage:
-        return reduce(add, self.spent)
+        return reduce(add, map(Spending, self.spent)).usage
 
     @property
     def waves(self) -> int:
@@ -170,20 +170,22 @@ def _timed(setting: Setting, prices: Prices, base_url: str, jobs: Sequence[ToSco
 
 def _compare(ours: Spending, counted: Sequence[Mapping[str, Any]], prices: Prices) -> None:
     """Fails where the scorer's account is not the server's, token by token and in dollars."""
-    theirs = Usage()
+    theirs = Spending()
     dollars = 0.0
     for used in counted:
         prompt, completion = used["prompt_tokens_details"], used["completion_tokens_details"]
         cached, written = prompt["cached_tokens"], prompt["cache_write_tokens"]
-        theirs += Usage(
-            1, used["prompt_tokens"], cached, written, used["completion_tokens"], completion["reasoning_tokens"]
+        theirs += Spending(
+            Usage(1, used["prompt_tokens"], cached, written, used["completion_tokens"], completion["reasoning_tokens"])
         )
         plain = used["prompt_tokens"] - cached - written
         dollars += plain * prices.input + cached * prices.cached_input + written * prices.cache_write
         dollars += used["completion_tokens"] * prices.output
     total = None if ours.cost is None else ours.cost.total
-    if ours.usage != theirs or total is None or abs(total - dollars / 1e6) > 1e-9:
-        raise SystemExit(f"The accounts differ. The scorer's: {ours}. The server's: {theirs}, ${dollars / 1e6:.6f}")
+    if ours.usage != theirs.usage or total is None or abs(total - dollars / 1e6) > 1e-9:
+        raise SystemExit(
+            f"The accounts differ. The scorer's: {ours}. The server's: {theirs.usage}, ${dollars / 1e6:.6f}"
+        )
 
 
 def _prompt() -> Prompt:
@@ -265,13 +267,17 @@ def where(setting: Setting) -> None:
         f"rubric and reply format, {calls} times": calls * len(empty.system.encode()),
         f"topics, {calls} times": calls * len(empty.shared.encode()),
         "titles and abstracts": own,
-        "what stands around them": whole.size - empty.size - own + calls * len(empty.own.encode()),
+        "what stands around them": _size(whole) - _size(empty) - own + calls * len(empty.own.encode()),
         "reply: ids and numbers": len(papers) * (len(entry.encode()) + len(", ")),
         f"reply: {commented} comments": comments,
     }
     print(f"\nWhere the tokens of one list come from, {setting.batch} papers a batch")
     for name, size in lines.items():
         print(f"  {name:<38}{tokens(size):>9,}")
+
+
+def _size(question: Question) -> int:
+    return len(f"{question.system}{question.shared}{question.own}".encode())
 
 
 def sweep(setting: Setting, prices: Prices) -> None:

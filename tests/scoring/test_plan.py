@@ -23,57 +23,48 @@ def ids(batch: Batch) -> list[int]:
 
 
 def test_batches_of_a_single_list_share_its_topics() -> None:
-    batches = plan([job("one", *range(10))], 4)
-    assert [(ids(batch), batch.prefix) for batch in batches] == [
-        ([0, 1, 2], "one"),
-        ([3, 4, 5], "one"),
-        ([6, 7, 8, 9], "one"),
+    (group,) = plan([job("one", *range(10))], 4)
+    assert [(ids(batch), batch.shares) for batch in group] == [
+        ([0, 1, 2], "topics"),
+        ([3, 4, 5], "topics"),
+        ([6, 7, 8, 9], "topics"),
     ]
-    assert not any(batch.papers_first for batch in batches)
 
 
 def test_single_batch_shares_nothing() -> None:
-    (batch,) = plan([job("one", 1, 2)], 4)
-    assert not batch.prefix
+    ((batch,),) = plan([job("one", 1, 2)], 4)
+    assert not batch.shares
 
 
 def test_lists_of_the_same_papers_share_them_batch_by_batch() -> None:
-    batches = plan([job(name, *range(8)) for name in ("one", "two", "three")], 4)
-    assert [(batch.mailing_list.name, ids(batch)[0]) for batch in batches] == [
-        ("one", 0),
-        ("one", 4),
-        ("two", 0),
-        ("three", 0),
-        ("two", 4),
-        ("three", 4),
+    groups = list(plan([job(name, *range(8)) for name in ("one", "two", "three")], 4))
+    assert [[(batch.mailing_list.name, ids(batch), batch.shares) for batch in group] for group in groups] == [
+        [(name, papers, "papers") for name in ("one", "two", "three")] for papers in ([0, 1, 2, 3], [4, 5, 6, 7])
     ]
-    assert all(batch.papers_first for batch in batches)
-    assert len({(batch.prefix, batch.papers) for batch in batches}) == 2
-
-
-def test_first_list_stays_a_few_batches_ahead() -> None:
-    batches = plan([job(name, *range(40)) for name in ("one", "two")], 4)
-    assert [batch.mailing_list.name for batch in batches] == ["one"] * 8 + ["two", "one"] * 2 + ["two"] * 8
 
 
 def test_papers_of_some_lists_are_shared_among_those() -> None:
-    batches = plan([job("one", *range(8)), job("two", *range(4, 12)), job("three", *range(4, 8))], 4)
-    asked = [(batch.mailing_list.name, ids(batch), batch.papers_first) for batch in batches]
-    assert ("three", [4, 5, 6, 7], True) in asked
-    assert ("one", [0, 1, 2, 3], False) in asked
-    assert ("two", [8, 9, 10, 11], False) in asked
+    groups = plan([job("one", *range(8)), job("two", *range(4, 12)), job("three", *range(4, 8))], 4)
+    asked = [([batch.mailing_list.name for batch in group], ids(group[0]), group[0].shares) for group in groups]
+    assert asked == [
+        (["one", "two", "three"], [4, 5, 6, 7], "papers"),
+        (["one"], [0, 1, 2, 3], ""),
+        (["two"], [8, 9, 10, 11], ""),
+    ]
 
 
 def test_few_common_papers_are_not_shared() -> None:
-    batches = plan([job("one", 0, 1, 2, 3), job("two", 3, 4, 5, 6)], 4)
-    assert sorted(sorted(ids(batch)) for batch in batches) == [[0, 1, 2, 3], [3, 4, 5, 6]]
-    assert not any(batch.papers_first for batch in batches)
+    groups = list(plan([job("one", 0, 1, 2, 3), job("two", 3, 4, 5, 6)], 4))
+    assert [[(sorted(ids(batch)), batch.shares) for batch in group] for group in groups] == [
+        [([0, 1, 2, 3], "")],
+        [([3, 4, 5, 6], "")],
+    ]
 
 
 @given(st.lists(st.lists(st.integers(0, 59), max_size=60, unique=True), min_size=1, max_size=6), st.integers(1, 20))
 def test_plan_asks_for_each_paper_of_each_list_once(wanted: list[list[int]], size: int) -> None:
     jobs = [job(f"list{number}", *numbers) for number, numbers in enumerate(wanted)]
-    batches = plan(jobs, size)
+    batches = [batch for group in plan(jobs, size) for batch in group]
     for each in jobs:
         asked = Counter(
             one.arxiv_id for batch in batches if batch.mailing_list == each.mailing_list for one in batch.papers

@@ -41,8 +41,8 @@ def test_missing_parts_of_the_usage_count_as_zero(usage: dict[str, object]) -> N
 @pytest.mark.parametrize(
     "usage", [None, {}, [], "many", 7, {"prompt_tokens": None}, {"prompt_tokens": 0, "completion_tokens": 0}]
 )
-def test_missing_usage_is_unknown_not_zero(usage: object) -> None:
-    assert read_usage(usage) is None
+def test_missing_usage_is_a_call_without_tokens(usage: object) -> None:
+    assert read_usage(usage) == Usage(calls=1)
 
 
 def test_parts_never_exceed_the_total() -> None:

@@ -46,11 +46,11 @@ def asked(papers: list[Paper], topics: str = "Dwarf galaxies.") -> Question:
 def test_shared_text_comes_first() -> None:
     """The rubric is the same for all; of a list alone its batches share the topics, and lists together the papers."""
     one, other = asked([paper("2611.00001")]), asked([paper("2611.00002")])
-    assert one.prefix == other.prefix
+    assert (one.system, one.shared) == (other.system, other.shared)
     together = [
         Prompt([SHIPPED]).question(topics, [paper("2611.00001")], papers_first=True) for topics in ("Topics A", "B")
     ]
-    assert together[0].prefix == together[1].prefix
+    assert together[0].shared == together[1].shared
     assert (together[0].system, together[0].shared) == (one.system, one.own)
     assert "Topics A" in together[0].own
 

@@ -12,6 +12,7 @@ import pytest
 from paperboy.models import Usage
 from paperboy.scoring.prompt import Question
 from paperboy.scoring.server import Answer, Server, fallback, judge
+from tests.scoring.asking import PATIENCE
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import Fault
 
@@ -65,23 +66,22 @@ def said(content: object = "Text", finish: str | None = "stop", **message: Any) 
     ],
 )
 def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(status: int, body: object, meaning: str) -> None:
-    answer = judge(status, body, model="m")
+    answer = judge(status, body, "m")
     assert (answer.text if meaning == "text" else answer.failure) != ""
-    assert (not answer.failure, answer.transient) == (meaning == "text", meaning == "transient")
+    assert (not answer.failure, answer.pause) == (meaning == "text", 0 if meaning == "transient" else None)
     if " " in meaning:
         assert meaning in answer.failure
 
 
 def test_completion_is_paid_for_whatever_it_holds() -> None:
     for body in (said(), said(""), said(None, refusal="No.")):
-        answer = judge(200, body, model="m")
-        assert (answer.paid, answer.usage) == (True, Usage(calls=1, prompt_tokens=10, completion_tokens=2))
-    assert not judge(503, None, model="m").paid
+        assert judge(200, body, "m").usage == Usage(calls=1, prompt_tokens=10, completion_tokens=2)
+    assert judge(503, None, "m").usage is None
 
 
 def test_server_error_is_quoted_in_one_short_line_without_the_key() -> None:
-    body = {"error": {"message": "Bad\n\x1b[31m key sk-\x00secret! " + "long " * 100}}
-    failure = judge(500, body, model="m", secret="sk-secret").failure
+    error = Fault(500, {"message": "Bad\n\x1b[31m key sk-\x00secret! " + "long " * 100})
+    failure = answers_to(error, key="sk-secret").failure
     assert failure.startswith("answers 500: Bad [31m key …! long")
     assert len(failure) < 230
 
@@ -163,28 +163,30 @@ def test_refusal_decides_what_is_left_out(said: str, proven: bool, form: str, ex
 
 
 @contextmanager
-def asking(server: LlmServer, waits: list[float] | None = None, seconds: float = 30) -> Iterator[Server]:
+def asking(
+    server: LlmServer, waits: list[float] | None = None, seconds: float = PATIENCE, key: str = ""
+) -> Iterator[Server]:
     wait = (waits if waits is not None else []).append
-    asked = Server(server.base_url, "", "m", timeout_seconds=seconds, wait=wait)
+    asked = Server(server.base_url, key, "m", timeout_seconds=seconds, wait=wait)
     try:
         yield asked
     finally:
         asked.close()
 
 
-def answers_to(fault: Fault, *, seconds: float = 30) -> Answer:
-    with LlmServer() as server, asking(server, seconds=seconds) as asked:
+def answers_to(fault: Fault, **settings: Any) -> Answer:
+    with LlmServer() as server, asking(server, **settings) as asked:
         server.faults.append(fault)
         (answer,) = asked.ask(QUESTION, tries=1)
         return answer
 
 
 @pytest.mark.parametrize(
-    ("value", "seconds"), [("7", 7.0), ("0.5", 0.5), ("-1", 0.0), ("soon", None), ("1e9999", None), (None, None)]
+    ("value", "seconds"), [("7", 7.0), ("0.5", 0.5), ("-1", 0), ("soon", 0), ("1e9999", 0), (None, 0)]
 )
 def test_retry_after_is_read_in_seconds(value: str | None, seconds: float | None) -> None:
     headers = {} if value is None else {"Retry-After": value}
-    assert answers_to(Fault(429, {"message": "Slow"}, headers)).retry_after == seconds
+    assert answers_to(Fault(429, {"message": "Slow"}, headers)).pause == seconds
 
 
 def test_backoff_doubles_and_ends() -> None:
@@ -215,14 +217,14 @@ def test_reply_beyond_the_size_limit_is_not_read_to_its_end() -> None:
 
 @pytest.mark.parametrize("stall", ["hang", "trickle"])
 def test_stalling_server_meets_the_time_limit_of_the_whole_exchange(stall: str) -> None:
-    answer = answers_to(Fault(stall=stall), seconds=0.2)
-    assert (answer.timed_out, answer.failure) == (True, "does not answer in time")
+    assert answers_to(Fault(stall=stall), seconds=0.2).failure == "does not answer in time"
 
 
-def test_timeout_counts_as_two_tries() -> None:
-    with LlmServer() as server, asking(server, seconds=0.2) as asked:
+def test_timeout_is_not_retried() -> None:
+    waits: list[float] = []
+    with LlmServer() as server, asking(server, waits, seconds=0.2) as asked:
         server.fail_always("hang")
-        assert len(asked.ask(QUESTION)) == 2
+        assert (len(asked.ask(QUESTION)), waits) == (1, [])
 
 
 def test_environment_variables_of_the_openai_client_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ never zero.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +13,6 @@ from paperboy.models import Cost, Usage
 
 _MOST_TOKENS = 10**9  # of one call; a larger count is an error
 OPENAI_URL = "https://api.openai.com/v1"
-_KINDS = {  # the fields of Prices, and the table's columns
-    "input": "input_mtok",
-    "cached_input": "cache_read_mtok",
-    "cache_write": "cache_write_mtok",
-    "output": "output_mtok",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +33,19 @@ class Prices:
         None if neither the operator nor the table knows the prices of input and output. The operator's figures apply to
         every tier. Cached input and cache writes default to the table's price, then to the price of input.
         """
+        tier = "" if service_tier in {"auto", "default"} else service_tier
         given = {kind: float(price) for kind, price in operators.items() if price is not None}
-        found: list[dict[str, Any]] = []  # at the standard tier, and at another
-        for tier in dict.fromkeys(("", "" if service_tier in {"auto", "default"} else service_tier)):
-            rates = {**_table(model, base_url, tier), **given}
-            if not rates.keys() >= {"input", "output"}:
-                return None
-            found.append({"cached_input": rates["input"], "cache_write": rates["input"], **rates})
-        standard = cls(**found[0])
-        return cls(**found[1], tier=service_tier, standard=standard) if found[1:] else standard
+        rates = {**_table(model, base_url, tier), **given}
+        if not rates.keys() >= {"input", "output"}:
+            return None
+        standard = cls.find(model, base_url, "", **operators) if tier else None
+        return cls(
+            **{"cached_input": rates["input"], "cache_write": rates["input"], **rates}, tier=tier, standard=standard
+        )
 
     def cost(self, usage: Usage, tier: str = "") -> Cost:
-        """Price the tokens of a call; `tier` is the service tier that the reply names, if any."""
-        if self.standard is not None and tier and tier != self.tier:
+        """Price the tokens of a call at the service tier that it had; empty: the one that was asked for."""
+        if self.standard is not None and tier not in {"", self.tier}:
             return self.standard.cost(usage)
         cached, written = usage.cached_tokens, usage.cache_write_tokens
         plain = max(0, usage.prompt_tokens - cached - written)
@@ -60,14 +53,29 @@ class Prices:
         return Cost(prompt / 1e6, usage.completion_tokens * self.output / 1e6)
 
 
-def read_usage(usage: object) -> Usage | None:
-    """Count the tokens of a call by the `usage` object of its reply; None if the server counts nothing.
+def _table(model: str, base_url: str, service_tier: str) -> dict[str, float]:
+    """Look up US dollars per million tokens, by the field of Prices; empty for a model that the table does not have."""
+    from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - 175 ms that only scoring needs
+    from genai_prices import calc_price  # noqa: PLC0415
+
+    server = base_url or OPENAI_URL  # without a URL, a local model would have OpenAI's prices
+    try:
+        context = {"service_tier": service_tier}
+        found = calc_price(PricedUsage(), model, provider_api_url=server, price_context=context).model_price
+    except LookupError:
+        return {}
+    columns: tuple[Any, ...] = found.input_mtok, found.cache_read_mtok, found.cache_write_mtok, found.output_mtok
+    rates = zip(("input", "cached_input", "cache_write", "output"), columns, strict=True)
+    # the higher step of a tiered price is for prompts of 200,000 tokens and more, which no batch of ours has
+    return {kind: float(getattr(rate, "base", rate)) for kind, rate in rates if rate is not None}
+
+
+def read_usage(usage: object) -> Usage:
+    """Count the tokens of a call by the `usage` object of its reply; no tokens if the server counts nothing.
 
     A part of the object that is absent, null or of the wrong type counts as 0.
     """
     prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-    if prompt + completion == 0:
-        return None
     cached = min(prompt, _count(usage, "prompt_tokens_details", "cached_tokens"))
     return Usage(
         calls=1,
@@ -79,26 +87,16 @@ def read_usage(usage: object) -> Usage | None:
     )
 
 
-def _count(value: object, *path: str) -> int:
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
+def _count(usage: object, *path: str) -> int:
+    value = at(usage, *path)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS else 0
 
 
-def _table(model: str, base_url: str, service_tier: str) -> dict[str, float]:
-    """Look up US dollars per million tokens, by the field of Prices; empty for a model that the table does not have."""
-    from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - 175 ms that only scoring needs
-    from genai_prices import calc_price  # noqa: PLC0415
-
-    try:
-        found = calc_price(
-            PricedUsage(),
-            model,
-            provider_api_url=base_url or OPENAI_URL,  # without a URL, a local model would have OpenAI's prices
-            price_context={"service_tier": service_tier},
-        ).model_price
-    except LookupError:
-        return {}
-    rates = {kind: getattr(found, column, None) for kind, column in _KINDS.items()}
-    # the higher step of a tiered price is for prompts of 200,000 tokens and more, which no batch of ours has
-    return {kind: float(getattr(rate, "base", rate)) for kind, rate in rates.items() if rate is not None}
+def at(value: Any, *path: str | int) -> Any:
+    """Return what stands at a path of decoded JSON; None if nothing does."""
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,12 +22,11 @@ import openai
 
 from paperboy.errors import ScoringError
 from paperboy.models import Usage
-from paperboy.scoring.prices import OPENAI_URL, read_usage
+from paperboy.scoring.prices import OPENAI_URL, at, read_usage
 from paperboy.scoring.prompt import Question
-from paperboy.scoring.reply import SCHEMA
+from paperboy.scoring.reply import SCHEMA, one_line, shortened
 
-TRIES = 4  # a timeout counts as two
-FIRST_BACKOFF = 1.0  # seconds; doubles after each try
+TRIES = 4
 LONGEST_WAIT = 120.0  # seconds; no retry if a server asks for more
 MAX_BYTES = 8_000_000  # of one reply
 _SCHEMA = {"name": "scores", "strict": True, "schema": SCHEMA}
@@ -51,7 +51,13 @@ _NO_MODEL = re.compile(
     r"model_not_found|(?:invalid|unknown|not a valid).?model|model\b.{0,80}(?:not found|not exist|not a valid|unknown)",
     re.IGNORECASE,
 )
-_NO_CREDIT = re.compile(r"insufficient|billing|(?:exceeded your current|_)quota", re.IGNORECASE)
+_NO_CREDIT = re.compile(r"insufficient|billing|_quota", re.IGNORECASE)  # a code; words may mention billing anyway
+_FIXES = {  # by status: what an operator can do
+    401: "the key is refused; check OPENAI_API_KEY in .env",
+    402: "the account has no credit left; add some there",
+    403: "the key may not use this model; check both in .env",
+    404: "it knows no model {model!r} at this address; check OPENAI_MODEL and OPENAI_BASE_URL in .env",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +66,10 @@ class Answer:
 
     text: str = ""
     failure: str = ""  # completes the sentence "the LLM at … "; empty if there is a text
-    transient: bool = False  # a retry may help
-    timed_out: bool = False
-    retry_after: float | None = None  # seconds
-    objection: str | None = None  # the words of a refusal that may concern the request's format and options
-    paid: bool = False  # a model worked on it, so a missing usage is unknown, not zero
-    usage: Usage | None = None  # None: the server counted nothing
-    tier: str = ""  # the service tier that the reply names
+    pause: float | None = None  # seconds before a retry, as far as the server says; None: a retry would not help
+    objection: str = ""  # the words of a refusal that may concern the request's format and options
+    usage: Usage | None = None  # None: no model worked on it; without tokens: the server counted nothing
+    tier: str = ""  # the service tier that it had
 
 
 def format_of(refused: Collection[str]) -> str:
@@ -124,14 +127,13 @@ class Server:
         if not at_openai:
             self._options["temperature"] = 0  # the same paper gets the same score; OpenAI's models refuse it
         self._proven = False  # it has answered once
-        self._lock = threading.Lock()
         limits = httpx2.Timeout(timeout_seconds, connect=min(10, timeout_seconds))
         self._client = openai.OpenAI(
             base_url=self._url,
             api_key=api_key or "none",  # the client insists on one
             max_retries=0,
             timeout=limits,
-            http_client=_BoundedClient(timeout_seconds, timeout=limits, follow_redirects=True),
+            http_client=_BoundedClient(timeout=limits, follow_redirects=True),
         )
 
     @property
@@ -140,33 +142,31 @@ class Server:
         parts = urlsplit(self._url)
         return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
-    def quote(self, words: object, most: int = 200) -> str:
+    def quote(self, words: str, most: int) -> str:
         """Quote the server in one short printable line, without our key."""
-        return one_line(words, self._key, most)
+        line = one_line(words)
+        return shortened(line.replace(self._key, "…") if self._key else line, most)
 
     def close(self) -> None:
         self._client.close()
 
     def ask(
-        self, question: Question, *, shared: bool = False, tries: int = TRIES, stopped: Callable[[], bool] | None = None
+        self, question: Question, *, shared: bool = False, tries: int = TRIES, stopped: Callable[[], bool] = bool
     ) -> list[Answer]:
         """Return all answers. The last one counts; earlier ones may have cost tokens, too.
 
-        `shared`: other questions of the same prefix are asked. There are no further tries once `stopped` is true.
+        `shared`: other questions of the same prefix are asked. There are no further tries once `stopped` is true (it
+        never is by default: bool() is False). A timeout is not retried: the caller asks for fewer papers.
         """
-        answers: list[Answer] = []
-        backoff = FIRST_BACKOFF
-        while True:
-            answer = self._converse(question, shared=shared)
-            answers.append(answer)
-            tries -= 2 if answer.timed_out else 1
-            seconds = backoff if answer.retry_after is None else answer.retry_after
-            if not answer.transient or tries <= 0 or seconds > LONGEST_WAIT or (stopped and stopped()):
-                return answers
-            self._wait(seconds)
-            if stopped and stopped():
-                return answers
-            backoff *= 2
+        answers = [self._converse(question, shared=shared)]
+        for number in range(tries - 1):
+            pause = answers[-1].pause
+            if pause is None or pause > LONGEST_WAIT or stopped():
+                break
+            self._wait(max(pause, 2.0**number))
+            if not stopped():
+                answers.append(self._converse(question, shared=shared))
+        return answers
 
     def request(self, question: Question, *, shared: bool, refused: Collection[str] = ()) -> dict[str, Any]:
         """Return the body of a request that leaves out what was `refused`.
@@ -178,10 +178,11 @@ class Server:
         options = {name: value for name, value in self._options.items() if name not in refused}
         if self._breakpoints and CACHE_OPTIONS.isdisjoint(refused):
             options["prompt_cache_options"] = explicit = {"mode": "explicit"}
-            if shared and len(question.prefix.encode()) >= MIN_CACHED_BYTES:
+            prefix = f"{question.system}\0{question.shared}".encode()
+            if shared and len(prefix) >= MIN_CACHED_BYTES:
                 mark = {"type": "text", "text": f"{question.shared}\n\n", "prompt_cache_breakpoint": explicit}
                 content = [mark, {"type": "text", "text": question.own}]
-                options["prompt_cache_key"] = hashlib.sha256(question.prefix.encode()).hexdigest()[:16]
+                options["prompt_cache_key"] = hashlib.sha256(prefix).hexdigest()[:16]
         messages = [{"role": "system", "content": question.system}, {"role": "user", "content": content}]
         return {"model": self.model, "messages": messages, **options, **FORMATS[format_of(refused)]}
 
@@ -191,17 +192,15 @@ class Server:
         refused = self.refused
         while True:
             answer = self._post(self.request(question, shared=shared, refused=refused))
-            if answer.objection is None:
-                break
-            more = fallback(answer.objection, options - refused, format_of(refused), proven=self._proven)
+            form = format_of(refused)
+            more = fallback(answer.objection, options - refused, form, proven=self._proven) if answer.objection else ()
             if not more:
                 break
             refused = refused.union(more)
-        with self._lock:
-            if not answer.failure:
-                self.refused, self._proven = self.refused | refused, True
-            elif answer.paid and answer.transient and not self._proven:
-                self.refused |= {format_of(self.refused)} - {"words"}  # the format may be why it said nothing
+        if not answer.failure:
+            self.refused, self._proven = self.refused | refused, True
+        elif answer.usage and answer.pause is not None and not self._proven:
+            self.refused |= {form} - {"words"}  # the format may be why it said nothing
         return answer
 
     def _post(self, request: Mapping[str, Any]) -> Answer:
@@ -210,107 +209,86 @@ class Server:
         except openai.APIStatusError as error:
             response = error.response
         except openai.APITimeoutError:
-            return Answer(failure="does not answer in time", transient=True, timed_out=True)
+            return Answer(failure="does not answer in time", pause=math.inf)
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             cause: BaseException = error
             while (deeper := cause.__cause__ or cause.__context__) is not None:
                 cause = deeper
-            return Answer(
-                failure=self.quote(f"cannot be reached ({str(cause) or type(cause).__name__})"), transient=True
-            )
+            return Answer(failure=self.quote(f"cannot be reached ({str(cause) or type(cause).__name__})", 200), pause=0)
         try:
             body = json.loads(response.content)
         except (ValueError, RecursionError):  # some servers send their errors as plain text
-            text = response.text.strip()[:500]
-            plain = response.status_code >= 400 and text and not text.startswith("<")
-            body = {"error": {"message": text}} if plain else None
-        seconds = re.fullmatch(r"-?\d+(?:\.\d+)?", response.headers.get("retry-after", "").strip())
-        answer = judge(response.status_code, body, model=self.model, secret=self._key)
-        return replace(answer, retry_after=max(0.0, float(seconds[0])) if seconds else None)
+            text = response.text.strip()
+            body = {"message": text[:500]} if response.status_code >= 400 and not text.startswith("<") else None
+        answer = judge(response.status_code, body, self.model)
+        seconds = re.fullmatch(r"\d+(?:\.\d+)?", response.headers.get("retry-after", "").strip())
+        return replace(
+            answer,
+            failure=self.quote(answer.failure, 220),
+            pause=float(seconds[0]) if seconds and answer.pause is not None else answer.pause,
+            tier=answer.tier or request.get("service_tier", "default"),
+        )
 
 
 class _BoundedClient(httpx2.Client):
     """Limits the time and size of a whole reply by reading it piece by piece; openai's timeout is for each read."""
 
-    def __init__(self, seconds: float, **options: Any) -> None:
-        super().__init__(**options)
-        self._seconds = seconds
-
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        end = time.monotonic() + self._seconds
-        response = super().send(request, **{**options, "stream": True})
+        end = time.monotonic() + (self.timeout.read or 0)
         body = bytearray()
-        try:
+        with closing(super().send(request, **{**options, "stream": True})) as response:
             for piece in response.iter_bytes():
                 body += piece
                 if time.monotonic() > end:
                     raise httpx2.ReadTimeout("the answer took too long", request=request)
                 if len(body) > MAX_BYTES:
                     raise httpx2.ReadError("the answer is too large", request=request)
-        finally:
-            response.close()
-        coded = {"content-encoding", "content-length", "transfer-encoding"}
-        headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in coded]
-        return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=request)
+        response.headers.pop("content-encoding", None)  # it is decoded
+        return httpx2.Response(response.status_code, headers=response.headers, content=bytes(body), request=request)
 
 
-def judge(status: int, body: object, *, model: str, secret: str = "") -> Answer:
+def judge(status: int, body: object, model: str) -> Answer:
     """Say what a reply means; `body` is its decoded JSON, None if it held none."""
     error = _error(body)
-    if status == 200 and error:  # a gateway wraps the error of the server behind it
-        within = (str(error.get(key)) for key in ("code", "status"))
-        status = next((int(value) for value in within if re.fullmatch(r"[45]\d\d", value)), 500)
-    if status == 200:
+    if status == 200 and not error:
         return _judge_completion(body)
-    said = " ".join(str(error.get(key) or "") for key in ("param", "code", "type", "message"))
-    coded = f"{error.get('code')} {error.get('type')}"  # an ordinary rate limit may mention billing in its message
-    broke = _NO_CREDIT.search(coded if "rate_limit" in coded else said)
-    no_model = status in {404, 405} or (status in _OBJECTIONS and _NO_MODEL.search(said))
-    transient, reason = False, one_line(error.get("message"), secret)
-    if status == 402 or (status in {403, 429} and broke):
-        reason = "the account has no credit left; add some there"
-    elif status == 401:
-        reason = "the key is refused; check OPENAI_API_KEY in .env"
-    elif status == 403 and not _CONTENT.search(said):
-        reason = "the key may not use this model; check both in .env"
-    elif no_model:
-        reason = f"it knows no model {model!r} at this address; check OPENAI_MODEL and OPENAI_BASE_URL in .env"
-    elif status in _TRANSIENT or status >= 500:
-        transient = True
-    objection = said if status in _OBJECTIONS and not no_model else None
-    failure = f"answers {status}" + (f": {reason}" if reason else "")
-    return Answer(failure=failure, transient=transient, objection=objection)
+    code = f"{error.get('code')} {error.get('status')} {error.get('type')}"
+    if status == 200:  # a gateway wraps the error of the server behind it
+        within = re.search(r"\b[45]\d\d\b", code)
+        status = int(within[0]) if within else 500
+    message = str(error.get("message") or error.get("detail") or "")
+    said = f"{error.get('param')} {code} {message}"
+    meaning = status
+    if status in {403, 429} and _NO_CREDIT.search(code):
+        meaning = 402
+    elif status == 405 or (status in _OBJECTIONS and _NO_MODEL.search(said)):
+        meaning = 404
+    elif status == 403 and _CONTENT.search(said):
+        meaning = 400
+    reason = _FIXES.get(meaning, "").format(model=model) or message
+    return Answer(
+        failure=f"answers {status}" + (f": {reason}" if reason else ""),
+        pause=0 if meaning in _TRANSIENT or meaning >= 500 else None,
+        objection=said if meaning in _OBJECTIONS else "",
+    )
 
 
 def _error(body: object) -> Mapping[str, Any]:
     """Return the error object of {"error": {…}}, {"error": "…"}, {"message": …} or {"detail": …}; empty for others."""
-    if not isinstance(body, dict):
-        return {}
-    error = body.get("error")
-    if not error and body and "choices" not in body:
-        error = {**body, "message": body.get("message") or body.get("detail")}
-    return error if isinstance(error, dict) else {"message": error} if error else {}
+    error = at(body, "error") or (body if isinstance(body, dict) and "choices" not in body else {})
+    return error if isinstance(error, dict) else {"message": error}
 
 
 def _judge_completion(body: object) -> Answer:
     if not isinstance(body, dict):
-        return Answer(failure="answers with something that is not JSON; check OPENAI_BASE_URL", transient=True)
-    choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    message = choice["message"] if isinstance(choice.get("message"), dict) else {}
-    text, tier = message.get("content"), body.get("service_tier")
+        return Answer(failure="answers with something that is not JSON; check OPENAI_BASE_URL", pause=0)
+    message, tier = at(body, "choices", 0, "message"), str(at(body, "service_tier") or "")
+    text = at(message, "content")
     if isinstance(text, list):  # in parts, as messages with pictures are
-        text = "".join(str(part.get("text") or "") for part in text if isinstance(part, dict))
-    text, tier = (value if isinstance(value, str) else "" for value in (text, tier))
-    answer = Answer(text, paid=True, usage=read_usage(body.get("usage")), tier=tier)
-    if text.strip():  # also if it was cut off: whole entries count
+        text = "".join(str(at(part, "text") or "") for part in text)
+    answer = Answer(text if isinstance(text, str) else "", usage=read_usage(at(body, "usage")), tier=tier)
+    if answer.text.strip():  # also if it was cut off: whole entries count
         return answer
-    reason = "refuses to answer" if message.get("refusal") else _NO_TEXT.get(str(choice.get("finish_reason")), "")
-    return replace(answer, failure=reason or "answers with no text", transient=not reason)
-
-
-def one_line(value: object, secret: str, most: int = 200) -> str:
-    """Quote a server in a message: one short printable line, without our key."""
-    text = "".join(char for char in " ".join(str(value or "").split()) if char.isprintable())
-    text = text.replace(secret, "…") if secret else text
-    return text if len(text) <= most else text[: most - 1] + "…"
+    finish = str(at(body, "choices", 0, "finish_reason"))
+    reason = "refuses to answer" if at(message, "refusal") else _NO_TEXT.get(finish, "")
+    return replace(answer, failure=reason or "answers with no text", pause=None if reason else 0)
