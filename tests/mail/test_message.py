@@ -255,14 +255,6 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
         assert "Your address" not in part
 
 
-@pytest.mark.parametrize("wrong", ["Paperboy", "papers@", "a@b\r\nBcc: c@d", "<>", "ada@bücher.example"])
-def test_sender_that_is_no_address_is_refused(wrong: str) -> None:
-    with pytest.raises(ValueError, match="not an address"):
-        composer(sender=wrong)
-    with pytest.raises(ValueError, match="not an address"):
-        composer(reply_to=wrong)
-
-
 # --- alerts
 
 
@@ -335,7 +327,9 @@ def test_hostile_names_and_titles_add_no_header(evil: str) -> None:
     assert "\u202e" not in back["Subject"] + back["To"] + back["List-Id"]
 
 
-@pytest.mark.parametrize("evil", [f"ada@example.org{text}" for text in HOSTILE] + ["ada", "a b@example.org", "<>", ""])
+@pytest.mark.parametrize(
+    "evil", [f"ada@example.org{text}" for text in HOSTILE] + ["ada", "a b@example.org", "ada@bücher.example", "<>", ""]
+)
 def test_header_refuses_what_is_no_address(evil: str) -> None:
     with pytest.raises(ValueError, match="not an address"):
         own_headers(Subscriber(evil), "<1@x>")

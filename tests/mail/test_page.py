@@ -9,7 +9,7 @@ from datetime import date
 import pytest
 
 from paperboy.curate import MOST_MORNINGS
-from paperboy.mail.page import money
+from paperboy.mail.text import money
 from paperboy.models import Cost, Digest, Entry, Shortfall, Spending, Usage
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
 from tests.mail.reading import flat, page_of, render, visible

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import escape
+from rich.cells import cell_len
 
-from paperboy.mail.text import WIDTH, Prose, clipped, columns, cut, one_line, prose, shorten, wrap
+from paperboy.mail.text import WIDTH, Prose, clipped, cut, one_line, prose, shorten, wrap
 from paperboy.tex import to_text
 
 ODD = st.text(st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u1100\u1161\ud800数😀é-–'), max_size=300)
@@ -117,7 +118,6 @@ def test_cut_leaves_no_bracket_open_where_another_sentence_ends_near() -> None:
 
 def test_words_without_spaces_are_cut_between_characters() -> None:
     assert shorten("x" * 50, 20) == "x" * 20 + " …"
-    assert shorten("o" + "\u0308o\u0301" * 50, 21) == "o" + "\u0308o\u0301" * 6 + "\u0308 …"
     assert shorten("A " + "x" * 500, 100) == "A " + "x" * 98 + " …"
 
 
@@ -241,9 +241,9 @@ def test_wrapped_text_has_its_indents() -> None:
 
 
 def test_wide_and_combining_characters_are_measured_in_columns() -> None:
-    assert [columns(text) for text in ("abc", "数学", "e\u0301", "😀", "각", "x̂₂")] == [
-        3, 4, 1, 2, 2, 2,
-    ]  # fmt: skip
+    for text, columns in {"abc": 3, "数学": 4, "e\u0301": 1, "😀": 2, "각": 2, "x̂₂": 2}.items():
+        most = (WIDTH + 1) // (columns + 1)
+        assert wrap(f"{text} " * (most + 1)) == " ".join([text] * most) + f"\n{text}"
     assert wrap("数学 " * 20).split("\n")[0] == " ".join(["数学"] * 15)
     assert wrap("e\u0301" * 70 + " word").count("\n") == 0
 
@@ -269,7 +269,7 @@ def test_wrapping_keeps_every_word_within_the_width(text: str, first: str, rest:
     for number, line in enumerate(lines):
         assert line == line.rstrip()
         assert line.startswith(rest if number else first)
-        assert columns(line) <= WIDTH or re.search(r"\w@\w|\w://|mailto:", line)
+        assert cell_len(line) <= WIDTH or re.search(r"\w@\w|\w://|mailto:", line)
     bodies = [line.removeprefix(rest if number else first) for number, line in enumerate(lines)]
     assert "".join("".join(bodies).split()) == "".join(text.split())
 

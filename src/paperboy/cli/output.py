@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paperboy.mail.text import counted, together
+from paperboy.mail.text import counted, money, together
 from paperboy.models import Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Spending, Usage
 from paperboy.privacy import without_addresses
 
@@ -191,8 +191,6 @@ def uncounted(usage: Usage) -> bool:
 
 def cost(spending: Spending) -> str:
     """US dollars; or what is missing to know them."""
-    from paperboy.mail.page import money
-
     if spending.cost is not None:
         return money(spending.cost.total)
     return "cost not known" if uncounted(spending.usage) else "price unknown"

@@ -18,8 +18,7 @@ from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import Home
-from paperboy.mail.page import money
-from paperboy.mail.text import one_line, together
+from paperboy.mail.text import money, one_line, together
 from paperboy.models import DeliveryState, Outcome, Spending, Suppression
 from paperboy.status import NONE_SCORED, ListStatus, Status, moment
 from paperboy.store.alerts import Kept

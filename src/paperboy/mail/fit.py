@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import groupby
 
 from paperboy.mail.page import Author, Page
-from paperboy.mail.text import prose, shorten
+from paperboy.mail.text import prose
 from paperboy.mail.topics import within
 
 _ABSTRACTS = (700, 350)  # characters, by level
@@ -27,16 +28,13 @@ def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
     """Draw the page as HTML at the first level that fits a budget in bytes. None if not even the page without a paper
     fits.
     """
-    html, shown = "", whole
     for shown in levels(whole):
-        html = draw(shown)
-        if size(html) <= budget:
+        if size(html := draw(shown)) <= budget:
             return html
     while shown.items:
         number = min(int(len(shown.items) * _MARGIN * budget / size(html)), len(shown.items) - 1)
         shown = replace(shown, items=shown.items[:number], hidden=len(whole.items) - number)
-        html = draw(shown)
-        if size(html) <= budget:
+        if size(html := draw(shown)) <= budget:
             return html
     return None
 
@@ -53,7 +51,7 @@ def levels(whole: Page) -> Iterator[Page]:
     page = replace(whole, items=items, topics=topics, topics_cut=topics != whole.topics)
     yield page
     for limit in _ABSTRACTS:
-        shorter = tuple(replace(item, abstract=shorten(item.abstract, limit)) for item in items)
+        shorter = tuple(replace(item, abstract=item.abstract.shortened(limit)) for item in items)
         yield replace(page, items=shorter, shortened=True)
     without = sum(bool(item.abstract) for item in items)
     items = tuple(replace(item, abstract=prose("")) for item in items)
@@ -66,10 +64,6 @@ def _some_authors(authors: tuple[Author, ...]) -> tuple[Author, ...]:
     """A long list without its middle: the first names, the last, and the followed ones at their places."""
     if len(authors) <= _AUTHORS:
         return authors
-    shown: list[Author] = []
-    for place, author in enumerate(authors):
-        if place < _AUTHORS // 2 or place == len(authors) - 1 or author.followed:
-            shown.append(author)
-        elif shown[-1].name != "…":
-            shown.append(Author("…"))
-    return tuple(shown)
+    ends = {*range(_AUTHORS // 2), len(authors) - 1}
+    shown = (each if place in ends or each.followed else Author("…") for place, each in enumerate(authors))
+    return tuple(each for each, _ in groupby(shown))

@@ -38,17 +38,13 @@ _ALERT = "_alert"  # the list name of alerts in the outbox; no list can be calle
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if that is empty to the
-    sender. `secret` is the key of Message-IDs, tokens and placeholders. ValueError if either is not an address.
+    sender. `secret` is the key of Message-IDs, tokens and placeholders.
     """
 
     templates: Templates
     sender: str
     reply_to: str
     secret: bytes = field(repr=False)
-
-    def __post_init__(self) -> None:
-        addr_spec(self.sender)
-        addr_spec(self.reply_to or self.sender)
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest, or the note of one without entries, dated `now`. Errors as for

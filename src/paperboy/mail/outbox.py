@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import email
 import email.policy
 import mailbox
 import os
-import re
 from pathlib import Path
 
 from paperboy.errors import MailServerError
 from paperboy.models import DeliveryState, Envelope, Receipt
-
-_LIST_NAME = re.compile(r"_?[a-z0-9-]+")
 
 
 class Outbox:
@@ -29,11 +25,7 @@ class Outbox:
         return "outbox"
 
     def send(self, envelope: Envelope) -> Receipt:
-        """Put the message into the Maildir. MailServerError if the folder cannot be written; ValueError for a list's
-        name that would lead out of it.
-        """
-        if not _LIST_NAME.fullmatch(envelope.list_name):
-            raise ValueError(f"not the name of a list: {envelope.list_name!r}")
+        """Put the message into the Maildir. MailServerError if the folder cannot be written."""
         maildir = self._folder / "Maildir"
         try:
             self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -73,11 +65,8 @@ def _write(folder: Path, name: str, content: bytes) -> None:
     """The whole file or none of it, readable by its owner alone."""
     draft = folder / f".{name}.{os.getpid()}.tmp"
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+        draft.touch(0o600)
+        draft.write_bytes(content)
         draft.replace(folder / name)
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
+    finally:
+        draft.unlink(missing_ok=True)

@@ -46,7 +46,7 @@ class Item:
     arxiv_id: str
     url: str
     pdf_url: str
-    html_url: str  # empty for papers from before arXiv had HTML
+    html_url: str  # empty for papers from before December 2023, when arXiv began to make HTML
     title: Prose
     category: str
     date: str  # "18 Nov 2026", of its submission
@@ -181,7 +181,7 @@ def _item(entry: Entry, followed: frozenset[str]) -> Item:
         arxiv_id=paper.arxiv_id,
         url=_url("abs", paper),
         pdf_url=_url("pdf", paper),
-        html_url=_url("html", paper) if _has_html(paper.arxiv_id) else "",
+        html_url=_url("html", paper) if "2312" <= paper.arxiv_id[:4] <= "9999" else "",
         title=_title(paper),
         category=one_line(paper.primary_category),
         date=f"{_short(paper.published.date())} {paper.published:%Y}",
@@ -207,11 +207,6 @@ def _url(form: str, paper: Paper) -> str:
     return f"https://arxiv.org/{form}/{quote(paper.arxiv_id)}"
 
 
-def _has_html(arxiv_id: str) -> bool:
-    """Whether it is new enough: arXiv makes HTML of what came from December 2023 on."""
-    return bool(re.match(r"\d{4}\.", arxiv_id)) and arxiv_id[:4] >= "2312"
-
-
 def _without_markdown(comment: str) -> str:
     """The words of a comment, in which models like to use bold type, code marks and bullets."""
     plain = re.sub(r"(?m)^\s*(?:#{1,6}|[-*+]|\d+\.)\s+", "", comment)
@@ -223,14 +218,7 @@ def _short(day: date) -> str:
     return f"{day.day} {day:%b}"
 
 
-# --- numbers and links
-
-
-def money(dollars: float) -> str:
-    """Dollars as a reader expects them: cents, and more digits only where there are no cents to see."""
-    if dollars == 0 or dollars >= 0.1:
-        return f"${dollars:,.2f}"
-    return f"${dollars:.4f}" if dollars >= 0.0001 else "under $0.0001"
+# --- links
 
 
 def unsubscribe_subject(list_name: str, token: str) -> str:

@@ -24,8 +24,8 @@ from markupsafe import Markup, escape
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.errors import ConfigError
 from paperboy.mail.fit import fitted, levels
-from paperboy.mail.page import Copy, Page, money, page
-from paperboy.mail.text import clipped, counted, one_line, shorten, wrap
+from paperboy.mail.page import Copy, Page, page
+from paperboy.mail.text import clipped, counted, money, one_line, shorten, wrap
 from paperboy.models import Alert, Cost, Digest, MailingList, Model, Paper, Problem, Rendered, Score, Spending, Usage
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
@@ -46,17 +46,15 @@ class Templates:
     def load(cls, folders: Sequence[Path]) -> Templates:
         """Read each template from the first folder that has it. ConfigError for files that cannot be read as UTF-8."""
         files = {file.name: file for folder in reversed(folders) for file in folder.glob("*.j2")}
-        texts, problems = [], []
+        texts = []
         for name, file in sorted(files.items()):
             try:
                 texts.append((name, file.read_text("utf-8")))
             except UnicodeDecodeError as error:
                 line = error.object.count(b"\n", 0, error.start) + 1
-                problems.append(Problem(f"emails/{name}:{line}", "is not UTF-8; save the file as UTF-8"))
+                raise _fault(f"{name}:{line}", "is not UTF-8; save the file as UTF-8") from error
             except OSError as error:
-                problems.append(Problem(f"emails/{name}", f"cannot be read: {error.strerror}"))
-        if problems:
-            raise ConfigError(problems)
+                raise _fault(name, f"cannot be read: {error.strerror}") from error
         return cls(tuple(texts))
 
     def to_readers(self, whole: Page) -> Rendered:
@@ -161,7 +159,7 @@ def _environment(texts: _Texts) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= _FILTERS
+    environment.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, in_attribute)}
     return environment
 
 
@@ -171,16 +169,6 @@ def in_attribute(text: str) -> Markup:
     """
     safe = str(escape(text)).replace("\\", "&#92;").encode("ascii", "xmlcharrefreplace").decode()
     return Markup(safe)  # noqa: S704  # escaped just above
-
-
-_FILTERS = {
-    "wrap": wrap,
-    "shorten": shorten,
-    "clipped": clipped,
-    "counted": counted,
-    "money": money,
-    "in_attribute": in_attribute,
-}
 
 
 def _problem(error: Exception, name: str) -> Problem:

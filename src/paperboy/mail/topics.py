@@ -40,8 +40,7 @@ class Block:
 def blocks(markdown: str) -> tuple[Block, ...]:
     """Read the whole text. Nothing is refused."""
     lines = (visible(line.expandtabs(4)) for line in markdown.splitlines())
-    clean = (replace(block, text=one_line(block.text)) for block in _read(_parser().parse("\n".join(lines))))
-    return tuple(block for block in clean if block.text)
+    return tuple(_read(_parser().parse("\n".join(lines))))
 
 
 def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
@@ -74,7 +73,7 @@ def _read(tokens: Iterable[Token]) -> Iterator[Block]:
         elif token.type == "list_item_open":
             marker = f"{numbers[-1]}{token.markup}" if token.info else "•"
             numbers[-1] += 1
-        for line in filter(str.strip, _lines(token)):
+        for line in filter(None, map(one_line, _lines(token))):
             yield Block("item", line, marker, len(numbers) - 1) if numbers else Block(kind, line)
             marker = ""
 
