@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -348,7 +349,7 @@ def test_files_that_never_rest_starve_no_morning(office: Office) -> None:
 def test_reload_tries_at_once_and_is_ready_when_the_trial_is_over(office: Office) -> None:
     office.settle()
     office.instead["trial"] = [child := Child(None)]
-    office.daemon.reload()
+    office.daemon.signalled(signal.SIGHUP)
     office.notifier.heard.clear()
     assert office.tick() == ["trial"]
     assert office.notifier.heard[0] == "RELOADING=1"
@@ -410,7 +411,7 @@ def test_broken_version_is_tried_again_because_its_cause_may_lie_elsewhere(offic
     (credentials / "SMTP_PORT").mkdir(parents=True)
     office.settle()
     office.world.environ["CREDENTIALS_DIRECTORY"] = str(credentials)
-    office.daemon.reload()
+    office.daemon.signalled(signal.SIGHUP)
     office.settle()
     assert "SMTP_PORT" in office.status
     (credentials / "SMTP_PORT").rmdir()
@@ -473,7 +474,7 @@ def test_error_while_looking_is_logged_and_the_daemon_goes_on(office: Office) ->
         (StoreWriteError("no room on ada@example.org's disk"), "no room on a…@example.org's disk"),
     ]:
         office.daemon.adopted = lambda _home, error=error: (_ for _ in ()).throw(error)  # type: ignore[misc]
-        office.daemon.reload()
+        office.daemon.signalled(signal.SIGHUP)
         office.daemon._tick()
         office.daemon._tick()
         assert f"STATUS={said}" in office.notifier.heard
@@ -530,7 +531,7 @@ def loop(office: Office) -> Iterator[Callable[[], threading.Thread]]:
         return threads[0]
 
     yield start
-    office.daemon.stop()
+    office.daemon.signalled(signal.SIGTERM)
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
@@ -541,7 +542,7 @@ def test_signal_is_answered_at_once(office: Office, loop: Callable[[], threading
     loop()
     until(lambda: office.did)
     office.did.clear()
-    office.daemon.wake()
+    office.daemon.signalled(signal.SIGCHLD)
     until(lambda: office.did)
 
 
@@ -558,7 +559,7 @@ def test_loop_goes_on_when_local_time_goes_back(
     time.tzset()
     seen = len(office.did)
     until(lambda: len(office.did) >= seen + 2)
-    office.daemon.stop()
+    office.daemon.signalled(signal.SIGTERM)
     monkeypatch.undo()
     time.tzset()
 
@@ -567,7 +568,7 @@ def test_stopping_waits_for_the_children(office: Office) -> None:
     process = daemon.spawn({}, office.world.path, ["once", "--scheduled", "sending"], {})
     office.instead["morning"] = [cast("Child", process)]
     office.tick()
-    office.daemon.stop()
+    office.daemon.signalled(signal.SIGTERM)
     office.daemon.run()
     assert process.poll() is not None
     assert office.notifier.heard[-1] == "STOPPING=1"

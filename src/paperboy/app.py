@@ -100,19 +100,40 @@ class App:
 
     @cached_property
     def feed(self) -> fetching.Feed:
-        """ArXiv."""
         return self.arxiv()
 
     @cached_property
     def scorer(self) -> LlmScorer | LocalScorer:
-        """The LLM, or the embedded scorer where none is set up. Raises ConfigError."""
-        if self.settings.has_llm:
-            return self._opened.enter_context(closing(self.llm()))
-        from paperboy.scoring.local import LocalScorer
+        """The LLM, or the embedded scorer where none is set up. Raises ConfigError for a broken prompt, and for a
+        budget that cannot be kept.
+        """
+        settings, model = self.settings, self.settings.openai_model
+        if not settings.has_llm:
+            from paperboy.scoring.local import LocalScorer
 
-        return LocalScorer()
+            return LocalScorer()
+        from paperboy.scoring.llm import LlmScorer
+        from paperboy.scoring.server import Server
 
-    @property
+        if settings.llm_budget_usd and self.prices is None:
+            message = (
+                f"LLM_BUDGET_USD: the price of {model} is unknown, so a budget cannot be kept; "
+                "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
+            )
+            raise ConfigError([Problem("settings", message)])
+        server = Server(
+            settings.openai_base_url,
+            settings.openai_api_key.get_secret_value(),
+            model,
+            reasoning_effort=settings.openai_reasoning_effort,
+            service_tier=settings.openai_service_tier,
+            timeout_seconds=settings.llm_timeout_seconds,
+            wait=self.wait,
+        )
+        made = LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)
+        return self._opened.enter_context(closing(made))
+
+    @cached_property
     def prices(self) -> Prices | None:
         """The LLM's prices, set or known; None if neither."""
         from paperboy.scoring.prices import Prices
@@ -130,14 +151,12 @@ class App:
 
     @cached_property
     def templates(self) -> Templates:
-        """The operator's templates and ours."""
         from paperboy.mail.templates import Templates
 
         return Templates.load(self.home.folders("emails"))
 
     @cached_property
     def composer(self) -> Composer:
-        """Composes from the configured sender."""
         from paperboy.mail.message import LOCAL_SENDER, Composer
 
         sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
@@ -175,29 +194,6 @@ class App:
         contact = person.address if person else ""
         return ArxivFeed(settings.arxiv_api_url, delay_seconds=settings.arxiv_delay_seconds, contact=contact)
 
-    def llm(self) -> LlmScorer:
-        """The LLM. Raises ConfigError for a broken prompt, and for a budget that cannot be kept."""
-        from paperboy.scoring.llm import LlmScorer
-        from paperboy.scoring.server import Server
-
-        settings, prices, model = self.settings, self.prices, self.settings.openai_model
-        if settings.llm_budget_usd and prices is None:
-            message = (
-                f"LLM_BUDGET_USD: the price of {model} is unknown, so a budget cannot be kept; "
-                "set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
-            )
-            raise ConfigError([Problem("settings", message)])
-        server = Server(
-            settings.openai_base_url,
-            settings.openai_api_key.get_secret_value(),
-            model,
-            reasoning_effort=settings.openai_reasoning_effort,
-            service_tier=settings.openai_service_tier,
-            timeout_seconds=settings.llm_timeout_seconds,
-            wait=self.wait,
-        )
-        return LlmScorer(server, self.prompt, prices, settings.llm_batch_size, settings.llm_concurrency)
-
     def prepare(self) -> None:
         """Build what may be unusable: prompt, prices, templates. Raises ConfigError before anything is touched."""
         _ = self.prompt, self.scorer
@@ -225,7 +221,7 @@ class App:
 
         self.prepare()
         lists, alone = self.home.lists, partial(self.alone, "morning", command)
-        return Previews(self.drafter, self.composer, self.feed, lists, self._lookback, alone, self.clock())
+        return Previews(self.drafter, self.composer, self.feed, lists, self.lookback, alone, self.clock())
 
     # The two halves of a morning
 
@@ -245,7 +241,6 @@ class App:
 
     @cached_property
     def drafter(self) -> drafting.Drafter:
-        """What scores and drafts."""
         from paperboy import drafting
 
         settings = self.settings
@@ -266,9 +261,9 @@ class App:
         """
         from paperboy import alerts, morning
 
-        keep, lists = timedelta(days=self.settings.keep_days), self.home.lists
-        run = partial(morning.run, patience=patience, overdue_after=self.patience, lookback=self._lookback, keep=keep)
-        report = run(self.drafter, self.feed, lists, names)
+        lists, keep = self.home.lists, timedelta(days=self.settings.keep_days)
+        run = partial(morning.run, overdue_after=self.patience, lookback=self.lookback, keep=keep)
+        report = run(self.drafter, self.feed, lists, names, patience=patience)
         with alerts.never_raising():
             alerts.morning(self.store, lists, report, self.clock())
         return report
@@ -351,5 +346,5 @@ class App:
         return timedelta(hours=self.settings.give_up_after_hours)
 
     @property
-    def _lookback(self) -> timedelta:
+    def lookback(self) -> timedelta:
         return timedelta(days=self.settings.arxiv_lookback_days)

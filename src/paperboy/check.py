@@ -14,7 +14,6 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.pool import ThreadPool
@@ -66,20 +65,20 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults hold")]
     lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
     yield from faults or _of_the_lists(lists or (), settings or Settings())
-    app = app.at(Home(app.path, settings or Settings(), lists or ()))
     late = f"did not answer within {patience:g} s"
-    servers = list(_servers(app, late)) if settings and not offline else []
-    with ThreadPool(len(servers) + 1) as pool:  # of daemon threads: the program does not wait for a silent server
+    home = Home(app.path, settings or Settings(), lists or ())
+    with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads: the program waits for no silent server
+        servers = _servers(tried, late) if settings and not offline else ()
         asked = [(pool.apply_async(look), silence) for look, silence in servers]
-        yield from _tried("emails", lambda: _templates(app))
-        prompt, faults = _read("prompts", lambda: app.prompt)
+        yield from _tried("emails", lambda: _templates(tried))
+        prompt, faults = _read("prompts", lambda: tried.prompt)
         yield from faults or [Finding("prompts", "the prompt renders")]
         if settings is None:
             yield Finding("the rest", "not checked: it needs the settings", exit_code=78)
             return
-        if offline and settings.has_llm and prompt:
-            yield from _read("scoring", lambda: app.llm().close())[1]
-        yield from _of_the_home(app.home)
+        if offline and prompt:
+            yield from _read("scoring", lambda: tried.scorer)[1]
+        yield from _of_the_home(home)
         for answer, silence in asked:
             try:
                 yield from answer.get(max(0.0, end - time.monotonic()))
@@ -218,13 +217,9 @@ def _mail(app: App) -> list[Finding]:
 
 def _scoring(app: App) -> list[Finding]:
     settings = app.settings
-    if not settings.has_llm:
-        words = "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
-        return [Finding("scoring", words)]
-    scorer, found = _read("scoring", app.llm)
+    scorer, found = _read("scoring", lambda: app.scorer)
     if scorer:
-        with closing(scorer):
-            found = _tried("scoring", scorer.probe)
+        found = _tried("scoring", scorer.probe)
     somebody_pays = settings.openai_api_key.get_secret_value() and not is_loopback(_host(settings))
     if somebody_pays and app.prices is None:
         message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"

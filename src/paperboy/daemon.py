@@ -76,6 +76,14 @@ class _Child:
         """What it reported on the lines after its dots of progress."""
         return self.output.lstrip(".").strip().splitlines()
 
+    def abnormal(self, code: int, *, stuck: bool) -> str:
+        """Describe an abnormal exit; empty if the child reported its own failure."""
+        if code and stuck:
+            return f"it made no progress for {self.patience // 60:.0f} minutes, and was ended"
+        if code < 0:
+            return f"signal {-code} ended it"
+        return ([f"its exit code was {code}", *self.failures])[-1] if code else ""
+
     def close(self) -> None:
         """Close the pipe of an ended process."""
         if self.process.stdout:
@@ -91,7 +99,7 @@ class Daemon:
         self.tick_seconds = max(1, int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS)))
         self._app, self._store, self._clock, self._timer = app, app.store, app.clock, app.timer
         self._notifier, self._spawn = notifier, spawn
-        self._files, self._database = Files(app.path), app.settings.paperboy_database
+        self._files = Files(app.path)
         self._children: dict[Kind, _Child] = {}
         self._backoff: dict[Kind, float] = {}  # until when, on the timer, none starts after an abnormal exit
         self._seen, self._tried = Fingerprint(), Fingerprint()
@@ -112,7 +120,7 @@ class Daemon:
     # ---- the loop
 
     def run(self) -> None:
-        """Work until `stop`, then end the children. Raises ConfigError if no version of the files was ever good."""
+        """Work until SIGTERM, then end the children. Raises ConfigError if no version of the files was ever good."""
         scheduler = schedule.Scheduler()
         scheduler.every(self.tick_seconds).seconds.do(self._tick)
         try:
@@ -124,18 +132,12 @@ class Daemon:
             self._notifier.stopping()
             self._end_children()
 
-    def stop(self, signum: int = signal.SIGTERM, _frame: FrameType | None = None) -> None:
-        """End the loop; a signal handler."""
-        self._stopping = signal.Signals(signum).name
-        self._calls.put(None)
-
-    def reload(self, _signum: int = signal.SIGHUP, _frame: FrameType | None = None) -> None:
-        """Try the files at once; a signal handler."""
-        self._reload = True
-        self._calls.put(None)
-
-    def wake(self, _signum: int = signal.SIGCHLD, _frame: FrameType | None = None) -> None:
-        """Look at everything at once; a signal handler."""
+    def signalled(self, signum: int, _frame: FrameType | None = None) -> None:
+        """Look at everything at once: a signal handler. SIGHUP has the files tried; SIGTERM and SIGINT end the loop."""
+        if signum == signal.SIGHUP:
+            self._reload = True
+        elif signum in {signal.SIGTERM, signal.SIGINT}:
+            self._stopping = signal.Signals(signum).name
         self._calls.put(None)
 
     def _wait(self) -> None:
@@ -177,8 +179,9 @@ class Daemon:
         holidays = self.home.settings.arxiv_holidays
         found = status.read(self._store, self.home.lists, now, self._app.patience, holidays)
         line = status.answer(found, at_work="morning" in self._children)
-        faults = [without_addresses(one_line(str(each))) for each in self.problems[:1]]
-        return "".join(f"{fault} (the last good version stays in force). " for fault in faults) + line
+        if not self.problems:
+            return line
+        return f"{without_addresses(one_line(str(self.problems[0])))} (the last good version stays in force). {line}"
 
     # ---- the children
 
@@ -203,7 +206,8 @@ class Daemon:
 
     def _may_start(self, kind: Literal["morning", "sending"]) -> bool:
         held_back = self._timer() < self._backoff.get(kind, float("-inf"))
-        return kind not in self._children and not held_back and lock.holder(self._database, kind) is None
+        free = lock.holder(self.home.settings.paperboy_database, kind) is None
+        return kind not in self._children and not held_back and free
 
     def _start(self, kind: Kind, arguments: Sequence[str], now: datetime, lists: frozenset[str] = frozenset()) -> None:
         process = self._spawn(arguments, {} if kind == "trial" else {FILES: str(self.home.source)})
@@ -219,7 +223,7 @@ class Daemon:
             del self._children[child.kind]
             self._looked_at = float("-inf")
             ended = self._trial_ended if child.kind == "trial" else self._work_ended
-            ended(child, _abnormal(child, code, stuck=stuck), now)
+            ended(child, child.abnormal(code, stuck=stuck), now)
         elif progress:
             child.progressed = self._timer()
         elif silent >= child.patience + STOPS_WITHIN:
@@ -295,22 +299,13 @@ class Daemon:
         """Keep the last good version in force. Raises ConfigError where there is none for this database."""
         if not self._in_force:
             last = Home.in_force(self._app.path, self._app.environ) if self._files.last_good.exists() else None
-            if last is None or last.settings.paperboy_database != self._database:
+            if last is None or last.settings.paperboy_database != self.home.settings.paperboy_database:
                 raise ConfigError(problems)
             self._use(last)
         if problems != self.problems:
             self.problems = problems
             logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
             self._store.alerts.note([alerts.broken_files(problems)], now)
-
-
-def _abnormal(child: _Child, code: int, *, stuck: bool) -> str:
-    """Describe an abnormal exit; empty if the child reported its own failure."""
-    if code and stuck:
-        return f"it made no progress for {child.patience // 60:.0f} minutes, and was ended"
-    if code < 0:
-        return f"signal {-code} ended it"
-    return ([f"its exit code was {code}", *child.failures])[-1] if code else ""
 
 
 def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str], more: Mapping[str, str]) -> Process:

@@ -201,10 +201,8 @@ def run(app: App) -> int:
         with lock.held(app.settings.paperboy_database, "run", "run"):
             service = Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))
             service.adopted = use
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, service.stop)
-            signal.signal(signal.SIGHUP, service.reload)
-            signal.signal(signal.SIGCHLD, service.wake)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+                signal.signal(number, service.signalled)
             if not app.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
                 logger.info("%s", output.went_to_outbox(names))
             watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"

@@ -77,6 +77,10 @@ class LocalScorer:
             if job.papers:
                 yield Scored(job.mailing_list.name, self._scores(job))
 
+    def probe(self) -> str:
+        """Describe who scores."""
+        return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
+
     def _scores(self, job: ToScore) -> dict[str, Score]:
         distinct = {paper.arxiv_id: paper for paper in (*job.recent, *job.papers)}
         papers = [distinct[arxiv_id] for arxiv_id in sorted(distinct)]
