@@ -264,10 +264,12 @@ def test_one_fetch_serves_all_lists_and_leaves_out_those_without_subscribers(wor
 
 
 def test_outage_widens_the_window(world: World) -> None:
+    """The least recent fetch counts; a category that was never fetched has nothing to catch up on."""
     world.feed.papers = [new(1)]
     world.run(foundations())
     world.clock.now += timedelta(days=12)
-    world.run(foundations())
+    world.store.papers.add([], ["cs.LG"], world.clock.now - timedelta(days=1))
+    world.run(foundations(), foundations(name="strings", categories=("hep-th",)))
     _, since, until = world.feed.asked[-1]
     assert until - since == timedelta(days=18)
 

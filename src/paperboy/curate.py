@@ -42,14 +42,14 @@ def ways_in(mailing_list: MailingList) -> frozenset[str]:
 
 def before_start(
     mailing_list: MailingList, papers: Sequence[Paper], started: Collection[str], start: datetime
-) -> tuple[Paper, ...]:
-    """The papers too old for a list, or a way into it, that starts today.
+) -> frozenset[str]:
+    """The ids of papers too old for a list, or a way into it, that starts today.
 
     `started` holds the ways by which papers have come to the list before; `start` is when submission to the newest
     batch began. A paper is too old when it came before that and only a new way brings it.
     """
     open_ways = ways_in(mailing_list) & set(started)
-    return tuple(paper for paper in papers if paper.published < start and not _ways_of(paper) & open_ways)
+    return frozenset(paper.arxiv_id for paper in papers if paper.published < start and not _ways_of(paper) & open_ways)
 
 
 def _ways_of(paper: Paper) -> set[str]:

@@ -279,7 +279,7 @@ class Daemon:
     def _trial_ended(self, child: _Child, how: str, now: datetime) -> None:
         if how:
             failures = child.failures or [f"the home: its files could not be tried: {how}"]
-            self._found_broken(tuple(map(Problem.of, failures)), now)
+            self._found_broken(tuple(Problem(*line.partition(": ")[::2]) for line in failures), now)
         else:
             first, self.problems = not self._in_force, ()
             self._use(Home.in_force(self._app.path, self._app.environ))

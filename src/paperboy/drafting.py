@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from paperboy import announcements, curate
 from paperboy.due import LONGEST_WINDOW, local_date
-from paperboy.errors import BudgetUsedUpError, ScoringError
+from paperboy.errors import BudgetUsedUpError, ScoringError, StoreWriteError
 from paperboy.mail.text import counted
 from paperboy.models import (
     Composed,
@@ -142,14 +142,13 @@ class Drafter:
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
     _dead: tuple[str, Shortfall] | None = None  # why the scorer is asked for nothing more
 
-    def candidates(self, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], list[Paper]]:
-        """The papers that the list has not seen: those to consider, and those from before its start."""
+    def candidates(self, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], frozenset[str]]:
+        """The papers that the list has not seen: those to consider, and the ids of those from before its start."""
         unseen = self.store.papers.unseen(mailing_list)
         start = announcements.start_of_newest((paper.published for paper in unseen), now, self.holidays)
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
         too_old = curate.before_start(mailing_list, unseen, started, start)
-        old_ids = {paper.arxiv_id for paper in too_old}
-        return [paper for paper in unseen if paper.arxiv_id not in old_ids], list(too_old)
+        return [paper for paper in unseen if paper.arxiv_id not in too_old], too_old
 
     def gather(self, mailing_list: MailingList, papers: Iterable[Paper], now: datetime) -> Material:
         """The candidates with the scores that are kept of them, also those that another list paid for."""
@@ -169,19 +168,27 @@ class Drafter:
         """Ask the scorer for what is missing, of all these lists at once, and fill it in as it arrives.
 
         Lists that are judged by the same criteria are judged once. A scorer that could not go on is not asked again.
+        What a bug leaves unscored is carried over, too.
         """
         if not any(each.missing for each in materials):
             return
         kept = [len(each.scores) for each in materials]
-        for each in materials:
-            self._look_up(each)
         try:
+            for each in materials:
+                self._look_up(each)
             if self._dead is None:
                 self._ask(materials)
-        except BudgetUsedUpError as error:
-            self._dead = str(error), Shortfall.BUDGET
         except ScoringError as error:
-            self._dead = str(error), Shortfall.SERVER
+            used_up = isinstance(error, BudgetUsedUpError)
+            self._dead = str(error), Shortfall.BUDGET if used_up else Shortfall.SERVER
+        except StoreWriteError:
+            raise  # without a disk there is no morning
+        except Exception as error:
+            logger.exception("this is a bug in Paperboy; what is scored already goes on")
+            for each in materials:
+                if each.missing:
+                    each.problem, each.bug = f"scoring met a bug in Paperboy: {error!r}; see the log", True
+            return
         for each, before in zip(materials, kept, strict=True):
             name, number = each.mailing_list.name, len(each.scores)
             logger.info("%s: %d of %d scored, %d now", name, number, len(each.papers), number - before)

@@ -16,11 +16,10 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from paperboy import announcements
-from paperboy.drafting import Progress
+from paperboy.drafting import Drafter
 from paperboy.due import window
 from paperboy.errors import FeedError, StoreWriteError
 from paperboy.models import MailingList, Paper
-from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
 
@@ -50,21 +49,15 @@ class Look:
     whole: bool = True  # all that it has now is in the store
 
 
-def look(
-    store: Store,
-    feed: Feed,
-    lists: Sequence[MailingList],
-    now: datetime,
-    *,
-    lookback: timedelta,
-    progress: Progress,
-    holidays: Collection[date] = (),
-) -> Look:
+def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: datetime, lookback: timedelta) -> Look:
     """Fetch the papers of all these lists. A failure leaves the store as it was, and is a sentence in the result."""
+    store, holidays = drafter.store, drafter.holidays
     categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
     try:
-        since = now - window(now, lookback, store.papers.last_fetch(categories))
-        with progress.stage("Fetching papers") as show:
+        before = store.papers.fetched()  # a category that never was has nothing to catch up on
+        last_fetch = min((before[category] for category in categories if category in before), default=None)
+        since = now - window(now, lookback, last_fetch)
+        with drafter.progress.stage("Fetching papers") as show:
             papers = feed.fetch(categories, since, now, show)
         new = store.papers.add(papers, categories, now)
         state = announcements.state(now, store.papers.newest(categories), holidays)

@@ -64,12 +64,6 @@ class Problem:
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
 
-    @classmethod
-    def of(cls, line: str) -> Problem:
-        """Read what `str` wrote."""
-        place, _, message = line.partition(": ")
-        return cls(place, message)
-
 
 @dataclass(frozen=True, slots=True)
 class Paper:

@@ -74,9 +74,7 @@ def run(
     if not to_do:
         return MorningReport(tuple(reports.values()))
     first = store.retention.is_due(now)
-    looked = fetching.look(
-        store, feed, lists, now, lookback=lookback, progress=drafter.progress, holidays=drafter.holidays
-    )
+    looked = fetching.look(drafter, feed, lists, now, lookback)
     morning = _Morning(drafter, looked, now, patience, overdue_after, attempts)
     for group in _groups(to_do):
         reports |= morning.serve(group)
@@ -112,7 +110,7 @@ class _Morning:
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to attempts that came to nothing; by the lists' names."""
         opened = {each.name: self.guarded(self.open, each) for each in lists}
-        self.score([each for each in opened.values() if isinstance(each, Material)])
+        self.drafter.score([each for each in opened.values() if isinstance(each, Material)])
         reports = {}
         for each in lists:
             found = opened.pop(each.name)
@@ -164,8 +162,7 @@ class _Morning:
         papers, too_old = self.drafter.candidates(mailing_list, self.now)
         if self.looked.whole and (papers or too_old or self.store.days.started(name, LONGEST_WINDOW)):
             # not left to the first digest: if that has to wait, today's papers are not too old tomorrow
-            ids = [paper.arxiv_id for paper in too_old]
-            self.store.days.begin(name, curate.ways_in(mailing_list), ids, day, self.now)
+            self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None and report.outcome:
             self.freeze(Day(name, day, report.outcome))
         return report or self.drafter.gather(mailing_list, papers, self.now)
@@ -176,18 +173,6 @@ class _Morning:
             return True
         attempt = self.attempts.get(mailing_list.name)
         return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
-
-    def score(self, materials: Sequence[Material]) -> None:
-        """Scores what the group is missing. What a bug leaves unscored is carried over."""
-        try:
-            self.drafter.score(materials)
-        except StoreWriteError:
-            raise  # without a disk there is no morning
-        except Exception as error:
-            logger.exception("this is a bug in Paperboy; what is scored already goes on")
-            for each in materials:
-                if each.missing:
-                    each.problem, each.bug = f"scoring met a bug in Paperboy: {error!r}; see the log", True
 
     def close(self, mailing_list: MailingList, material: Material) -> ListReport:
         """From scores to a frozen day."""

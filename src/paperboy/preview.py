@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 from paperboy import drafting, due, fetching
@@ -84,11 +83,10 @@ class Previews:
 
     def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
         """Fetch what a morning would, unless a fetch still holds; why something is missing."""
-        drafter, categories = self.drafter, {category for each in lists for category in each.categories}
-        if fetch_holds and drafter.store.papers.fetched_since(categories, self.now - fetch_holds):
+        fetched, since = self.drafter.store.papers.fetched(), self.now - fetch_holds
+        if fetch_holds and all(c in fetched and fetched[c] >= since for each in lists for c in each.categories):
             return ""
-        look = partial(fetching.look, lookback=self.lookback, progress=drafter.progress, holidays=drafter.holidays)
-        return look(drafter.store, self.feed, lists, self.now).missing
+        return fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
 
     def write(self, box: Path, list_name: str, composed: Composed) -> Path:
         """Write a reader's copy to the outbox folder `box`; gives the HTML's path."""

@@ -105,7 +105,7 @@ def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
     assert not store.settle_clock(later)
     assert store.days.outcome("sky", date(2026, 12, 30)) is Outcome.DIGEST
     assert store.days.attempts() == {"foundations": Attempt("foundations", "no network", later, later, later)}
-    assert store.papers.last_fetch(["cs.LG"]) == later
+    assert store.papers.fetched() == {"cs.LG": later}
     assert store.days.outcome("foundations", date(2026, 11, 21)) is None
     assert store.days.last("foundations") == TODAY
     assert [day.date for day in store.history.days(["foundations"])["foundations"]] == [TODAY]

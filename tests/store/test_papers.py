@@ -58,13 +58,10 @@ def test_recent_papers_are_there_seen_or_not(store: Store) -> None:
     assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == (new,)
 
 
-def test_last_fetch_is_that_of_the_least_recent_category(store: Store) -> None:
-    """So that the window covers all of them; one that was never fetched has nothing to catch up on."""
-    assert store.papers.last_fetch(["cs.LG"]) is None
+def test_last_complete_fetch_of_each_category_is_kept(store: Store) -> None:
     store.papers.add([paper()], ["cs.LG", "stat.ML"], NOW - timedelta(days=3))
     store.papers.add([paper()], ["cs.LG"], NOW)
-    assert store.papers.last_fetch(["cs.LG"]) == NOW
-    assert store.papers.last_fetch(["cs.LG", "stat.ML", "hep-th"]) == NOW - timedelta(days=3)
+    assert store.papers.fetched() == {"cs.LG": NOW, "stat.ML": NOW - timedelta(days=3)}
 
 
 def test_newest_submission_is_that_of_the_asked_categories(store: Store) -> None:

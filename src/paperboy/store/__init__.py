@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -61,7 +62,9 @@ class Store:
     @classmethod
     def in_memory(cls) -> Store:
         """An empty database that nothing outlives, for questions to a home that has none yet."""
-        return cls(Database.in_memory())
+        database = Database(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
+        database.prepare()
+        return cls(database)
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """All that is written inside is one commit, or nothing."""

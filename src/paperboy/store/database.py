@@ -41,7 +41,7 @@ class Database:
             raise StoreError(f"{path}: the database cannot be opened ({reason or error})") from error
         database = cls(path, connection)
         try:
-            database._prepare(check=check)
+            database.prepare(check=check)
         except sqlite3.DatabaseError as error:
             database.close()
             raise StoreError(f"{path}: {_advice(error)}") from error
@@ -50,14 +50,8 @@ class Database:
             raise
         return database
 
-    @classmethod
-    def in_memory(cls) -> Database:
-        """A new, empty database."""
-        database = cls(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
-        database._prepare(check=False)
-        return database
-
-    def _prepare(self, *, check: bool) -> None:
+    def prepare(self, *, check: bool = False) -> None:
+        """Check and migrate."""
         if check and (found := self._connection.execute("pragma quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(str(found))
         if refusal := self._refusal():
@@ -76,18 +70,15 @@ class Database:
         tables = set(self._utils.table_names())  # before the steps: another process may be making both just now
         last = max((step.name for step in migrations.applied(self._utils)), default="")
         if not last and tables - {migrations.migrations_table}:
-            return "this database belongs to another program; name another file with PAPERBOY_DATABASE"
-        if last > NOW:
-            return (
-                f"this database was made by a newer Paperboy (it has {last!r}); upgrade Paperboy, "
-                "or name another file with PAPERBOY_DATABASE"
-            )
-        if last and last not in {BEFORE, NOW}:
-            return (
-                "this database is of a Paperboy too old to migrate from; open it once with the version before this "
-                "one (paperboy status does that), or name another file with PAPERBOY_DATABASE"
-            )
-        return ""
+            why = "belongs to another program;"
+        elif last > NOW:
+            why = f"was made by a newer Paperboy (it has {last!r}); upgrade Paperboy, or"
+        elif last not in {"", BEFORE, NOW}:
+            why = "is of a Paperboy too old to migrate from; open it once with the version before this one "
+            why += "(paperboy status does that), or"
+        else:
+            return ""
+        return f"this database {why} name another file with PAPERBOY_DATABASE"
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:

@@ -43,23 +43,15 @@ class Papers:
                 self._database.execute("insert or replace into fetches values (?, ?)", [category, stamp])
             return self._count() - before
 
-    def last_fetch(self, categories: Collection[str]) -> datetime | None:
-        """When the least recent of these categories was last fetched completely; None if none ever was.
-
-        A category that was never fetched has nothing to catch up on and does not count.
-        """
-        return self._instant(f"select min(fetched_at) as at from fetches where {_WITHIN}", categories)
-
-    def fetched_since(self, categories: Collection[str], since: datetime) -> bool:
-        """Whether all of these categories were fetched completely since an instant."""
-        (row,) = self._database.rows(
-            f"select count(*) as n from fetches where {_WITHIN} and fetched_at >= ?", [_json(categories), iso(since)]
-        )
-        return int(row["n"]) == len(categories)
+    def fetched(self) -> dict[str, datetime]:
+        """When each category was last fetched completely."""
+        return {row["category"]: instant(row["fetched_at"]) for row in self._database.rows("select * from fetches")}
 
     def newest(self, categories: Collection[str]) -> datetime | None:
         """When the newest stored paper of these categories was submitted."""
-        return self._instant(f"select max(published) as at from papers where {_IN_CATEGORIES}", categories)
+        query = f"select max(published) as at from papers where {_IN_CATEGORIES}"
+        at = self._database.rows(query, [_json(categories)])[0]["at"]
+        return instant(at) if at else None
 
     def unseen(self, mailing_list: MailingList) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, by arXiv id."""
@@ -82,10 +74,6 @@ class Papers:
         rows = self._database.rows("select * from papers where arxiv_id in (select value from json_each(?))", [missing])
         self._read |= {row["arxiv_id"]: paper_of(row) for row in rows}
         return tuple(self._read[arxiv_id] for arxiv_id in ids)
-
-    def _instant(self, query: str, categories: Collection[str]) -> datetime | None:
-        at = self._database.rows(query, [_json(categories)])[0]["at"]
-        return instant(at) if at else None
 
     def _count(self) -> int:
         return int(self._database.rows("select count(*) as n from papers")[0]["n"])
