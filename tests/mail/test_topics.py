@@ -160,7 +160,7 @@ def test_every_word_is_kept(markdown: str) -> None:
 def test_hostile_nesting_is_read_in_seconds(markdown: str) -> None:
     begun = time.thread_time()
     blocks(markdown)
-    assert time.thread_time() - begun < 5
+    assert time.thread_time() - begun < 20
 
 
 # --- cutting topics to a size

@@ -58,18 +58,6 @@ def test_delivery_put_back_counts_as_never_tried_and_has_three_more_days(store: 
     assert (ada.digest_id, ada.attempts, ada.uncertain, ada.frozen_at) == (digest, 0, 0, LATER)
 
 
-def test_outbox_counts_as_delivered_while_mail_goes_there(store: Store) -> None:
-    morning(store, {"ada": "in the outbox"})
-    assert again(store, ["ada"], by_mail=False) == 0
-    assert again(store, ["ada"], by_mail=True) == 1
-
-
-def test_subscriber_who_left_is_not_put_back(store: Store) -> None:
-    digest = morning(store, {"ada": "refused", "grace": "refused"})
-    assert again(store, ["grace"]) == 1
-    assert states(store, digest, "ada", "grace") == ["failed", "pending"]
-
-
 def test_subscriber_who_joined_since_gets_a_delivery(store: Store) -> None:
     digest = morning(store, {"ada": "sent"})
     assert again(store, ["ada", "grace"], failed_only=True) == 0
@@ -98,16 +86,6 @@ def test_only_the_newest_digest_of_the_list_is_put_back(store: Store) -> None:
     ]
 
 
-def test_superseded_digest_is_not_put_back(store: Store) -> None:
-    """Its papers come with the next one, and would come twice."""
-    morning(store, {"ada": "expired"})
-    store.days.supersede("foundations", TODAY + timedelta(days=1), LATER)
-    assert again(store, ["ada", "grace"]) == 0
-    digest = store.deliveries.newest("foundations")
-    assert digest is not None
-    assert digest.superseded
-
-
 # --- what was given up of earlier digests
 
 
@@ -133,16 +111,6 @@ def test_recently_expired_deliveries_are_put_back_despite_newer_digests(store: S
     assert states(store, theirs, "ada") == ["failed"]
     assert given_up_again(store, "ada", "grace", "hedy") == {}
     assert {each.frozen_at for each in waiting(store, LATER)} == {LATER}  # three days anew
-
-
-def test_expired_delivery_that_was_reported_is_put_back(store: Store) -> None:
-    morning(store, {"ada": "expired", "grace": "sent"})
-    assert given_up_again(store, "ada") == {TODAY: 1}
-
-
-def test_expired_delivery_to_someone_who_left_is_not_put_back(store: Store) -> None:
-    morning(store, {"grace": "expired", "hedy": "sent"})
-    assert given_up_again(store, "ada", "hedy") == {}
 
 
 def test_expired_delivery_of_a_superseded_digest_is_not_put_back(store: Store) -> None:

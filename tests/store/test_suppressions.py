@@ -14,18 +14,6 @@ def reason(store: Store, list_name: str, address: str) -> str:
     return found.reason if found else ""
 
 
-def test_nobody_is_suppressed_at_first(store: Store) -> None:
-    assert store.suppressions.find("foundations", "ada@example.org") is None
-    assert store.suppressions.all() == ()
-
-
-def test_suppression_for_a_list_affects_that_list_alone(store: Store) -> None:
-    assert store.suppressions.add("ada@example.org", "foundations", "by hand", NOW)
-    assert reason(store, "foundations", "ada@example.org") == "by hand"
-    assert reason(store, "galaxies", "ada@example.org") == ""
-    assert reason(store, "foundations", "grace@example.org") == ""
-
-
 def test_suppression_for_all_lists_affects_every_list_and_spelling(store: Store) -> None:
     store.suppressions.add("Ada@Example.org", "", "no such user", NOW)
     for spelt in ("ada@example.org", "ADA@example.ORG"):
@@ -91,12 +79,3 @@ def test_suppression_for_a_list_takes_out_that_lists_deliveries_alone(store: Sto
     store.suppressions.add("ada@example.org", "galaxies", "by hand", NOW)
     assert states(store, ours, "ada") == ["pending"]
     assert states(store, theirs, "ada") == ["suppressed"]
-
-
-def test_token_names_a_list_and_an_address(store: Store) -> None:
-    morning(store, {"ada": "sent", "grace": "sent"})
-    morning(store, {"ada": "sent"}, list_name="galaxies")
-    assert store.suppressions.by_token("foundations grace") == ("foundations", "grace@example.org")
-    assert store.suppressions.by_token("galaxies ada") == ("galaxies", "ada@example.org")
-    assert store.suppressions.by_token("nonsense") is None
-    assert store.suppressions.by_token("") is None
