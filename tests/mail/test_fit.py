@@ -22,7 +22,7 @@ HEAVY = [
     pytest.param(51, 1_300, 120, 5, id="a usual heavy day"),
     pytest.param(183, 2_000, 200, 12, id="a day of 183"),
     pytest.param(183, 2_000, 10_000, 300, id="a day of 183 with endless comments and authors"),
-    pytest.param(3_000, 900, 100, 3, id="more papers than any HTML holds"),
+    pytest.param(1_000, 900, 100, 3, id="more papers than any HTML holds"),
     pytest.param(1, 90_000, 10_000, 3_000, id="one paper without measure"),
 ]
 
@@ -111,7 +111,7 @@ def test_html_says_what_only_the_text_part_has() -> None:
     assert re.search(r"clips this mail, \d+ papers have no abstract here; the plain", said(110))
     assert re.search(r"clips this mail, \d+ papers have only title and reason here; the plain", said(220))
     assert re.search(r"and \d+ more below", said(220))
-    assert re.search(r"And \d+ more in the plain-text part of this mail\. So that", said(900))
+    assert re.search(r"And \d+ more in the plain-text part of this mail\. So that", said(600))
 
 
 def test_long_list_of_authors_keeps_its_ends_and_followed_authors() -> None:
