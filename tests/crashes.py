@@ -48,7 +48,7 @@ WARMING_UP = 0.1  # seconds for which a new process cannot have asked for anythi
 
 
 class Phase(IntEnum):
-    """How far a run is, as the servers see it."""
+    """The phase of a run, as the servers see it."""
 
     STARTING = 0  # nothing was asked for yet
     FETCHING = 1  # from the first request to arXiv
@@ -72,7 +72,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How long the servers' records were at some instant."""
+    """The lengths of the servers' records at some instant."""
 
     arxiv: int = 0
     llm: int = 0
@@ -118,7 +118,7 @@ class _Once:
             self._process.start()
 
     def poll(self) -> int | None:
-        """How it ended, if it has."""
+        """The exit code, once there is one."""
         with self._lock:
             return self._process.exitcode
 

@@ -218,7 +218,7 @@ def test_alerts_equal_the_number_of_causes(year: Year) -> None:
 
 
 def test_cause_is_reported_once_a_day_and_once_when_it_is_over(year: Year) -> None:
-    """Also in storms. Over, it may come again."""
+    """Also in storms. After its end it may be reported again on the same day."""
     last: dict[str, date] = {}
     for mail in year.told:
         for news in news_in(mail.subject):
@@ -242,7 +242,7 @@ def test_broken_edit_is_reported_at_once(year: Year) -> None:
 
 
 def test_no_failure_becomes_a_hot_loop(year: Year) -> None:
-    """However much fails: each list, and what waits beside them, is tried four times in an hour, or five."""
+    """However much fails, each list and each waiting mail is tried four or five times an hour."""
     for half in HALVES:
         begun = [run.began for run in year.world.runs if run.command == half and run.code != KILLED]
         for first, later in zip(begun, begun[30:], strict=False):

@@ -40,7 +40,7 @@ lists:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command line came to."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -65,7 +65,7 @@ class World:
         (self.path / name).write_text(text, "utf-8")
 
     def env(self, *, llm: bool = True, smtp: bool = True, **more: object) -> None:
-        """Writes `.env`: the servers, and whatever else a test is about."""
+        """Write `.env`: the servers, and more settings."""
         settings: dict[str, object] = {"ARXIV_API_URL": self.arxiv.url, "ARXIV_DELAY_SECONDS": 0}
         if llm:
             settings |= {"OPENAI_BASE_URL": self.llm.base_url}
@@ -87,7 +87,7 @@ class World:
         return Ran(code, out, err)
 
     def mails(self) -> list[str]:
-        """Who got one, in order."""
+        """The recipients of all mails, in order."""
         return [message.recipient for message in self.smtp.messages]
 
     def announce(self, *numbers: int, categories: tuple[str, ...] = ("cs.LG",)) -> list[Paper]:

@@ -1,5 +1,5 @@
-"""A list whose mail is the matter: Ada and Grace are on it, each paper must come to each of them once, and there is an
-operator to be told. What came to whom is read from the mails themselves, and from the ledger.
+"""One list with Ada and Grace, and an operator with an address: helpers that read, from the mails and the ledger, what
+each of them got.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MONDAY, TUESDAY, WEDNESDAY = (FRIDAY + timedelta(days=days) for days in (3, 4, 5
 
 
 def at_home(world: World, *addresses: str, **settings: object) -> None:
-    """These are on the list, and the operator has an address."""
+    """Put these on the list, and give the operator an address."""
     world.write("subscribers.yaml", LIST.format(", ".join(addresses)))
     world.env(ALERT_TO=OPERATOR, **settings)
 
@@ -43,7 +43,7 @@ def crowd(number: int) -> list[str]:
 
 
 def copies(world: World, *addresses: str) -> list[Delivery]:
-    """What the ledger has of the newest digest for each of them."""
+    """Their deliveries of the newest digest."""
     with Store.open(world.path / "data" / "paperboy.db") as store:
         digest = store.deliveries.newest("foundations")
         assert digest is not None
@@ -74,12 +74,12 @@ def _plain(mail: EmailMessage) -> str:
 
 
 def told(world: World, recipient: str = OPERATOR) -> str:
-    """The text of somebody's newest mail, without the line breaks that mail puts anywhere."""
+    """The text of somebody's newest mail on one line."""
     return re.sub(r"\s+", " ", _plain(mails(world, recipient)[-1]))
 
 
 class While(list[Fault]):
-    """Faults that a server has as long as something is so."""
+    """Faults that last while a condition holds."""
 
     def __init__(self, holds: Callable[[], bool], *faults: Fault) -> None:
         super().__init__(faults)
@@ -96,5 +96,5 @@ def read(world: World, recipient: str) -> list[str]:
 
 
 def alerts(world: World) -> list[str]:
-    """What the operator was told, mail by mail."""
+    """The subjects of the operator's mails."""
     return [str(mail["Subject"]).removeprefix("Paperboy: ") for mail in mails(world, OPERATOR)]

@@ -123,8 +123,8 @@ class Service:
 
 @pytest.fixture
 def service(world: World, tmp_path: Path) -> Iterator[Service]:
-    """One list is due. It is about noon where all live, so that no day ends while a test runs; and arXiv's last batch
-    came days ago, since a morning takes its time with one that has only just come.
+    """One list is due. It is about noon in its time zone, so no day ends while a test runs; and arXiv has announced
+    nothing for days, so no morning waits for a batch.
     """
     now = datetime.now(UTC)
     days = [(now + timedelta(days=number)).date().isoformat() for number in (-3, -2, -1, 0, 1)]

@@ -19,7 +19,7 @@ BROKEN = "a broken edit"
 
 
 def late(stage: Stage, slot: datetime) -> Incident:
-    """A batch, by up to ten hours."""
+    """A batch is late by up to ten hours."""
     evening = stage.evening(slot)
     there = stage.clear(due(evening) + stage.dice.uniform(0.1, 10) * HOUR)
     stage.changes.append((evening, {"late": there - due(evening)}))
@@ -28,7 +28,7 @@ def late(stage: Stage, slot: datetime) -> Incident:
 
 
 def in_pieces(stage: Stage, slot: datetime) -> Incident:
-    """Around the hour of a list that waits for it."""
+    """A batch comes in two pieces around the hour of a list that waits for it."""
     evening = stage.evening(slot)
     there = LISTS[0].starts(evening + DAY) - stage.dice.uniform(0, 10) * MINUTE
     second = stage.dice.uniform(3, 20) * MINUTE
@@ -37,14 +37,14 @@ def in_pieces(stage: Stage, slot: datetime) -> Incident:
 
 
 def elsewhere(stage: Stage, slot: datetime) -> Incident:
-    """Nothing in a batch is for any of the lists."""
+    """A batch has nothing for any of the lists."""
     evening = stage.evening(slot)
     stage.changes.append((evening, {"elsewhere": True}))
     return Incident("a batch has nothing for the lists", due(evening), due(evening))
 
 
 def gap(stage: Stage, slot: datetime) -> Incident:
-    """An evening without an announcement, which nobody listed: told once, and then the days are quiet."""
+    """An evening without an announcement that no calendar has: reported once, then quiet."""
     evening = stage.evening(slot)
     stage.gaps.append(evening)
     return Incident("a gap", due(evening), due(evening), lambda _: Counter({told.LATE: 1, told.LATE_WELL: 1}))
@@ -70,7 +70,7 @@ def unspeakable(stage: Stage, slot: datetime) -> Incident:
 
 
 def broken_edit(stage: Stage, slot: datetime) -> Incident:
-    """For hours; a daemon that is restarted meanwhile meets it again."""
+    """An edit stays broken for hours; a daemon that is restarted meanwhile reports it again."""
     begins = stage.within(slot)
     ends = stage.clear(begins + stage.dice.uniform(0.2, 20) * HOUR)
 
@@ -88,7 +88,7 @@ def broken_edit(stage: Stage, slot: datetime) -> Incident:
 
 
 def another_hour(stage: Stage, slot: datetime) -> Incident:
-    """A list has one for some days. On the first, the edit comes before both hours, between them or after."""
+    """A list has another hour for some days. The edit comes before both hours, between them or after."""
     reading = stage.dice.choice(LISTS)
     local = datetime.combine(date(2028, 1, 1), reading.send_at) + stage.dice.choice([-150, -45, 75]) * MINUTE
     other = replace(reading, send_at=local.time())
@@ -100,8 +100,11 @@ def another_hour(stage: Stage, slot: datetime) -> Incident:
 
 
 def gone_address(stage: Stage, slot: datetime) -> Incident:
-    """It does not exist: after three digests that others got it is suppressed."""
-    reading, address = LISTS[0], f"gone{slot:%m%d}@example.org"  # who is suppressed stays so
+    """An address does not exist: after three digests that others got it is suppressed."""
+    reading, address = (
+        LISTS[0],
+        f"gone{slot:%m%d}@example.org",
+    )  # its own, as a suppression stays
     span = slot, slot + EVERY - HOUR
     stage.guest(reading.name, address, span)
     stage.mailbox(address, span, "550 5.1.1 no such user")
@@ -115,7 +118,7 @@ def gone_address(stage: Stage, slot: datetime) -> Incident:
 
 
 def busy_address(stage: Stage, slot: datetime) -> Incident:
-    """It is busy for some hours; or for more than three days, after which a mail is given up."""
+    """An address is busy for some hours, or for more than three days, when its mail is given up."""
     reading, address = LISTS[0], f"busy{slot:%m%d}@example.org"
     hour = stage.hour(reading, slot)
     long = hour + 85 * HOUR < slot + EVERY and stage.dice.random() < 0.6

@@ -1,4 +1,4 @@
-"""What Paperboy wrote down of a simulated year."""
+"""What the database holds of a simulated year."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Day:
-    """A list's local date, and what it came to."""
+    """A list's local date and its outcome."""
 
     name: str
     date: date
@@ -28,7 +28,7 @@ class Day:
 
     @property
     def superseded(self) -> bool:
-        """Its digest reached nobody, and its papers came again."""
+        """Whether its digest reached nobody, so that its papers came again."""
         return "reached nobody" in self.reason
 
 
@@ -40,13 +40,13 @@ class Seen:
     date: date
 
     def is_before(self, day: date) -> bool:
-        """Whether nobody had to look at it on that day."""
+        """Whether the list had seen it before that day."""
         return self.date < day or self.became == "before start"
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The database."""
+    """The tables, read once."""
 
     path: Path
 

@@ -20,7 +20,7 @@ _LONGEST_WAIT = 5 * HOUR  # of an address that is busy
 
 @dataclass
 class Year:
-    """With all that it came to."""
+    """The world, the truth about it, and the script."""
 
     world: World
     truth: Truth
@@ -28,11 +28,11 @@ class Year:
     seconds: float
 
     def days(self, name: str) -> list[Day]:
-        """What a list's days came to, in order."""
+        """The days of a list, in order."""
         return [day for day in self.truth.ledger.days if day.name == name]
 
     def run_of(self, day: Day) -> Run:
-        """The child that wrote a day down."""
+        """The child that froze a day."""
         return next(
             run
             for run in self.world.runs
@@ -40,12 +40,12 @@ class Year:
         )
 
     def look(self, day: Day) -> datetime:
-        """When arXiv last told what it had, before a day was written down."""
+        """The last successful fetch before a day was frozen."""
         ended = self.run_of(day).ended
         return max(fetch.at for fetch in self.world.fetches if fetch.well and fetch.at <= ended)
 
     def latest(self, day: Day) -> datetime:
-        """By when a day's work had to begin."""
+        """The latest instant at which a day may be frozen."""
         hour, blocks = self.truth.hour(day.name, day.date), self.truth.blocks
         there = self.truth.free(hour, self.world.away)
         free = self.truth.free(there, blocks.arxiv, blocks.llm, self.world.away)
@@ -60,7 +60,7 @@ class Year:
 
     @cached_property
     def told(self) -> list[Mail]:
-        """What the operator got."""
+        """The operator's mails."""
         return [mail for mail in self.world.mails if mail.to == OPERATOR]
 
     @cached_property
@@ -73,7 +73,7 @@ class Year:
         return {(copy.message_id, copy.address): (copy.list_name, copy.day) for copy in self.world.copies}
 
     def owed(self, day: Day) -> Iterator[str]:
-        """Who has to have a day's digest."""
+        """The addresses that must have a day's digest."""
         if day.superseded:
             return
         ended = self.run_of(day).ended

@@ -26,7 +26,7 @@ _SMTP = (
 
 
 def llm_down(stage: Stage, slot: datetime) -> Incident:
-    """For up to two days, as the other outages."""
+    """The LLM is down for up to two days, as the other servers are."""
     begins, how = stage.within(slot), stage.dice.choice(_LLM)
     ends = stage.after(begins)
     stage.llm_down((begins, ends), how=how)
@@ -50,7 +50,7 @@ def mail_down(stage: Stage, slot: datetime) -> Incident:
 
 
 def everything_down(stage: Stage, slot: datetime) -> Incident:
-    """At once, and for an hour or so."""
+    """All servers are down together for about an hour."""
     begins = stage.within(slot)
     ends = stage.clear(begins + stage.dice.uniform(0.4, 1) * HOUR)
     for down in (stage.llm_down, stage.arxiv_down, stage.mail_down):
@@ -59,7 +59,7 @@ def everything_down(stage: Stage, slot: datetime) -> Incident:
 
 
 def storm(stage: Stage, slot: datetime) -> Incident:
-    """For two days everything fails by turns and together, at any instant."""
+    """For two days, the servers and the machine fail by turns and together, at any instant."""
     dice, world = stage.dice, stage.world
 
     def some(most: int, longest: float) -> list[Span]:

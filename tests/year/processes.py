@@ -1,4 +1,4 @@
-"""What the daemon of a simulated year has around it: children that work at once, and a systemd that only listens."""
+"""Fakes around the daemon of a simulated year: children that finish at once, and systemd."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Child:
 
 
 class Systemd(Notifier):
-    """Hears what the day came to."""
+    """Checks that no notification reports a bug."""
 
     def _send(self, message: str) -> None:
         assert "bug in Paperboy" not in message

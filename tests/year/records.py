@@ -16,7 +16,7 @@ KILLED = -9  # a child's exit code
 
 @dataclass(frozen=True)
 class Mail:
-    """One that the server took."""
+    """A mail that the server took."""
 
     at: datetime
     message: Message
@@ -50,7 +50,7 @@ class Mail:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A request to arXiv: how many papers were there, and whether it said so."""
+    """A request to arXiv: how many papers it had, and whether it answered."""
 
     at: datetime
     papers: int
@@ -59,7 +59,7 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request to the LLM: for whom, for what, and whether that was answered."""
+    """A request to the LLM: for which list and papers, and whether it was answered."""
 
     at: datetime
     list_name: str
@@ -90,11 +90,11 @@ class Copy:
 
 @dataclass
 class Doom:
-    """A kill that waits for a morning to have looked at the clock so many times."""
+    """A kill of the child that has looked at the clock so many times."""
 
     looks: int
     off: datetime | None = None  # until when the whole machine is off then; None: the child dies alone
 
 
 class Killed(BaseException):
-    """Ends a child between two steps, as kill -9 would. What `finally` still does then changes no record."""
+    """Ends a child between two steps, as kill -9 would; its `finally` blocks change no record."""

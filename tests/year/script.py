@@ -1,4 +1,4 @@
-"""What befalls a simulated year: an incident every six days; and people who come and go, and restarts, all along."""
+"""The script of a simulated year: an incident every six days, and subscribers and restarts in between."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ INCIDENTS: Mapping[str, Callable[[Stage, datetime], Incident]] = {
 
 @dataclass(frozen=True)
 class Script:
-    """What was staged."""
+    """The incidents, and what they made impossible."""
 
     incidents: list[tuple[datetime, Incident]]  # each with where its six days begin
     batches: list[Batch]
@@ -53,7 +53,7 @@ class Script:
 
 
 def write(world: World, days: int, kinds: list[str]) -> Script:
-    """Puts the days from the world's beginning onto its agenda; incidents of those kinds, each about as often."""
+    """Put the days on the world's agenda, with incidents of those kinds, each about as often."""
     stage, incidents, bag = Stage(world), list[tuple[datetime, Incident]](), list[str]()
     slot, last = world.began + SETTLED, world.began + days * DAY - SETTLING
     while kinds and slot + EVERY <= last:
@@ -73,7 +73,7 @@ def write(world: World, days: int, kinds: list[str]) -> Script:
 
 
 def _everyday(stage: Stage, last: datetime) -> None:
-    """What is no incident: people join and leave, some are away for a while, and the daemon is restarted."""
+    """Ordinary changes: people join and leave, some for a while, and the daemon is restarted."""
     instant, number = stage.world.began + SETTLED, 0
     while (instant := instant + stage.dice.uniform(1, 9) * DAY) < last:
         number += 1

@@ -24,18 +24,18 @@ from tests.year.truth import DAY, HOUR, MINUTE, PATIENCE, Blocks, Span, Truth
 from tests.year.world import World
 
 EVERY = 6 * DAY  # there is an incident
-BEFORE, AFTER = 20 * MINUTE, 40 * MINUTE  # so far instants keep away from those that decide
+BEFORE, AFTER = 20 * MINUTE, 40 * MINUTE  # the distance that edits and outages keep from list hours and deadlines
 UNREACHABLE = Fault("connect")
 
 
 @dataclass
 class Incident:
-    """Something that befalls, from one instant to another; `told` is how often the operator hears of what."""
+    """A disturbance from one instant to another; `told` counts the alerts that it must cause."""
 
     what: str
     begins: datetime
     ends: datetime
-    told: Callable[[Truth], Told] | None = lambda _truth: Counter()  # None: nobody can say beforehand
+    told: Callable[[Truth], Told] | None = lambda _truth: Counter()  # None: unpredictable
 
     def __str__(self) -> str:
         return f"{self.what}, {self.begins:%a %d %b %H:%M} to {self.ends:%a %d %b %H:%M}"
@@ -43,7 +43,7 @@ class Incident:
 
 @dataclass
 class Stage:
-    """A world, and what is prepared for it."""
+    """A world, and the script that is written for it."""
 
     world: World
     blocks: Blocks = field(default_factory=Blocks)
@@ -56,7 +56,7 @@ class Stage:
         self.dice = self.world.dice
 
     def change(self, batches: Sequence[Batch]) -> None:
-        """What is to be different about some batches."""
+        """Apply the changes to the batches."""
         for evening, values in self.changes:
             for batch in batches:
                 for name, value in values.items() if batch.evening == evening else ():
@@ -65,16 +65,16 @@ class Stage:
     # --- instants
 
     def within(self, slot: datetime, hours: float = 40) -> datetime:
-        """At any time in the first hours."""
+        """Draw an instant in the first hours of the slot."""
         return self.clear(slot + self.dice.uniform(0, hours) * HOUR)
 
     def after(self, begins: datetime) -> datetime:
-        """Half an hour to two days later."""
+        """Draw an end half an hour to two days later."""
         (hours,) = self.dice.choices([(0.4, 2), (2, 9), (9, 24), (24, 48)], [3, 3, 2, 1])
         return self.clear(begins + self.dice.uniform(*hours) * HOUR)
 
     def clear(self, instant: datetime, *more: Reading) -> datetime:
-        """Moved out of the way of what decides, for the lists as they are and as they may become."""
+        """Move an instant away from list hours and deadlines, for the lists as they are and as they will be."""
         deciding = [
             each
             for reading in (*LISTS, *more)
@@ -87,7 +87,7 @@ class Stage:
         return instant
 
     def evening(self, slot: datetime) -> date:
-        """The first one from then on with an announcement."""
+        """The first evening of the slot with an announcement."""
         return next(evening for number in range(9) if announces(evening := slot.date() + number * DAY))
 
     def hour(self, reading: Reading, slot: datetime) -> datetime:
@@ -100,7 +100,7 @@ class Stage:
     # --- what happens
 
     def between(self, span: Span, begin: Callable[[], None], end: Callable[[], None]) -> None:
-        """Something begins, and ends."""
+        """Put the beginning and the end of something on the agenda."""
         self.world.at(span[0], begin)
         self.world.at(span[1], end)
 
@@ -125,12 +125,12 @@ class Stage:
             self.between(span, partial(turn, False), partial(turn, True))
 
     def mailbox(self, address: str, span: Span, reply: str) -> None:
-        """What the mail server says of an address."""
+        """The mail server gives this reply to an address for a while."""
         fault, faults = Fault("RCPT", reply, address=address), self.world.smtp.faults
         self.between(span, lambda: faults.append(fault), lambda: faults.remove(fault))
 
     def guest(self, name: str, address: str, span: Span) -> None:
-        """Somebody is on a list for a while."""
+        """Put an address on a list for a while."""
 
         def edit(*, there: bool) -> None:
             others = [each for each in self.world.lists[name].subscribers if each != address]
@@ -139,7 +139,7 @@ class Stage:
         self.between(span, partial(edit, there=True), partial(edit, there=False))
 
     def doom(self, at: datetime, until: datetime, off: datetime | None = None) -> None:
-        """A kill for the first morning that looks at the clock often enough."""
+        """Kill the first child that looks at the clock often enough."""
         looks = self.dice.randrange(45)
         self.between(
             (at, until),

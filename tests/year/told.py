@@ -1,4 +1,4 @@
-"""What the operator is to be told of the year, and what their mails tell."""
+"""The alerts that a year must cause, and those that its mails report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 
 from tests.year.truth import PATIENCE, Truth, operators_day
 
-Told = Counter[str]  # how often of what
+Told = Counter[str]  # alerts, and how often
 
 SCORING, PART_SCORED, LLM_WELL = "Scored 0 of", "Scored only", "the LLM scores"
 LATE, LATE_WELL = "arXiv gave no papers in time", "arXiv gives its papers"
@@ -23,14 +23,14 @@ OVER = {
     MAIL_WELL: (MAIL,),
     PROCESS_WELL: (PROCESS,),
 }
-"""What each good news ends."""
+"""The causes that each piece of good news ends."""
 
-ONCE = frozenset({LET_GO, EXPIRED, SUPPRESSED})  # has no end
+ONCE = frozenset({LET_GO, EXPIRED, SUPPRESSED})  # causes without an end
 _BAD_NEWS = (*(cause for causes in OVER.values() for cause in causes), *ONCE)
 
 
 def news_in(subject: str) -> list[str]:
-    """What a mail to the operator tells of."""
+    """The causes that a mail to the operator reports."""
     headline = subject.removeprefix("Paperboy: ")
     if headline.startswith("Well again: "):
         return headline.removeprefix("Well again: ").split("; ")
@@ -38,13 +38,13 @@ def news_in(subject: str) -> list[str]:
 
 
 def of_llm(truth: Truth, begins: datetime, ends: datetime) -> Told:
-    """A day is worth a mail on which a list had its hour while the LLM was down, and papers to score."""
+    """One alert for each day on which a list had its hour, and papers to score, while the LLM was down."""
     days = {operators_day(hour) for name, day, hour in truth.mornings(begins, ends) if truth.pending(name, day, hour)}
     return Counter({SCORING: len(days), LLM_WELL: bool(days)})
 
 
 def of_arxiv(truth: Truth, begins: datetime, ends: datetime) -> Told:
-    """A day is worth a mail on which a list's patience with arXiv ended; or its day, if that came before."""
+    """One alert for each day on which a list gave up on arXiv, by its patience or at midnight."""
     days = {
         operators_day(hour)
         for name, day, hour in truth.mornings(begins, ends)
@@ -54,6 +54,6 @@ def of_arxiv(truth: Truth, begins: datetime, ends: datetime) -> Told:
 
 
 def of_mail(truth: Truth, begins: datetime, ends: datetime, *, passing: bool) -> Told:
-    """Told when it is over, for before that no mail could tell. What may pass is told only when patience has ended."""
+    """Reported when it is over, since no mail leaves before; a passing fault only after patience has ended."""
     waited = [ends - each.at for each in truth.frozen(begins, ends)]
     return Counter({MAIL_WELL: any(not passing or wait >= PATIENCE for wait in waited)})

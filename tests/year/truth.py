@@ -1,4 +1,4 @@
-"""What must have become of a simulated year, worked out from its script alone: no rule of Paperboy's is asked."""
+"""What must come of a simulated year, worked out from its script alone, without any rule of Paperboy's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Span = tuple[datetime, datetime]
 
 @dataclass
 class Blocks:
-    """When something was not there. A span ends when it was there again."""
+    """The spans in which something was down or missing."""
 
     arxiv: list[Span] = field(default_factory=list)  # it was down, or a batch that was due was not there
     llm: list[Span] = field(default_factory=list)
@@ -33,13 +33,13 @@ class Blocks:
 
 
 def operators_day(instant: datetime) -> date:
-    """The day for which the operator hears of a cause once."""
+    """The operator's local date: a cause is reported once on each."""
     return instant.astimezone(OPERATORS_ZONE).date()
 
 
 @dataclass
 class Truth:
-    """Of a world that has lived."""
+    """What a world that has lived must have done."""
 
     world: World
     blocks: Blocks
@@ -51,15 +51,15 @@ class Truth:
     # --- the lists
 
     def version(self, name: str, at: datetime) -> Reading:
-        """The list as the file had it."""
+        """The list as the file had it at that instant."""
         return next(lists[name] for since, lists in reversed(self.world.versions) if since <= at)
 
     def members(self, name: str, at: datetime) -> frozenset[str]:
-        """Who was on the list, by the file."""
+        """The list's subscribers in the file at that instant."""
         return frozenset(self.version(name, at).subscribers)
 
     def hour(self, name: str, day: date) -> datetime:
-        """When the list's day had its hour: with a later edit of it, whichever came first."""
+        """The list's hour on that day; if it was edited that day, the hour that came first."""
         ends = [since for since, _ in self.world.versions[1:]] + [_NEVER]
         starts = (
             (max(since, lists[name].starts(day)), end)
@@ -81,7 +81,7 @@ class Truth:
                 day += DAY
 
     def frozen(self, since: datetime, until: datetime) -> list[Day]:
-        """The days that had something to send, and got it in a span."""
+        """The days whose digest or note was frozen in a span."""
         sent = {(copy.list_name, copy.day) for copy in self.world.copies}
         return [day for day in self.ledger.days if since <= day.at < until and (day.name, day.date) in sent]
 
@@ -92,16 +92,16 @@ class Truth:
         return max(batch.since for batch in self.batches if batch.there <= first_fetch)
 
     def wanted(self, name: str, there: datetime) -> list[Announced]:
-        """The papers in the list's categories that were there."""
+        """The papers in the list's categories that arXiv had by then."""
         reading = self.version(name, self.world.began)
         return [each for each in self.world.announced if each.there <= there and reading.wants(each.paper)]
 
     def arrived(self, since: datetime, until: datetime) -> list[Paper]:
-        """The papers that came in a span."""
+        """The papers that arXiv got in a span."""
         return [each.paper for each in self.world.announced if since <= each.there <= until]
 
     def pending(self, name: str, day: date, there: datetime) -> set[str]:
-        """The papers that were there, and that the list saw on that day or later, or has not seen yet."""
+        """The papers that arXiv had by then and that the list had not seen before that day."""
         ids = (each.paper.arxiv_id for each in self.wanted(name, there))
         before = {paper for (of, paper), seen in self.ledger.seen.items() if of == name and seen.is_before(day)}
         return set(ids) - before
@@ -109,7 +109,7 @@ class Truth:
     # --- what was in the way
 
     def free(self, instant: datetime, *spans: Iterable[Span]) -> datetime:
-        """The first instant from then on at which all is well, and stays so for long enough to be met by a try."""
+        """The first instant from then on at which nothing is down for long enough to be met by a try."""
         covered = True
         while covered:
             ends = [end for each in spans for begin, end in each if begin - LASTING <= instant < end]

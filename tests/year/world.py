@@ -64,7 +64,7 @@ SETTINGS = {
 
 @dataclass
 class World:
-    """Everything; `now` is what all clocks show."""
+    """The servers, the home and the daemon; every clock shows `now`."""
 
     path: Path
     seed: int
@@ -127,7 +127,7 @@ class World:
         heappush(self._events, (instant, next(self._number), action))
 
     def announce(self, batches: Sequence[Batch]) -> None:
-        """Puts papers on the server when they are there; of a few there is a second version later."""
+        """Give the papers to the server when arXiv has them, and a few of them a second version later."""
 
         def put(paper: Paper) -> None:
             self.arxiv.papers.append(paper)
@@ -144,7 +144,7 @@ class World:
                 self.at(each.there + 2 * DAY, lambda paper=each.paper: revise(paper))  # type: ignore[misc]
 
     def save(self) -> None:
-        """Writes the file as the lists are."""
+        """Write the lists to `subscribers.yaml`."""
         (self.home / "subscribers.yaml").write_text(file_of(self.lists.values(), broken=self.broken), "utf-8")
         if not self.broken:
             self.versions.append((self.now, dict(self.lists)))
@@ -156,12 +156,12 @@ class World:
         self.save()
 
     def look_often(self) -> None:
-        """The daemon has something to look at for a while: a file that has changed."""
+        """Let the daemon look at each tick for a minute, as after an edit."""
         for number in range(1, 13):
             self.look_at(self.now + number * TICK)
 
     def look_at(self, instant: datetime) -> None:
-        """The daemon has a look then."""
+        """Let the daemon look at that instant."""
         heappush(self._looks, instant)
 
     def restart(self) -> None:
@@ -177,13 +177,13 @@ class World:
         self._end()
 
     def sleep(self, until: datetime) -> None:
-        """The laptop is closed from now on; whoever is at work finishes in the morning."""
+        """The laptop is closed from now on; a child under way finishes when it is opened."""
         self.asleep_until = until
 
     # --- time
 
     def clock(self) -> datetime:
-        """What a child sees; here it may die."""
+        """The time as a child sees it; a doomed child dies here."""
         with self._lock:
             if self.doom is not None and self._at_work is not None and self._at_work.command in HALVES:
                 self.doom.looks -= 1
@@ -192,7 +192,7 @@ class World:
             return self.now
 
     def wait(self, seconds: float) -> None:
-        """What a child waits; at least as much as moves the clock."""
+        """Move the clock by what a child waits, at least by its resolution."""
         self.advance(self.now + max(timedelta(seconds=seconds), timedelta.resolution))
 
     def timer(self) -> float:
@@ -209,7 +209,7 @@ class World:
             self.now = max(self.now, to)
 
     def _note(self) -> None:
-        """What the servers saw since time last passed, they saw now."""
+        """Record what the servers saw since the clock last moved."""
         well = self.arxiv.lasting_fault is None
         self.fetches += [Fetch(self.now, len(self.arxiv.papers), well)] * (len(self.arxiv.requests) - len(self.fetches))
         self.mails += [Mail(self.now, message) for message in self.smtp.messages[len(self.mails) :]]
@@ -222,7 +222,7 @@ class World:
     # --- the daemon
 
     def live(self, until: datetime) -> None:
-        """The daemon watches until then."""
+        """Run the daemon until then."""
         while self.now < until:
             for away in filter(None, (self.off_until, self.asleep_until)):
                 cut = self.runs and self.runs[-1].code == KILLED and self.runs[-1].ended == self.now
@@ -254,7 +254,7 @@ class World:
                     self.look_at(self.now + RETRY + number * TICK)
 
     def _pass(self, until: datetime) -> None:
-        """Up to the next look that may matter."""
+        """Move the clock to the next look that may matter."""
         assert self._store is not None
         hours = [each.starts(each.local(self.now) + number * DAY) for each in self.lists.values() for number in (0, 1)]
         ahead = [
@@ -267,7 +267,7 @@ class World:
         self.advance(following + timedelta(seconds=self.dice.randrange(TICK_SECONDS)))
 
     def _begin(self) -> None:
-        """As `paperboy run` does."""
+        """Start the daemon as `paperboy run` does."""
         self.starts.append(self.now)
         self._mark("the daemon begins")
         home, _ = Home.own_or_in_force(self.home, {})
@@ -305,11 +305,11 @@ class World:
         return cast("subprocess.Popen[bytes]", Child(run.code, io.BytesIO(said.getvalue().encode())))
 
     def command(self, *arguments: str, environ: Mapping[str, str] | None = None) -> int:
-        """A command of ours, in this process."""
+        """Run a command in this process; return its exit code."""
         return invoke(["--home", str(self.home), *arguments], environ or {}, self.clock, self.wait, self.timer)
 
     def _copy(self) -> None:
-        """Remembers what was addressed: one day it is thinned out."""
+        """Copy the new deliveries, before retention deletes them."""
         with contextlib.closing(sqlite3.connect(self.database)) as database:
             rows = database.execute(
                 "select deliveries.id, list, date, address, message_id from deliveries "
