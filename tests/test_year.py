@@ -179,7 +179,8 @@ def test_nobody_gets_mail_of_a_list_they_are_not_on(year: Year) -> None:
         if mail.to == OPERATOR:
             continue
         name, day = year.digest_of[mail.message_id, mail.to]
-        asleep = (begin for begin, end in year.world.away if end <= mail.at <= end + IN_FORCE)  # who edits then?
+        # an edit made while the laptop slept is in force some seconds after it woke
+        asleep = (begin for begin, end in year.world.away if end <= mail.at <= end + IN_FORCE)
         on_list = {who for at in (mail.at, mail.at - IN_FORCE, *asleep) for who in year.truth.members(name, at)}
         assert mail.to in on_list, f"{mail.to} had left {name}"
         assert mail.at >= year.truth.hour(name, day)
