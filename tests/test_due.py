@@ -168,7 +168,7 @@ def test_fetch_after_an_outage_looks_as_far_back_as_if_it_had_looked_each_day(
     [(time(7), "2026-11-20T12:00"), (time(18), "2026-11-20T22:40"), (time(22, 30), "2026-11-20T22:40")],
 )
 def test_patience_never_lasts_over_midnight(at: time, ends: str) -> None:
-    """An evening's list has its word before its day is over, after a last try."""
+    """An evening list gets its outcome before midnight, after a last try."""
     until = stands(FRIDAY_SEVEN, send_at=at).gives_up
     assert until == datetime.fromisoformat(ends).replace(tzinfo=UTC)
 
@@ -186,7 +186,7 @@ HOURS = (time(7), time(2, 30), time(0), time(23, 59))
 
 
 def mornings(entry: MailingList, looks: Iterable[datetime]) -> dict[date, datetime]:
-    """Looks for what is due at these instants and does it at once: by local date, when that was."""
+    """Do what is due at each of these instants; return the times by local date."""
     done: dict[date, datetime] = {}
     for now in looks:
         day = local_date(entry, now)
@@ -247,7 +247,7 @@ def test_clock_that_jumps_does_no_morning_twice(zone: str) -> None:
 
 
 def test_restart_at_any_minute_changes_nothing() -> None:
-    """What is due is told from the lists, the outcomes and the hour alone: nothing is kept between two looks."""
+    """What is due follows from the lists, the outcomes and the time alone: nothing is kept between two looks."""
     entry = mailing_list(subscribers=ADA, timezone=ZoneInfo("Europe/Berlin"), send_at=time(2, 30))
     for start in ticks(datetime(2028, 3, 25, 12, tzinfo=UTC), 1, 30):  # the night of the leap in spring
         done = mornings(entry, ticks(start, 3, 10))

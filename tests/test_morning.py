@@ -51,7 +51,7 @@ class World:
     mail_is_down: bool = False
 
     def run(self, *lists: MailingList, patience: timedelta | None = None, **changes: Any) -> MorningReport:
-        """A morning, before which the mail of earlier ones was delivered, unless the mail server is down."""
+        """Run a morning, after the mail of earlier ones was delivered unless the mail server is down."""
         ledger = self.store.deliveries
         for each in [] if self.mail_is_down else waiting(self.store, self.clock()):
             ledger.reserve(each, self.clock())
@@ -341,7 +341,7 @@ def test_unscored_papers_are_carried_over_and_come_back(world: World) -> None:
 
 
 def test_scores_are_paid_for_once(world: World) -> None:
-    """A morning that broke off after scoring is taken up with the scores that it had, and counts what they cost."""
+    """A morning that broke off after scoring is resumed with its scores, and counts what they cost."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
     world.composer.broken = ConfigError([Problem("emails/digest.mjml.j2:3", "broken")])
     report = world.run(foundations())
@@ -580,7 +580,7 @@ class TestScheduled:
         assert world.store.days.outcome("foundations", date(2026, 11, 20)) is not None
 
     def test_every_missed_day_gets_an_outcome_with_a_reason(self, world: World) -> None:
-        """An evening's list whose day ended while the LLM was dead; two days on which nobody was at work."""
+        """An evening list whose day ended while the LLM was dead, and two days on which nothing ran."""
         world.feed.papers, evening = [new(1)], foundations(send_at=time(22), weekdays=frozenset({0, 1, 2, 3, 4, 5}))
         world.clock.now = datetime(2026, 11, 19, 22, tzinfo=UTC)
         world.run(evening, patience=self.patience)

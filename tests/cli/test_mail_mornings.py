@@ -40,7 +40,7 @@ DOWN, WELL = "WARNING Mail does not leave", "Well again: mail leaves"
 
 @dataclass(frozen=True)
 class Own:
-    """What one subscriber's copy meets as long as the server is not well, and what becomes of it."""
+    """The fault that one subscriber's copy meets while the server is faulty, and the state it ends in."""
 
     fault: Fault | None
     state: str  # when the first run is over
@@ -220,7 +220,7 @@ LOGIN: dict[str, object] = {
 
 @pytest.fixture
 def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
-    """A server's context, under an authority that this process trusts as it does those of its system."""
+    """The TLS context of a server whose authority this process trusts."""
     authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
     authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))

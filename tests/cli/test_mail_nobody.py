@@ -34,7 +34,7 @@ NO_SUCH, DENIED = "550 5.1.1 no such user", "554 5.7.1 relay access denied"
 
 
 def test_papers_of_a_digest_deferred_for_everybody_come_next_morning(world: World) -> None:
-    """Postfix says 454 to a relay that it does not want. The next morning tells it, and has all papers."""
+    """Postfix answers 454 to a relay that it does not allow. The next morning reports it and brings all papers."""
     at_home(world, ADA, GRACE)
     refuse(world, "454 4.7.1 relay access denied", ADA, GRACE)
     world.announce(1)
@@ -82,7 +82,7 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
 
 
 def test_digest_that_bounced_for_everybody_is_reported_each_morning(world: World) -> None:
-    """It is told each morning until it is mended, and the papers wait for that."""
+    """It is reported each morning until it is fixed, and the papers wait."""
     at_home(world, ADA, GRACE)
     for day in (FRIDAY, MONDAY):
         world.clock.now = day
@@ -99,7 +99,7 @@ def test_digest_that_bounced_for_everybody_is_reported_each_morning(world: World
 
 
 def test_papers_do_not_return_for_a_single_address_that_bounced(world: World) -> None:
-    """Else the list would have the same papers for ever. `resend` brings the newest digest to the right address."""
+    """Otherwise the list would get the same papers for ever. `resend` sends the digest to the right address."""
     at_home(world, ADA)
     for day in (FRIDAY, MONDAY):
         world.clock.now = day
@@ -130,7 +130,7 @@ def test_waiting_alert_stays_the_same_message(world: World) -> None:
 
 
 def test_delivery_left_by_a_crash_does_not_cost_the_others_theirs(world: World) -> None:
-    """Ada may have Friday's digest, so it stands; and for Grace it is not too late after days without a server."""
+    """Ada may have Friday's digest, so it stands; Grace still gets hers after days without a server."""
     at_home(world, ADA, GRACE)
     world.announce(1)
     world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
@@ -159,7 +159,7 @@ REPLIES = {
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
 def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world: World) -> None:
-    """After three bounces; and the log has no whole address, whatever the server says, nor the operator's own."""
+    """After three bounces. The log never shows a whole address, not even one that the server quotes."""
     at_home(world, "lovelace@example.org", GRACE)
     refuse(world, reply, "lovelace@example.org")
     world.smtp.faults.append(Fault("RCPT", "550 5.1.1 <op@example.org>: unknown", address=OPERATOR, times=1))

@@ -34,7 +34,7 @@ QUARTER = timedelta(minutes=15)
 
 
 def test_digest_refused_for_everybody_is_reported_each_day_after_a_refused_sender(world: World) -> None:
-    """The alert of the refused login stands, since nothing has left yet; it is not about what is wrong now."""
+    """The alert of the refused sender lasts, since no mail has left yet; today's fault is another one."""
     at_home(world, ADA, GRACE)
     world.announce(1)
     world.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send"))
@@ -67,7 +67,7 @@ def scheduled(world: World) -> None:
 
 
 def test_greylisted_recipient_gets_more_than_one_attempt_after_four_days_without_a_server(world: World) -> None:
-    """Nobody had it until now, so it was not three days that Grace was tried: it was once."""
+    """The digest reached nobody until now, so Grace was tried once, and not for three days."""
     at_home(world, ADA, GRACE, SMTP_PORT=9)
     world.write(
         "subscribers.yaml", LIST.format(f"{ADA}, {GRACE}").replace("    topics", "    weekdays: [fri]\n    topics")
@@ -98,7 +98,7 @@ def test_connection_limit_reported_at_any_command_loses_no_mail(phase: Phase, wo
     world.announce(1)
 
     def full() -> bool:
-        """A connection has given three."""
+        """Whether the newest connection has carried three messages."""
         return sum(sent.connection == world.smtp.connections for sent in world.smtp.messages) >= 3
 
     world.smtp.faults = While(full, Fault(phase, "452 4.5.3 too many messages in this session"))
@@ -188,7 +188,7 @@ def test_daily_limit_in_the_middle_of_a_list_is_reported_or_waited_for(phase: Ph
 
 
 def test_second_connection_refused_for_good_leaves_the_work_to_the_first(world: World) -> None:
-    """Its number is what the server minds: the first one was let in."""
+    """The server limits the number of connections: the first one was let in."""
     at_home(world, *crowd(9), SMTP_CONNECTIONS=3)
     world.announce(1)
     refusal = Fault("connect", "554 5.7.0 too many connections")
