@@ -2,106 +2,86 @@
 
 from __future__ import annotations
 
-import smtplib
-import socket
-import ssl
-
 import pytest
 
-from paperboy.mail.smtp import RefusedError, is_temporary
+from paperboy.mail.smtp import RefusedError, Verdict, judge
 
-BOUNCES = {
-    "550 5.1.1 <ada@example.org>: Recipient address rejected: User unknown in local recipient table": True,
-    "550-5.1.1 The email account that you tried to reach does not exist.\n5.1.1 Please try again": True,
-    "550 5.1.2 no such domain": True,
-    "501 5.1.3 bad recipient address syntax": True,
-    "550 5.1.6 the mailbox has moved": True,
-    "550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup": True,
-    "550 #5.1.0 Address rejected.": True,
-    "550 5.2.1 The email account that you tried to reach is disabled.": True,
-    "553 5.1.7 malformed address": False,
-    "550 5.1.8 <papers@example.org>: Domain not found": False,
-    "550 5.1.0 <papers@example.org>: Sender address rejected: User unknown": False,
-    "550 5.2.0 something with the mailbox": False,
-    "552 5.2.2 mailbox full": False,
-    "550 5.2.10 nobody knows": False,
-    "550 5.7.1 user unknown": False,
-    "550 5.10.1 nobody knows": False,
-    "554 5.4.14 hop count exceeded": False,
-    "550 User unknown": False,
-    "550 see RFC 5.1.1": False,
-    "550 4.1.1 cannot make up its mind": False,
-    "450 4.1.1 unknown for now": False,
-    "450 5.1.1 cannot make up its mind": False,
-    "550": False,
+LATER, SLOW_DOWN, NEVER = Verdict.LATER, Verdict.SLOW_DOWN, Verdict.NEVER
+BOUNCE, LIMIT, SENDER, LOGIN = Verdict.BOUNCE, Verdict.LIMIT, Verdict.SENDER, Verdict.LOGIN
+
+RCPT: dict[str, Verdict] = {
+    "550 5.1.1 <ada@example.org>: Recipient address rejected: User unknown in local recipient table": BOUNCE,
+    "550-5.1.1 The email account that you tried to reach does not exist. 5.1.1 Please try again": BOUNCE,
+    "550 5.1.2 no such domain": BOUNCE,
+    "501 5.1.3 bad recipient address syntax": BOUNCE,
+    "550 5.1.6 the mailbox has moved": BOUNCE,
+    "550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup": BOUNCE,
+    "550 5.2.1 The email account that you tried to reach is disabled.": BOUNCE,
+    "553 5.1.7 malformed address": NEVER,
+    "550 5.1.8 <papers@example.org>: Domain not found": NEVER,
+    "550 5.1.0 <papers@example.org>: Sender address rejected: User unknown": NEVER,
+    "550 5.2.0 something with the mailbox": NEVER,
+    "552 5.2.2 mailbox full": NEVER,
+    "550 5.2.10 nobody knows": NEVER,
+    "550 5.7.1 user unknown": NEVER,
+    "550 5.10.1 nobody knows": NEVER,
+    "554 5.4.14 hop count exceeded": NEVER,
+    "550 User unknown": NEVER,
+    "550 see RFC 5.1.1": NEVER,
+    "550 4.1.1 cannot make up its mind": NEVER,
+    "450 4.1.1 unknown for now": LATER,
+    "450 5.1.1 cannot make up its mind": LATER,
+    "550": NEVER,
+    "421": SLOW_DOWN,
+    "421 4.3.2 closing": SLOW_DOWN,
+    "421-4.7.28 unusual rate of unsolicited mail": SLOW_DOWN,
+    "450 4.7.28 come back": SLOW_DOWN,
+    "451 4.4.5 system is congested": SLOW_DOWN,
+    "452 4.5.3 too many recipients": SLOW_DOWN,
+    "450 4.7.1 Error: too much mail from 192.0.2.1": SLOW_DOWN,
+    "450 too many messages in this connection": SLOW_DOWN,
+    "452 Too many connections": SLOW_DOWN,
+    "451 4.7.650 The mail server has been temporarily rate limited": SLOW_DOWN,
+    "454 Throttling failure: Maximum sending rate exceeded.": SLOW_DOWN,
+    "454 Throttling failure: Daily message quota exceeded.": SLOW_DOWN,
+    "450 4.7.0 rate-limit": SLOW_DOWN,
+    "451 4.7.1 Greylisted, please try again later": LATER,
+    "450 4.2.0 Greylisted for 300 seconds": LATER,
+    "450-4.2.1 The user you are trying to contact is receiving mail at a rate that": LATER,
+    "452 4.2.2 The recipient's quota is exceeded": LATER,
+    "452 mailbox quota exceeded": LATER,
+    "452 the user is over quota, which was exceeded": LATER,
+    "452 4.3.1 Insufficient system storage": SLOW_DOWN,
+    "451 4.3.0 moderately generated, accurate": SLOW_DOWN,
+    "450 4.3.2 later": SLOW_DOWN,
+    "550 5.3.0 never": NEVER,
+    "450": LATER,
+    "550 5.7.1 too many messages": NEVER,
+    "554 5.4.5 rate limit exceeded": LIMIT,
+    "550 5.4.5 Daily user sending limit exceeded": LIMIT,
+    "550 5.7.0 hourly message quota reached": LIMIT,
+    "530 5.7.0 authentication required": LOGIN,
 }
-SLOWS_DOWN = {
-    "421": True,
-    "421 4.3.2 closing": True,
-    "421-4.7.28 unusual rate of unsolicited mail": True,
-    "450 4.7.28 come back": True,
-    "451 4.4.5 system is congested": True,
-    "452 4.5.3 too many recipients": True,
-    "450 4.7.1 Error: too much mail from 192.0.2.1": True,
-    "450 too many messages in this connection": True,
-    "452 Too many connections": True,
-    "451 4.7.650 The mail server has been temporarily rate limited": True,
-    "454 Throttling failure: Maximum sending rate exceeded.": True,
-    "454 Throttling failure: Daily message quota exceeded.": True,
-    "450 4.7.0 rate-limit": True,
-    "451 4.7.1 Greylisted, please try again later": False,
-    "450 4.2.0 Greylisted for 300 seconds": False,
-    "450-4.2.1 The user you are trying to contact is receiving mail at a rate that": False,
-    "452 4.2.2 The recipient's quota is exceeded": False,
-    "452 mailbox quota exceeded": False,
-    "452 the user is over quota, which was exceeded": False,
-    "452 4.3.1 Insufficient system storage": True,
-    "451 4.3.0 moderately generated, accurate": True,
-    "450 4.3.2 later": True,
-    "550 5.3.0 never": False,
-    "450": False,
-    "550 5.7.1 too many messages": False,
-    "554 5.4.5 rate limit exceeded": False,
-}
+OTHERS: list[tuple[str, str, Verdict]] = [
+    ("MAIL", "450 4.7.1 later", SLOW_DOWN),
+    ("MAIL", "550 5.7.1 not your address", SENDER),
+    ("MAIL", "530 5.7.0 authentication required", SENDER),
+    ("MAIL", "552 5.3.4 message too big", NEVER),
+    ("MAIL", "550 5.4.5 Daily user sending limit exceeded", LIMIT),
+    ("DATA", "451 4.7.1 later", LATER),
+    ("DATA", "554 5.1.1 no valid recipients", NEVER),
+    ("end of message", "452 4.3.1 Insufficient system storage", SLOW_DOWN),
+    ("end of message", "550 5.1.1 not liked", NEVER),
+    ("end of message", "550 5.7.0 hourly message quota reached", LIMIT),
+]
+CASES = [*(("RCPT", reply, verdict) for reply, verdict in RCPT.items()), *OTHERS]
 
 
-def refused(reply: str) -> RefusedError:
-    return RefusedError("RCPT", int(reply[:3]), reply[4:].encode())
-
-
-@pytest.mark.parametrize(("reply", "expected"), BOUNCES.items())
-def test_bounce_is_known_by_its_enhanced_status_code(reply: str, expected: bool) -> None:
-    assert refused(reply).bounces is expected
-
-
-@pytest.mark.parametrize(("reply", "expected"), SLOWS_DOWN.items())
-def test_overloaded_server_is_known_by_its_reply(reply: str, expected: bool) -> None:
-    assert refused(reply).slows_down is expected
-
-
-ERRORS: dict[OSError, bool] = {
-    ConnectionRefusedError(): True,
-    ConnectionResetError(): True,
-    TimeoutError(): True,
-    OSError("no route to host"): True,
-    socket.gaierror(socket.EAI_AGAIN, "no answer from the name server"): True,
-    socket.gaierror(socket.EAI_NONAME, "no such name"): False,
-    smtplib.SMTPServerDisconnected(): True,
-    smtplib.SMTPConnectError(421, b"busy"): True,
-    smtplib.SMTPAuthenticationError(454, b"not now"): True,
-    smtplib.SMTPAuthenticationError(535, b"wrong"): False,
-    smtplib.SMTPNotSupportedError(): False,
-    ssl.SSLEOFError(): True,
-    ssl.SSLError(): False,
-    ssl.SSLCertVerificationError(): False,
-}
-
-
-@pytest.mark.parametrize(("error", "expected"), ERRORS.items(), ids=repr)
-def test_temporary_errors_are_those_that_a_retry_may_fix(error: OSError, expected: bool) -> None:
-    assert is_temporary(error) is expected
+@pytest.mark.parametrize(("command", "reply", "verdict"), CASES)
+def test_each_refusal_has_its_verdict(command: str, reply: str, verdict: Verdict) -> None:
+    assert judge(command, int(reply[:3]), reply[4:]) is verdict
 
 
 def test_reply_becomes_one_line_without_control_characters() -> None:
-    assert str(refused("550 5.1.1 no\r\n\x1b[2Jsuch\nuser")) == "550 5.1.1 no [2Jsuch user"
-    assert len(str(refused("550 " + "word " * 500))) < 310
+    assert str(RefusedError("RCPT", 550, b"5.1.1 no\r\n\x1b[2Jsuch\nuser")) == "550 5.1.1 no [2Jsuch user"
+    assert len(str(RefusedError("RCPT", 550, b"word " * 500))) < 310

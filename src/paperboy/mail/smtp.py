@@ -19,10 +19,10 @@ import re
 import smtplib
 import socket
 import ssl
-import time
 from collections.abc import Container
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum, auto
 from typing import ClassVar, Literal
 
 from paperboy.errors import MailServerError
@@ -32,18 +32,7 @@ from paperboy.models import DeliveryState, Envelope, Receipt
 Security = Literal["starttls", "tls", "none"]
 
 _GOOD: dict[str, Container[int]] = {"MAIL": range(200, 300), "RCPT": range(200, 300), "DATA": {354}}
-_CONNECT, _GREET, _LOG_IN = "connection", "greeting or STARTTLS", "login"  # the steps of opening a connection
-_NOT_OFFERED = {
-    _GREET: "does not offer STARTTLS, and nothing is sent without it: set SMTP_SECURITY to tls (often port 465), or to "
-    "none for a server on this machine.",
-    _LOG_IN: "offers no login that Paperboy supports: leave SMTP_USERNAME empty, or check SMTP_PORT and SMTP_SECURITY.",
-}
 _LOGIN_WANTED = {530, 534, 535, 538}
-_LONGEST_REPLY = 65_536  # bytes
-_CERTIFICATE_ADVICE = {  # by OpenSSL's X509_V_ERR
-    **dict.fromkeys((9, 10), "Renew it, or check this machine's clock."),
-    **dict.fromkeys((62, 64), "Set SMTP_HOST to the name in the certificate."),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +60,7 @@ class SmtpTransport:
     ssl_context: ssl.SSLContext | None = None
     local_hostname: str | None = None
     via: ClassVar[str] = "smtp"
-    _connection: _Connection | None = field(default=None, init=False)
+    _connection: smtplib.SMTP | None = field(default=None, init=False)
     _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
     _pipelining: bool = field(default=True, init=False)
     _aborted: bool = field(default=False, init=False)
@@ -133,19 +122,19 @@ class SmtpTransport:
 
     # --- one message
 
-    def _announced(self, envelope: Envelope) -> _Connection:
+    def _announced(self, envelope: Envelope) -> smtplib.SMTP:
         """The connection, once the server waits for the message. A used connection may have reached the server's limit
         of time or messages: nothing was handed over yet, so it is replaced by a new one.
         """
         while True:
-            used = self._connection is not None
+            used, together = self._connection is not None, self._pipelining
             connection = self._connection or self._opened()
             try:
                 self._announce(connection, envelope)
             except RefusedError as refused:
-                if refused.code == 503 and connection.pipelines:
+                if refused.code == 503 and together:
                     self._pipelining = False  # something between us and the server mixes the commands up
-                elif not (used and refused.command == "MAIL" and refused.too_much):
+                elif not (used and refused.command == "MAIL" and not refused.permanent):
                     raise
             except OSError:
                 if not used:
@@ -154,80 +143,74 @@ class SmtpTransport:
                 return connection
             self._drop()
 
-    def _announce(self, connection: _Connection, envelope: Envelope) -> None:
+    def _announce(self, connection: smtplib.SMTP, envelope: Envelope) -> None:
         """Send MAIL, RCPT and DATA, in one packet if the server allows it (RFC 2920): each reply of a far server costs
         a round trip. The first refusal is raised, after all replies are read.
         """
         size = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
-        commands = [f"MAIL FROM:<{envelope.sender}>{size}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
-        if any(end in line for line in commands for end in "\r\n"):
-            raise ValueError("a line end in an address")
+        lines = {
+            "MAIL": f"MAIL FROM:<{envelope.sender}>{size}",
+            "RCPT": f"RCPT TO:<{envelope.recipient}>",
+            "DATA": "DATA",
+        }
+        together = self._pipelining and connection.has_extn("pipelining")
         refused: RefusedError | None = None
-        at_once = connection.pipelines = self._pipelining and connection.has_extn("pipelining")
-        for number, (command, good) in enumerate(_GOOD.items()):
-            if number == 0 or not at_once:
-                connection.send("\r\n".join(commands if at_once else [commands[number]]) + "\r\n")
+        for commands in [tuple(lines)] if together else [(command,) for command in lines]:
+            connection.send("".join(f"{lines[command]}\r\n" for command in commands))
             try:
-                _expect(connection.getreply(), command, good)
-                if refused and command == "DATA":
-                    connection.docmd(".")  # the server waits for a message to nobody
-            except RefusedError as error:
-                refused = refused or error
-                if not at_once:
-                    raise
+                for command in commands:
+                    code, reply = connection.getreply()
+                    if code not in _GOOD[command]:
+                        refused = refused or RefusedError(command, code, reply)
+                    elif refused and command == "DATA":
+                        connection.docmd(".")  # the server waits for a message to nobody
             except OSError:
                 if refused is None:
                     raise
                 self._drop()
-                break
-        if refused:
-            raise refused
+            if refused:
+                raise refused
 
-    def _hand_over(self, connection: _Connection, message: bytes) -> Receipt:
+    def _hand_over(self, connection: smtplib.SMTP, message: bytes) -> Receipt:
         """Send the message with its final dot, and read the reply. If sending fails, the final CRLF.CRLF was not sent,
         so the message was not accepted; only a lost reply leaves that open.
         """
         dotted = message.replace(b"\r\n.", b"\r\n..")  # RFC 5321, 4.5.2; the first line is a header
         connection.send(dotted + (b".\r\n" if dotted.endswith(b"\r\n") else b"\r\n.\r\n"))
         try:
-            code, reply = connection.getreply(self.dot_timeout)
+            connection.sock.settimeout(self.dot_timeout)  # type: ignore[union-attr]
+            code, reply = connection.getreply()
+            connection.sock.settimeout(self.timeout)  # type: ignore[union-attr]
+            if code // 100 not in {2, 4, 5}:
+                raise smtplib.SMTPDataError(code, reply)
         except OSError as error:
             self._drop()
-            return Receipt(DeliveryState.AMBIGUOUS, f"connection lost after the message: {_complaint(error)}")
-        if not 200 <= code <= 299 and not 400 <= code <= 599:
-            self._drop()
-            return Receipt(DeliveryState.AMBIGUOUS, f"meaningless reply to the message: {_said(code, reply)}")
+            return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {_complaint(error)}")
         _expect((code, reply), "end of message", range(200, 300))
         return Receipt(DeliveryState.SENT, _said(code, reply))
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
         """What a refusal means for the message. The connection is ready for the next one afterwards, or dropped."""
-        slow_down = refused.slows_down or (refused.command == "MAIL" and not refused.permanent)
-        if slow_down or not self._reset():
+        try:
+            ready = self._connection is not None and self._connection.rset()[0] == 250
+        except OSError:
+            ready = False
+        if not ready or refused.verdict is Verdict.SLOW_DOWN:
             self._drop()  # a new connection may be welcome
         if error := self._about_us(refused, sender):
             raise error from refused
         return Receipt(
             DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
-            bounce=refused.bounces,
-            slow_down=slow_down,
+            bounce=refused.verdict is Verdict.BOUNCE,
+            slow_down=refused.verdict is Verdict.SLOW_DOWN,
         )
 
-    def _reset(self) -> bool:
-        try:
-            return self._connection is not None and self._connection.rset()[0] == 250
-        except OSError:
-            return False
-
     def _about_us(self, refused: RefusedError, sender: str) -> MailServerError | None:
-        """The error if every other message would be refused, too: we sent too much, the sender is not allowed, or a
-        login is required, which some say only at RCPT. 552 is about the size of this message.
-        """
-        if refused.limits_us:
+        """The error if every other message would be refused, too."""
+        if refused.verdict is Verdict.LIMIT:
             return MailServerError(f"{self} takes no more from us for now: {refused}", busy=True)
-        refuses_sender = refused.command == "MAIL" and refused.permanent and refused.code != 552
-        if refuses_sender or (refused.code in _LOGIN_WANTED and not self.username):
+        if refused.verdict is Verdict.SENDER or (refused.verdict is Verdict.LOGIN and not self.username):
             return MailServerError(
                 f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
                 "to an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
@@ -236,24 +219,28 @@ class SmtpTransport:
 
     # --- the connection
 
-    def _opened(self) -> _Connection:
+    def _opened(self) -> smtplib.SMTP:
         """A new connection: greeted, secured and logged in. Raises MailServerError."""
         if self.password and self.security == "none":
             raise MailServerError(
                 "SMTP_SECURITY is none, and a password is never sent in the clear: set it to starttls or tls, or leave "
                 "SMTP_USERNAME and SMTP_PASSWORD empty."
             )
-        self._connection = connection = _Connection(local_hostname=self.local_hostname, timeout=self.timeout)
-        step = _CONNECT
+        self._connection = connection = smtplib.SMTP(local_hostname=self.local_hostname, timeout=self.timeout)
+        step = "connection"
         try:
             self._connect(connection)
-            step = _GREET
+            step = "STARTTLS" if self.security == "starttls" else "greeting"
+            code, reply = connection.ehlo()
+            if 500 <= code <= 504:  # smtplib alone would try HELO after any refusal
+                code, reply = connection.helo()
+            if not 200 <= code <= 299:
+                raise smtplib.SMTPHeloError(code, reply)
             if self.security == "starttls":
                 connection._host = self.host  # type: ignore[attr-defined]  # the name the certificate must have
                 connection.starttls(context=self.ssl_context or _usual_context())
-                connection.buffer = b""  # anyone may have injected unread bytes before TLS
             connection.ehlo_or_helo_if_needed()
-            step = _LOG_IN
+            step = "login"
             if self.username:  # one mechanism alone: `login` tries all, and several refusals may lock the account
                 offered = connection.esmtp_features.pop("auth", "").upper().split()
                 if ways := [way for way in ("PLAIN", "LOGIN") if way in offered]:
@@ -261,13 +248,10 @@ class SmtpTransport:
                 connection.login(self.username, self.password)
         except (OSError, UnicodeError) as error:
             self._drop()
-            later = is_temporary(error)
-            busy = later and isinstance(error, smtplib.SMTPResponseException)
-            cause = None if step == _LOG_IN else error  # it may hold the password
-            raise MailServerError(self._explained(step, error), temporary=later, busy=busy) from cause
+            raise self._failure(step, error) from (None if step == "login" else error)  # it may hold the password
         return connection
 
-    def _connect(self, connection: _Connection) -> None:
+    def _connect(self, connection: smtplib.SMTP) -> None:
         if self._aborted:
             raise ConnectionAbortedError
         sock = socket.create_connection((self.host, self.port), self.timeout)
@@ -283,30 +267,33 @@ class SmtpTransport:
         if code != 220:
             raise smtplib.SMTPConnectError(code, reply)
 
-    def _explained(self, step: str, error: OSError | UnicodeError) -> str:
+    def _failure(self, step: str, error: OSError | UnicodeError) -> MailServerError:
         """Why there is no connection, and the fix."""
-        said = _complaint(error)
+        said, ports = _complaint(error), "Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
+        code = error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else 0
+        later = busy = 400 <= code <= 499
         if isinstance(error, ssl.SSLCertVerificationError):
-            advice = _CERTIFICATE_ADVICE.get(error.verify_code, "Install the authority that signed it.")
+            advice = "Renew it, set SMTP_HOST to the name in it, or install the authority that signed it."
             text = f"the certificate of {self} cannot be trusted: {error.verify_message.rstrip('.')}. {advice}"
         elif isinstance(error, ssl.SSLError):
-            text = f"no TLS with {self}: {said}. Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
+            text, later = f"no TLS with {self}: {said}. {ports}", isinstance(error, ssl.SSLEOFError)
         elif isinstance(error, smtplib.SMTPAuthenticationError):  # its reply is not quoted: it may repeat the password
-            advice = "It may be temporary." if is_temporary(error) else "Check SMTP_USERNAME and SMTP_PASSWORD."
-            text = f"{self} refuses the login of {self.username} ({error.smtp_code}). {advice}"
-        elif isinstance(error, UnicodeError) and step == _LOG_IN:
-            text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
+            advice = "It may be temporary." if later else "Check SMTP_USERNAME and SMTP_PASSWORD."
+            text = f"{self} refuses the login of {self.username} ({code}). {advice}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
-            text = f"{self} {_NOT_OFFERED[step]}"
-        elif isinstance(error, smtplib.SMTPResponseException):
-            text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
-        elif step != _CONNECT:
-            text = f"{self} hung up during the {step}: {said}. Check SMTP_HOST, SMTP_PORT and SMTP_SECURITY."
+            text = (
+                f"{self} offers no {step} that Paperboy supports. {ports} Without a login, leave SMTP_USERNAME empty."
+            )
+        elif isinstance(error, UnicodeError) and step == "login":
+            text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
+        elif code:
+            text = f"{self} answers the {step} with {said}"
         else:
-            mute = self.security != "tls" and not isinstance(error, socket.gaierror | ConnectionRefusedError)
-            hint = " If the port speaks TLS from the start, set SMTP_SECURITY=tls." if mute else ""
-            text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT.{hint}"
-        return text
+            later = not isinstance(error, UnicodeError | socket.gaierror) or error.args[0] == socket.EAI_AGAIN
+            text = f"{self} hung up during the {step}: {said}"
+            if step == "connection":
+                text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT. {ports}"
+        return MailServerError(text, temporary=later, busy=busy)
 
     def _drop(self) -> None:
         for each in (self._connection, self._handle):
@@ -315,45 +302,9 @@ class SmtpTransport:
         self._connection = self._handle = None
 
 
-class _Connection(smtplib.SMTP):
-    """smtplib's client, with one time limit for each whole reply, however slowly it trickles in."""
-
-    buffer = b""
-    pipelines = False
-
-    def send(self, s: bytes | str) -> None:  # type: ignore[override]
-        if self.sock is not None:
-            self.sock.settimeout(self.timeout)
-        super().send(s)
-
-    def getreply(self, timeout: float = 0) -> tuple[int, bytes]:
-        """The code, -1 if there is none, and the text without it."""
-        ends = time.monotonic() + (timeout or self.timeout)
-        while not (whole := _REPLY.match(self.buffer)) and len(self.buffer) < _LONGEST_REPLY:
-            if self.sock is None:
-                raise smtplib.SMTPServerDisconnected("connection closed")
-            self.sock.settimeout(max(ends - time.monotonic(), 1e-6))
-            if not (got := self.sock.recv(8192)):
-                raise smtplib.SMTPServerDisconnected("Connection unexpectedly closed")
-            self.buffer += got
-        reply = whole[0] if whole else self.buffer
-        self.buffer = self.buffer[len(reply) :]
-        lines = reply.splitlines()
-        code = lines[-1][:3] if whole else b""
-        return int(code) if code.isdigit() else -1, b"\n".join(line[4:].strip() for line in lines)
-
-    def ehlo(self, name: str = "") -> tuple[int, bytes]:
-        """Raises SMTPHeloError for a refusal; smtplib would try HELO, which is only for a server that knows no EHLO."""
-        code, reply = super().ehlo(name)
-        if not 200 <= code <= 299 and not 500 <= code <= 504:
-            raise smtplib.SMTPHeloError(code, reply)
-        return code, reply
-
-
 # --- what replies and errors mean: pure
 
-_REPLY = re.compile(rb"(?:\d{3}-[^\n]*\n)*+(?!\d{3}-)[^\n]*\n")
-_ENHANCED = re.compile(r"#?([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463; some servers put a "#" before it
+_ENHANCED = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})(?!\d)")  # RFC 3463
 _VOLUME = re.compile(
     r"too (?:many|much|fast|frequent)|throttl|\brate(?:s|d|-?limit\w*)?\b|\bfrequency\b|\bvolume\b|congest|exceed"
     r"|limit reached|per connection|concurren",
@@ -366,53 +317,44 @@ _ONE_MAILBOX = re.compile(
 _LIMIT = re.compile(r"\b(?:daily|hourly|sending|outgoing)\W+(?:\w+\W+){0,3}?(?:limit|quota)\b", re.IGNORECASE)
 
 
+class Verdict(Enum):
+    """What a refusal means."""
+
+    LATER = auto()  # for this message
+    SLOW_DOWN = auto()  # the server is overloaded, by us or by itself
+    NEVER = auto()  # for this message
+    BOUNCE = auto()  # its address does not exist
+    LIMIT = auto()  # we have used up a quota of our own, such as a provider's daily limit
+    SENDER = auto()  # every message from this sender is refused
+    LOGIN = auto()  # so is every message without a login, which some servers say only at RCPT
+
+
+def judge(command: str, code: int, text: str) -> Verdict:
+    """What it means that a server has refused a command with this code and text."""
+    found = _ENHANCED.match(text)
+    kind, detail = (int(found[2]), int(found[3])) if found and found[1] == str(code)[0] else (0, 0)
+    if not 500 <= code <= 599:
+        about_rate = kind != 2 and _VOLUME.search(text) and not _ONE_MAILBOX.search(text)  # 4.2.x: a full mailbox
+        overloaded = code == 421 or kind == 3 or (kind, detail) in {(7, 28), (4, 5)}  # 4.3.x: its disk is full
+        return Verdict.SLOW_DOWN if overloaded or about_rate or command == "MAIL" else Verdict.LATER
+    if (kind, detail) == (4, 5) or _LIMIT.search(text):
+        return Verdict.LIMIT
+    if command == "MAIL" and code != 552:  # that is about the size of this message
+        return Verdict.SENDER
+    if code in _LOGIN_WANTED:
+        return Verdict.LOGIN
+    # Only the enhanced code of a reply to RCPT can tell. 5.1.7 and 5.1.8 are about the sender, as is "5.1.0 Sender …".
+    gone = kind == 1 and detail not in {7, 8} and not re.search(r"\bsender\b", text, re.IGNORECASE)
+    return Verdict.BOUNCE if command == "RCPT" and (gone or (kind, detail) == (2, 1)) else Verdict.NEVER
+
+
 class RefusedError(Exception):
-    """A reply that refuses a command of one message, and what it says."""
+    """A reply that refuses a command of one message."""
 
     def __init__(self, command: str, code: int, reply: bytes) -> None:
         super().__init__(_said(code, reply))
-        self.command, self.code, self.text = command, code, _text(reply)
-        self.permanent = 500 <= code <= 599
-        found = _ENHANCED.match(self.text)
-        self.status = (int(found[2]), int(found[3])) if found and found[1] == str(code)[0] else (0, 0)
-
-    @property
-    def bounces(self) -> bool:
-        """Whether the address does not exist: only the enhanced status code of a reply to RCPT can say so."""
-        if self.command != "RCPT" or not self.permanent:
-            return False
-        if self.status[0] == 1:  # 5.1.7 and 5.1.8 are about the sender's address, as is Postfix's "5.1.0 Sender …"
-            return self.status[1] not in {7, 8} and not re.search(r"\bsender\b", self.text, re.IGNORECASE)
-        return self.status == (2, 1)
-
-    @property
-    def slows_down(self) -> bool:
-        """Whether the server is overloaded, by us or by itself (4.3.x: its disk is full, for example)."""
-        return self.too_much or (not self.permanent and self.status[0] == 3)
-
-    @property
-    def limits_us(self) -> bool:
-        """Whether we have used up a quota of our own, such as a provider's daily limit."""
-        return self.permanent and (self.status == (4, 5) or bool(_LIMIT.search(self.text)))
-
-    @property
-    def too_much(self) -> bool:
-        """Whether we send too much, or too fast. Full mailboxes (4.2.x) and greylisting are not about our rate."""
-        if self.code == 421 or not 400 <= self.code <= 499:
-            return self.code == 421
-        about_rate = bool(_VOLUME.search(self.text)) and not _ONE_MAILBOX.search(self.text)
-        return self.status in {(7, 28), (4, 5)} or (self.status[0] != 2 and about_rate)
-
-
-def is_temporary(error: Exception) -> bool:
-    """Whether opening a connection may succeed later, or with fewer connections."""
-    if isinstance(error, smtplib.SMTPResponseException):
-        return 400 <= error.smtp_code <= 499
-    if isinstance(error, socket.gaierror):
-        return error.errno == socket.EAI_AGAIN
-    if isinstance(error, ssl.SSLError):
-        return isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
-    return not isinstance(error, UnicodeError | smtplib.SMTPNotSupportedError)
+        self.command, self.code, self.permanent = command, code, 500 <= code <= 599
+        self.verdict = judge(command, code, _text(reply))
 
 
 def _expect(answer: tuple[int, bytes], command: str, good: Container[int]) -> None:
