@@ -56,11 +56,11 @@ class World:
         *,
         by_hand: bool = True,
     ) -> delivery.Report:
-        return delivery.deliver(
-            self.store,
-            self.transports or [self.transport],
-            Copies(),
-            lambda list_name, address: address in lists.get(list_name, ()),
+        sending = delivery.Round(
+            store=self.store,
+            transports=self.transports or [self.transport],
+            composer=Copies(),  # type: ignore[arg-type]
+            on_list=lambda list_name, address: address in lists.get(list_name, ()),
             clock=self.clock,
             timer=timer or (lambda: sum(self.waits)),
             wait=self.waits.append,
@@ -68,8 +68,8 @@ class World:
             progress=NoProgress(),
             stopped=stop,
             most_per_minute=self.most_per_minute,
-            by_hand=by_hand,
         )
+        return sending.deliver(by_hand=by_hand)
 
     def crowd(self, number: int) -> dict[str, frozenset[str]]:
         """Freezes a second digest, for so many; gives who is on the lists now."""

@@ -276,7 +276,7 @@ class App:
         by_hand: bool = False,
         only: int = 0,
     ) -> delivery.Report:
-        """Send what waits, or `only` one delivery, then the alerts; see `delivery.deliver`."""
+        """Send what waits, or `only` one delivery, then the alerts; see `delivery.Round`."""
         from paperboy import alerts, delivery
         from paperboy.store.alerts import Cause
 
@@ -284,11 +284,11 @@ class App:
         with alerts.never_raising():
             if Cause.PROCESS in alerts.lasting(self.store.alerts.all()):  # for this one may end as badly
                 self._report()
-        sent = delivery.deliver(
-            self.store,
-            self.transports,
-            self.composer,
-            on_list or Recipients(self.home, self.clock),
+        sending = delivery.Round(
+            store=self.store,
+            transports=self.transports,
+            composer=self.composer,
+            on_list=on_list or Recipients(self.home, self.clock),
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,
@@ -296,9 +296,8 @@ class App:
             progress=self.progress,
             stopped=stopped,
             most_per_minute=0 if settings.uses_outbox else settings.smtp_max_per_minute,
-            by_hand=by_hand,
-            only=only,
         )
+        sent = sending.deliver(by_hand=by_hand, only=only)
         self.tell(sent)
         return sent
 

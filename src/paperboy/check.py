@@ -208,7 +208,7 @@ def _mail(app: App) -> list[Finding]:
     probed, faults = _read("mail", lambda: app.smtp(timeout=SMTP_SECONDS).probe(sender))
     if probed is None:
         return faults
-    found, ends = [Finding("mail", probed.words)], probed.certificate_until
+    found, ends = [Finding("mail", probed[0])], probed[1]
     if ends is not None and ends - app.clock() < RENEWED:
         message = f"the certificate of {settings.smtp_host} ends on {ends:%a %d %b %Y}; have it renewed"
         found.append(Finding("mail", message, note=True))

@@ -24,7 +24,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from queue import Empty, SimpleQueue
 from traceback import format_tb
 from typing import TYPE_CHECKING, Protocol
@@ -56,9 +55,7 @@ class Transport(Protocol):
 
     def send(self, envelope: Envelope) -> Receipt: ...
 
-    def abort(self) -> None:
-        """Break off what is under way, from another thread."""
-        ...
+    def abort(self) -> None: ...  # break off what is under way, from another thread
 
     def close(self) -> None: ...
 
@@ -75,54 +72,211 @@ class Report:
     reached: frozenset[str] = frozenset()  # lists of which somebody got mail
 
 
-def deliver(
-    store: Store,
-    transports: Sequence[Transport],
-    composer: Composer,
-    on_list: Callable[[str, str], bool],
-    *,
-    clock: Callable[[], datetime],
-    timer: Callable[[], float],
-    wait: Callable[[float], None],
-    jitter: Callable[[], float],
-    progress: Progress,
-    stopped: Callable[[], bool],
-    most_per_minute: int = 0,
-    by_hand: bool = False,
-    only: int = 0,
-) -> Report:
-    """Send waiting deliveries, or `only` the one of that id, over all `transports` at once.
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """One round of sending. Connections send in threads of their own; everything else happens in the caller's."""
 
-    `on_list(list_name, address)` is asked just before each message. `timer` gives monotonic seconds, `jitter` a number
-    from 0 to 1. Once `stopped`, messages under way have 20 seconds to finish. `by_hand` ignores the server's retry
-    backoff.
-    """
-    waiting, began = store.deliveries.waiting(clock(), by_hand=by_hand, only=only), timer()
-    if not waiting:
-        return Report({})
-    gap = 60.0 / most_per_minute if most_per_minute else 0.0
-    composed = lru_cache(maxsize=1)(store.days.composed_by_id)
-    todo = (deque(waiting), deque(transports), composed)
-    sending = _Round(store, composer, on_list, clock, timer, wait, jitter, stopped, gap, *todo)
-    with progress.stage("Sending") as show:
-        sending.run(show)
-    since = None
-    if sending.problem:
-        since = store.deliveries.waiting_since(waiting)
-        store.deliveries.postpone(clock() + RETRY, clock())
-        logger.error("%s", without_addresses(sending.problem))
-    for address, reply in store.deliveries.bounced_thrice():
-        reason = "it did not exist in three digests running"
-        store.suppressions.add(address, "", f"{reason}: {reply}", clock(), bounced=reply)
-        logger.warning("%s is suppressed: %s", masked(address), reason)
-    states = Counter[DeliveryState]()
-    for (_, state), count in sending.states.items():
-        states[state] += count
-    for name in sorted({name for name, _ in sending.states}):
-        counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := sending.states[name, state]))
-        logger.info("%s: %s, in %.1f s", name, counts, timer() - began)
-    refused = store.deliveries.refused_by_all(sending.failed)
-    return Report(states, sending.problem, sending.passing, since, refused, frozenset(sending.reached))
+    store: Store
+    transports: Sequence[Transport]  # one for each connection
+    composer: Composer
+    on_list: Callable[[str, str], bool]  # list and address, asked just before each message
+    clock: Callable[[], datetime]
+    timer: Callable[[], float]  # monotonic seconds
+    wait: Callable[[float], None]
+    jitter: Callable[[], float]  # from 0 to 1
+    progress: Progress
+    stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
+    most_per_minute: int = 0
+
+    _waiting: deque[int] = field(default_factory=deque)  # deliveries
+    _idle: deque[Transport] = field(default_factory=deque)
+    _under_way: dict[Future[Receipt], tuple[Transport, Delivery, float]] = field(default_factory=dict)  # and its start
+    _done: SimpleQueue[Future[Receipt]] = field(default_factory=SimpleQueue)
+    _composed: tuple[int, Composed] | None = None  # the digest in hand
+    _not_before: float = 0.0  # on the timer: when the next message may begin
+    _accepted: bool = False  # the server has accepted a connection
+    _errors: int = 0  # of the server, in a row
+    _error: str = ""  # the last one
+    _failed_at: float = float("-inf")  # on the timer: the last one
+    _problem: str = ""
+    _passing: bool = False
+    _crash: BaseException | None = None
+    _states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
+    _failed: set[int] = field(default_factory=set)  # digests that failed for somebody
+    _reached: set[str] = field(default_factory=set)  # lists of which somebody got mail
+
+    def deliver(self, *, by_hand: bool = False, only: int = 0) -> Report:
+        """Send what waits, or `only` the delivery of that id. `by_hand` ignores the server's retry backoff."""
+        store, began = self.store, self.timer()
+        waiting = store.deliveries.waiting(self.clock(), by_hand=by_hand, only=only)
+        if not waiting:
+            return Report({})
+        self._waiting, self._idle = deque(waiting), deque(self.transports)
+        with self.progress.stage("Sending") as show:
+            self._run(lambda: show(len(waiting) - len(self._waiting) - len(self._under_way), len(waiting)))
+        now = self.clock()
+        since = list(filter(None, (store.deliveries.get(waiting[0]).frozen_at, store.deliveries.last_sent())))
+        if self._problem:
+            store.deliveries.postpone(now + RETRY, now)
+            logger.error("%s", without_addresses(self._problem))
+        for address, reply in store.deliveries.bounced_thrice():
+            reason = "it did not exist in three digests running"
+            store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
+            logger.warning("%s is suppressed: %s", masked(address), reason)
+        states = Counter[DeliveryState]()
+        for (_, state), count in self._states.items():
+            states[state] += count
+        for name in sorted({name for name, _ in self._states}):
+            counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))
+            logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
+        refused = store.deliveries.refused_by_all(self._failed)
+        return Report(states, self._problem, self._passing, max(since), refused, frozenset(self._reached))
+
+    def _run(self, show: Callable[[], None]) -> None:
+        """Return when all connections have finished. Raises any error that is a bug outside one message."""
+        aborts_at = None
+        with ThreadPoolExecutor(len(self.transports)) as pool:
+            while self._under_way or (self._waiting and not self._over()):
+                if self.stopped():
+                    aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
+                    for transport in self.transports if self.timer() >= aborts_at else ():
+                        transport.abort()
+                try:
+                    self._step(pool)
+                except BaseException as error:  # noqa: BLE001  # raised again when nothing is under way
+                    self._crash = self._crash or error
+                show()
+            for closed in [pool.submit(transport.close) for transport in self.transports]:
+                closed.result()
+        if self._crash is not None:
+            raise self._crash
+        if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
+            self._problem, self._passing = f"the mail server takes nothing: {self._error}", True
+
+    def _over(self) -> bool:
+        return bool(self._problem or self._crash or self.stopped())
+
+    def _step(self, pool: ThreadPoolExecutor) -> None:
+        """Begin a message if one may begin, or else wait for one to end, or for the end of a pause.
+
+        The first connection goes ahead, so that a wrong password is offered only once.
+        """
+        pause = self._not_before - self.timer()
+        may_begin = self._waiting and self._idle and (self._accepted or not self._under_way) and not self._over()
+        if may_begin and pause <= 0:
+            self._begin(pool)
+        elif self._under_way:
+            with suppress(Empty):
+                self._end(self._done.get(timeout=min(pause, _POLL) if may_begin else _POLL))
+        elif may_begin:
+            self.wait(min(pause, _POLL))
+
+    def _begin(self, pool: ThreadPoolExecutor) -> None:
+        """Reserve the next delivery and give it to a connection, if its address may have it now."""
+        delivery = self.store.deliveries.get(self._waiting.popleft())
+        if not self._may_go(delivery):
+            return
+        if self._composed is None or self._composed[0] != delivery.digest_id:
+            self._composed = delivery.digest_id, self.store.days.composed_by_id(delivery.digest_id)
+        composed = self._composed[1]
+        if self.store.deliveries.reserve(delivery, self.clock()):  # or another process has moved it
+            transport, now = self._idle.popleft(), self.timer()
+            self._not_before = now + (60 / self.most_per_minute if self.most_per_minute else 0)
+            future = pool.submit(lambda: transport.send(self.composer.envelope(composed, delivery)))
+            self._under_way[future] = transport, delivery, now
+            future.add_done_callback(self._done.put)
+
+    def _may_go(self, delivery: Delivery) -> bool:
+        """Whether the address may have it now; if not, the delivery is settled."""
+        now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
+        state, reason = DeliveryState.SUPPRESSED, "no longer on the list"
+        if self.on_list(name, address):
+            suppression = self.store.suppressions.find(name, address)
+            reason = suppression.reason if suppression else ""
+        if not reason and self.store.deliveries.is_expired(delivery, now):
+            state, reason = DeliveryState.FAILED, f"given up after three days; {delivery.reply or 'it was never tried'}"
+        if reason:
+            self._states[name, state] += self.store.deliveries.end(delivery, state, reason, now)
+            logger.warning("%s to %s: %s (%s)", name, masked(address), state, without(reason, address))
+        return not reason
+
+    def _end(self, sent: Future[Receipt]) -> None:
+        """Settle what a connection has sent; it is idle again, unless the others have to do without it."""
+        transport, delivery, began = self._under_way.pop(sent)
+        try:
+            receipt = sent.result()
+        except MailServerError as error:
+            if not self._refused(delivery, error, began):
+                return
+        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold the address
+            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
+            address = masked(delivery.addressed.subscriber.address)
+            logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
+            self._settle(
+                delivery, Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log"), "", began
+            )
+        else:
+            self._settle(delivery, receipt, transport.via, began)
+        self._idle.appendleft(transport)
+
+    def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
+        """Put the delivery back. False: the others work, and the server may only limit their number."""
+        # what a crash left in `sending` stays so: it may have arrived, and its digest must not be superseded
+        was = DeliveryState.SENDING if delivery.state is DeliveryState.SENDING else DeliveryState.PENDING
+        self.store.deliveries.settle(delivery, was, str(error), self.clock(), undone=True)
+        self._waiting.appendleft(delivery.id)
+        if self._accepted and (self._idle or self._under_way) and (error.temporary or self._reached):
+            logger.info("one connection less: %s", without_addresses(str(error)))
+            return False
+        if error.busy or (error.temporary and self._reached):
+            self._server_error(str(error), began)
+        else:
+            self._problem, self._passing = str(error), error.temporary
+        return True
+
+    def _settle(self, delivery: Delivery, receipt: Receipt, via: str, began: float) -> None:
+        state, wait = what_follows(delivery, receipt, self.jitter())
+        if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it, and nothing was handed over
+            state, wait = DeliveryState.PENDING, None
+        now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
+        self._accepted = True
+        self._states[name, state] += self.store.deliveries.settle(
+            delivery,
+            state,
+            receipt.reply,
+            now,
+            via=via,
+            try_at=now + wait if wait else None,
+            uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
+            bounce=receipt.bounce and state is DeliveryState.FAILED,
+            undone=state is DeliveryState.PENDING or receipt.slow_down,
+        )
+        if state is DeliveryState.SENT:
+            self._reached.add(name)
+            self._errors = 0
+            return
+        said = without(receipt.reply, address)
+        logger.warning("%s to %s: %s (%s)", name, masked(address), state, said)
+        if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
+            self._failed.add(delivery.digest_id)
+        lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.stopped()
+        if lost or receipt.slow_down:
+            self._server_error(said, began)
+        else:
+            self._errors = 0
+
+    def _server_error(self, why: str, began: float) -> None:
+        """Pause all connections. An error of a message that was under way at the last error is the same incident."""
+        if began <= self._failed_at:
+            return
+        self._failed_at, self._errors, self._error = self.timer(), self._errors + 1, without_addresses(why)
+        if self._errors >= _MOST_ERRORS:
+            self._problem = f"the mail server failed {_MOST_ERRORS} times in a row: {self._error}"
+            self._passing = True
+            return
+        seconds = _FIRST_PAUSE * 2 ** (self._errors - 1) * (0.75 + 0.5 * self.jitter())
+        self._not_before = max(self._not_before, self._failed_at + seconds)
+        logger.warning("pausing for %.0f s: %s", seconds, self._error)
 
 
 def send_outside(
@@ -141,187 +295,6 @@ def send_outside(
     envelope = composer.test(composed, copy) if test else composer.envelope(composed, copy)
     with closing(transport):
         return transport.send(replace(envelope, list_name=f"{list_name}-preview"))
-
-
-@dataclass(slots=True)
-class _Round:
-    """One round of sending. Connections send in threads of their own; everything else happens in the caller's."""
-
-    store: Store
-    composer: Composer
-    on_list: Callable[[str, str], bool]
-    clock: Callable[[], datetime]
-    timer: Callable[[], float]
-    wait: Callable[[float], None]
-    jitter: Callable[[], float]
-    stopped: Callable[[], bool]
-    gap: float  # seconds between two messages
-    waiting: deque[int]  # deliveries
-    idle: deque[Transport]
-    composed: Callable[[int], Composed]  # by digest
-    under_way: dict[Future[Receipt], tuple[Transport, Delivery, float]] = field(default_factory=dict)  # and its start
-    done: SimpleQueue[Future[Receipt]] = field(default_factory=SimpleQueue)
-    not_before: float = 0.0  # on the timer: when the next message may begin
-    accepted: bool = False  # the server has accepted a connection
-    errors: int = 0  # of the server, in a row
-    error: str = ""  # the last one
-    failed_at: float = float("-inf")  # on the timer: the last one
-    problem: str = ""
-    passing: bool = False
-    crash: BaseException | None = None
-    states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
-    failed: set[int] = field(default_factory=set)  # digests that failed for somebody
-    reached: set[str] = field(default_factory=set)  # lists of which somebody got mail
-
-    def run(self, show: Callable[[int, int], None]) -> None:
-        """Return when all connections have finished. Raises any error that is a bug outside one message."""
-        transports, number, aborts_at = list(self.idle), len(self.waiting), None
-        with ThreadPoolExecutor(len(transports)) as pool:
-            while self.under_way or (self.waiting and not self._over()):
-                if self.stopped():
-                    aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
-                    for transport in transports if self.timer() >= aborts_at else ():
-                        transport.abort()
-                try:
-                    self._step(pool)
-                except BaseException as error:  # noqa: BLE001  # raised again when nothing is under way
-                    self.crash = self.crash or error
-                show(number - len(self.waiting) - len(self.under_way), number)
-            for closed in [pool.submit(transport.close) for transport in transports]:
-                closed.result()
-        if self.crash is not None:
-            raise self.crash
-        if self.errors and not (self.reached or self.failed or self.stopped()):
-            self._give_up(f"the mail server takes nothing: {self.error}", passing=True)
-
-    def _over(self) -> bool:
-        return bool(self.problem or self.crash or self.stopped())
-
-    def _step(self, pool: ThreadPoolExecutor) -> None:
-        """Begin a message if one may begin, or else wait for one to end, or for the end of a pause.
-
-        The first connection goes ahead, so that a wrong password is offered only once.
-        """
-        pause = self.not_before - self.timer()
-        may_begin = self.waiting and self.idle and (self.accepted or not self.under_way) and not self._over()
-        if may_begin and pause <= 0:
-            self._begin(pool)
-        elif self.under_way:
-            with suppress(Empty):
-                self._end(self.done.get(timeout=min(pause, _POLL) if may_begin else _POLL))
-        elif may_begin:
-            self.wait(min(pause, _POLL))
-
-    def _begin(self, pool: ThreadPoolExecutor) -> None:
-        """Reserve the next delivery and give it to a connection, if its address may have it now."""
-        delivery = self.store.deliveries.get(self.waiting.popleft())
-        if not self._may_go(delivery):
-            return
-        composed = self.composed(delivery.digest_id)
-        if self.store.deliveries.reserve(delivery, self.clock()):  # or another process has moved it
-            transport, now = self.idle.popleft(), self.timer()
-            self.not_before = now + self.gap
-            future = pool.submit(lambda: transport.send(self.composer.envelope(composed, delivery)))
-            self.under_way[future] = transport, delivery, now
-            future.add_done_callback(self.done.put)
-
-    def _may_go(self, delivery: Delivery) -> bool:
-        """Whether the address may have it now; if not, the delivery is settled."""
-        now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
-        reason = "" if self.on_list(name, address) else "no longer on the list"
-        if not reason and (suppression := self.store.suppressions.find(name, address)):
-            reason = suppression.reason
-        if reason:
-            moved = self.store.deliveries.end(delivery, DeliveryState.SUPPRESSED, reason, now)
-            self.states[name, DeliveryState.SUPPRESSED] += moved
-            logger.warning("%s to %s: suppressed (%s)", name, masked(address), without(reason, address))
-        elif self.store.deliveries.is_expired(delivery, now):
-            reason = f"given up after three days; {delivery.reply or 'it was never tried'}"
-            self.states[name, DeliveryState.FAILED] += self.store.deliveries.end(
-                delivery, DeliveryState.FAILED, reason, now
-            )
-        return not reason
-
-    def _end(self, sent: Future[Receipt]) -> None:
-        """Settle what a connection has sent; it is idle again, unless the others have to do without it."""
-        transport, delivery, began = self.under_way.pop(sent)
-        try:
-            receipt = sent.result()
-        except MailServerError as error:
-            if not self._refused(delivery, error, began):
-                return
-        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold the address
-            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
-            address = masked(delivery.addressed.subscriber.address)
-            logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
-            self._settle(
-                delivery, Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log"), "", began
-            )
-        else:
-            self._settle(delivery, receipt, transport.via, began)
-        self.idle.appendleft(transport)
-
-    def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
-        """Put the delivery back. False: the others work, and the server may only limit their number."""
-        # what a crash left in `sending` stays so: it may have arrived, and its digest must not be superseded
-        was = DeliveryState.SENDING if delivery.state is DeliveryState.SENDING else DeliveryState.PENDING
-        self.store.deliveries.settle(delivery, was, str(error), self.clock(), undone=True)
-        self.waiting.appendleft(delivery.id)
-        if self.accepted and (self.idle or self.under_way) and (error.temporary or self.reached):
-            logger.info("one connection less: %s", without_addresses(str(error)))
-            return False
-        if error.busy or (error.temporary and self.reached):
-            self._server_error(str(error), began)
-        else:
-            self._give_up(str(error), passing=error.temporary)
-        return True
-
-    def _settle(self, delivery: Delivery, receipt: Receipt, via: str, began: float) -> None:
-        state, wait = what_follows(delivery, receipt, self.jitter())
-        if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it, and nothing was handed over
-            state, wait = DeliveryState.PENDING, None
-        now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
-        self.accepted = True
-        self.states[name, state] += self.store.deliveries.settle(
-            delivery,
-            state,
-            receipt.reply,
-            now,
-            via=via,
-            try_at=now + wait if wait else None,
-            uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
-            bounce=receipt.bounce and state is DeliveryState.FAILED,
-            undone=state is DeliveryState.PENDING or receipt.slow_down,
-        )
-        if state is DeliveryState.SENT:
-            self.reached.add(name)
-            self.errors = 0
-            return
-        said = without(receipt.reply, address)
-        logger.warning("%s to %s: %s (%s)", name, masked(address), state, said)
-        if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
-            self.failed.add(delivery.digest_id)
-        lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.stopped()
-        if lost or receipt.slow_down:
-            self._server_error(said, began)
-        else:
-            self.errors = 0
-
-    def _server_error(self, why: str, began: float) -> None:
-        """Pause all connections. An error of a message that was under way at the last error is the same incident."""
-        if began <= self.failed_at:
-            return
-        self.failed_at, self.errors, self.error = self.timer(), self.errors + 1, without_addresses(why)
-        if self.errors >= _MOST_ERRORS:
-            self._give_up(f"the mail server failed {_MOST_ERRORS} times in a row: {self.error}", passing=True)
-            return
-        seconds = _FIRST_PAUSE * 2 ** (self.errors - 1) * (0.75 + 0.5 * self.jitter())
-        self.not_before = max(self.not_before, self.failed_at + seconds)
-        logger.warning("pausing for %.0f s: %s", seconds, self.error)
-
-    def _give_up(self, problem: str, *, passing: bool) -> None:
-        if not self.problem:
-            self.problem, self.passing = problem, passing
 
 
 def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:

@@ -16,19 +16,10 @@ from paperboy.drafting import Draft, Drafter, Material
 from paperboy.errors import PaperboyError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
-from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Outcome, Subscriber
+from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
 
 _FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often, and arXiv need not notice
 _SOMEBODY = Subscriber("you@example.org")
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """A digest, if there would be a mail at all; and about it, for people."""
-
-    composed: Composed | None
-    made: Draft | None = None  # None: composed earlier today
-    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +34,18 @@ class Previews:
     alone: Callable[[], AbstractContextManager[object]]  # held while scores are paid for
     now: datetime
 
-    def of(self, mailing_list: MailingList) -> Preview:
+    def of(self, mailing_list: MailingList) -> Composed | Draft:
         """Today's digest, else what it would be now. Raises PaperboyError where that cannot be known."""
         name, now = mailing_list.name, self.now
         if composed := self.drafter.store.days.composed(name, due.local_date(mailing_list, now)):
-            return Preview(composed, about="today's digest, as it was composed; edits made since show from tomorrow on")
+            return composed
         missing = self._look([each for each in self.lists if each.subscribers or each is mailing_list], _FETCH_HOLDS)
         (material,) = self._materials([mailing_list])
         made = drafting.compose(material)
-        if (outcome := made.outcome(missing)) is None:
+        if made.outcome(missing) is None:
             why = "arXiv has given no papers yet" if made.leftover else "nothing could be scored"
             raise PaperboyError(f"{name}: {why}, so there is nothing to show; the log says more")
-        if outcome is Outcome.QUIET:
-            return Preview(None, made, "arXiv has nothing that this list has not seen; no mail")
-        return Preview(made.composed, made, "" if made.composed else "none passed, and send_empty is false; no mail")
+        return made
 
     def all(self, names: Collection[str]) -> tuple[str, dict[str, Draft | None]]:
         """What a morning would make of these lists: why arXiv's papers are missing (empty: they are not), and each

@@ -7,7 +7,6 @@ a copy outside the ledger.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -15,7 +14,7 @@ from paperboy import due
 from paperboy.delivery import Transport, send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.message import LOCAL_SENDER, Composer, addr_spec
-from paperboy.models import Delivery, DeliveryState, MailingList, Receipt, Subscriber
+from paperboy.models import Delivery, MailingList, Receipt, Subscriber
 from paperboy.status import RESENT_FOR
 from paperboy.store import Store
 from paperboy.store.deliveries import Frozen, Missed
@@ -95,16 +94,3 @@ class Resend:
         people = readers or [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
         addressed = [self.composer.addressed(name, digest.date, who) for who in people]
         return self.store.deliveries.again(digest, addressed, missed, self.now, by_mail=self.by_mail)
-
-
-def missed(store: Store, lists: Sequence[MailingList], address: str, list_name: str) -> dict[str, date]:
-    """The lists (all, or that one) whose newest digest the address would have had, with the digest's date."""
-    found = {}
-    for each in lists if not list_name else [each for each in lists if each.name == list_name]:
-        if not each.subscriber(address) or store.suppressions.find(each.name, address):
-            continue
-        digest = store.deliveries.newest(each.name)
-        delivery = store.deliveries.find(digest.id, address) if digest and not digest.superseded else None
-        if digest and delivery and delivery.state in {DeliveryState.SUPPRESSED, DeliveryState.FAILED}:
-            found[each.name] = digest.date
-    return found

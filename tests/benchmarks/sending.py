@@ -1,7 +1,7 @@
 """How fast a digest leaves: `python -m tests.benchmarks.sending [--recipients 5000] [--rounds 3]`.
 
 Postfix's `smtp-sink` takes it on loopback, plain and behind `stunnel4` with TLS. Our sender is the whole of
-`delivery.deliver`: frozen deliveries in a real database, two commits for each, every copy with its own headers, token
+`delivery.Round`: frozen deliveries in a real database, two commits for each, every copy with its own headers, token
 and reason. Beside it, in the same run and in turns: the script that everybody writes first, which builds each mail and
 opens a connection for it, and a sender without a ledger or anything of a recipient's own, whose connections stay open.
 
@@ -148,11 +148,11 @@ def deliver(path: Path, line: Line, connections: int) -> None:
     """What waits in the database, to everybody."""
     with Store.open(path) as store:
         waiting = store.deliveries.unfinished()
-        report = delivery.deliver(
-            store,
-            [line.transport() for _ in range(connections)],
-            COMPOSER,
-            lambda *_: True,
+        sending = delivery.Round(
+            store=store,
+            transports=[line.transport() for _ in range(connections)],
+            composer=COMPOSER,
+            on_list=lambda *_: True,
             clock=lambda: datetime.now(UTC),
             timer=time.monotonic,
             wait=time.sleep,
@@ -160,6 +160,7 @@ def deliver(path: Path, line: Line, connections: int) -> None:
             progress=NoProgress(),
             stopped=lambda: False,
         )
+        report = sending.deliver()
         assert report.states == {DeliveryState.SENT: waiting}, report
 
 

@@ -14,7 +14,7 @@ from paperboy.config import values
 from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
-from paperboy.models import Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
@@ -38,15 +38,18 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
     reader = _reader(address, mailing_list)
     previews = app.previews("preview")
     found = previews.of(mailing_list)
-    if found.composed is None:
-        click.echo(f"{name}: {found.about}", err=True)
+    if isinstance(found, Composed):
+        composed: Composed | None = found
+        about = f"{name}: today's digest, as it was composed; edits made since show from tomorrow on"
+    else:
+        composed, (about, *_) = found.composed, output.dry_run(mailing_list, found, "").splitlines()
+    click.echo(about, err=True)
+    if composed is None:
         return 0
-    about = f"{found.made.outcome('')}, {output.papers(found.made.digest.counts)}" if found.made else found.about
-    click.echo(f"{name}: {about}", err=True)
     if reader:
-        test = send_outside(app.transports[0], app.composer, found.composed, name, reader, app.clock(), test=True)
+        test = send_outside(app.transports[0], app.composer, composed, name, reader, app.clock(), test=True)
         return _said(reader, test)
-    page = previews.write(app.settings.paperboy_outbox, name, found.composed)
+    page = previews.write(app.settings.paperboy_outbox, name, composed)
     click.echo(page)
     if open_it and not webbrowser.open(page.as_uri()):
         click.echo("No browser could be opened.", err=True)

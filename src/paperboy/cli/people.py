@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from paperboy import resend
 from paperboy.cli.main import with_app
 from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE
@@ -189,15 +188,13 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     """Lift a suppression, by `suppress` or after three bounces in a row; status --suppressed shows them all.
 
     A suppression for one list and one for all lists are lifted one by one: those who asked to leave a list stay off it
-    when a bounce is forgiven. This works while the daemon runs.
+    when a bounce is forgiven. This works while the daemon runs. What was missed does not come by itself: resend --to
+    sends the newest digest.
     """
     address, only, _ = _whom(app, " ".join(who), name)
     store = app.store_to_ask
     if store.suppressions.lift(address, only, app.clock()):
         click.echo(f"{address} may get mail from {only or 'its lists'} again, if {LISTS_FILE} has it there.")
-        for list_name, day in resend.missed(store, app.home.lists, address, only).items():
-            what = f"The newest digest of {list_name}, of {day:%a %d %b}, did not reach it."
-            click.echo(f"{what} To send it now: paperboy resend {list_name} --to {address}")
     else:
         if name:
             app.home.list(name)  # only now, for it may have left the file since

@@ -35,14 +35,6 @@ _GOOD: dict[str, Container[int]] = {"MAIL": range(200, 300), "RCPT": range(200, 
 _LOGIN_WANTED = {530, 534, 535, 538}
 
 
-@dataclass(frozen=True, slots=True)
-class Probed:
-    """How a probe went, in words, and when the server's certificate expires; None without TLS."""
-
-    words: str
-    certificate_until: datetime | None
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class SmtpTransport:
     """Sends through `host:port`. Certificates are verified, and a password is never sent without TLS.
@@ -98,8 +90,10 @@ class SmtpTransport:
                 self._connection.quit()
         self._drop()
 
-    def probe(self, sender: str) -> Probed:
-        """Connect, log in and name the envelope's sender; send nothing. Raises MailServerError if any of it fails."""
+    def probe(self, sender: str) -> tuple[str, datetime | None]:
+        """Connect, log in and name the envelope's sender; send nothing. Gives how that went, and when the server's
+        certificate expires. Raises MailServerError if any of it fails.
+        """
         connection = self._opened()
         try:
             _expect(connection.docmd(f"MAIL FROM:<{sender}>"), "MAIL", _GOOD["MAIL"])
@@ -116,7 +110,7 @@ class SmtpTransport:
                 secured = f"{'STARTTLS' if self.security == 'starttls' else 'TLS'} ({connection.sock.version()})"
                 certificate = connection.sock.getpeercert() or {}
                 ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
-            return Probed(f"{self}, {secured}, {login}", ends)
+            return f"{self}, {secured}, {login}", ends
         finally:
             self.close()
 
@@ -287,10 +281,10 @@ class SmtpTransport:
         elif isinstance(error, UnicodeError) and step == "login":
             text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
         elif code:
-            text = f"{self} answers the {step} with {said}"
+            text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
         else:
             later = not isinstance(error, UnicodeError | socket.gaierror) or error.args[0] == socket.EAI_AGAIN
-            text = f"{self} hung up during the {step}: {said}"
+            text = f"{self} hung up during the {step}: {said}. {ports}"
             if step == "connection":
                 text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT. {ports}"
         return MailServerError(text, temporary=later, busy=busy)

@@ -58,15 +58,9 @@ class Deliveries:
         )
         return tuple(row["id"] for row in rows)
 
-    def waiting_since(self, ids: Collection[int]) -> datetime | None:
-        """Since when these deliveries have waited, and none of any digest was sent."""
-        (row,) = self._database.rows(
-            """select max(min(coalesce(again, digests.at)), coalesce(
-                (select max(at) from deliveries where state = 'sent'), ''
-            )) as at from deliveries join digests on digests.id = digest_id
-            where deliveries.id in (select value from json_each(?))""",
-            [json.dumps(list(ids))],
-        )
+    def last_sent(self) -> datetime | None:
+        """When the last delivery of any digest was sent."""
+        (row,) = self._database.rows("select max(at) as at from deliveries where state = 'sent'")
         return instant(row["at"]) if row["at"] else None
 
     def get(self, delivery_id: int) -> Delivery:
