@@ -123,9 +123,9 @@ class Round:
             reason = "it did not exist in three digests running"
             store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
             logger.warning("%s is suppressed: %s", masked(address), reason)
-        states = Counter[DeliveryState]()
-        for (_, state), count in self._states.items():
-            states[state] += count
+        states = sum(
+            (Counter({state: number}) for (_, state), number in self._states.items()), Counter[DeliveryState]()
+        )
         for name in sorted({name for name, _ in self._states}):
             counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))
             logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
@@ -146,8 +146,7 @@ class Round:
                 except BaseException as error:  # noqa: BLE001  # raised again when nothing is under way
                     self._crash = self._crash or error
                 show()
-            for closed in [pool.submit(transport.close) for transport in self.transports]:
-                closed.result()
+            list(pool.map(lambda transport: transport.close(), self.transports))
         if self._crash is not None:
             raise self._crash
         if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
@@ -212,18 +211,15 @@ class Round:
             kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
             address = masked(delivery.addressed.subscriber.address)
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
-            self._settle(
-                delivery, Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log"), "", began
-            )
+            reply = f"a bug in Paperboy: {kind}; see the log"
+            self._settle(delivery, Receipt(DeliveryState.DEFERRED, reply), transport.via, began)
         else:
             self._settle(delivery, receipt, transport.via, began)
         self._idle.appendleft(transport)
 
     def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
-        """Put the delivery back. False: the others work, and the server may only limit their number."""
-        # what a crash left in `sending` stays so: it may have arrived, and its digest must not be superseded
-        was = DeliveryState.SENDING if delivery.state is DeliveryState.SENDING else DeliveryState.PENDING
-        self.store.deliveries.settle(delivery, was, str(error), self.clock(), undone=True)
+        """Put the delivery back as it was. False: the others work, and the server may only limit their number."""
+        self.store.deliveries.settle(delivery, delivery.state, str(error), self.clock(), undone=True)
         self._waiting.appendleft(delivery.id)
         if self._accepted and (self._idle or self._under_way) and (error.temporary or self._reached):
             logger.info("one connection less: %s", without_addresses(str(error)))
@@ -271,8 +267,7 @@ class Round:
             return
         self._failed_at, self._errors, self._error = self.timer(), self._errors + 1, without_addresses(why)
         if self._errors >= _MOST_ERRORS:
-            self._problem = f"the mail server failed {_MOST_ERRORS} times in a row: {self._error}"
-            self._passing = True
+            self._problem, self._passing = f"the mail server failed {self._errors} times in a row: {self._error}", True
             return
         seconds = _FIRST_PAUSE * 2 ** (self._errors - 1) * (0.75 + 0.5 * self.jitter())
         self._not_before = max(self._not_before, self._failed_at + seconds)
@@ -280,21 +275,14 @@ class Round:
 
 
 def send_outside(
-    transport: Transport,
-    composer: Composer,
-    composed: Composed,
-    list_name: str,
-    to: Subscriber,
-    now: datetime,
-    *,
-    test: bool,
+    transport: Transport, composer: Composer, mail: Composed, name: str, to: Subscriber, now: datetime, *, test: bool
 ) -> Receipt:
     """Send one copy outside the ledger. Its Message-ID is new: a server would drop a second mail with one it knows."""
-    own, other = (composer.addressed(name, now.date(), to) for name in (list_name, f"{list_name}-{now:%H%M%S}"))
-    copy = Delivery(0, 0, list_name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
-    envelope = composer.test(composed, copy) if test else composer.envelope(composed, copy)
+    own, other = (composer.addressed(each, now.date(), to) for each in (name, f"{name}-{now:%H%M%S}"))
+    copy = Delivery(0, 0, name, replace(own, message_id=other.message_id), DeliveryState.PENDING)
+    envelope = composer.test(mail, copy) if test else composer.envelope(mail, copy)
     with closing(transport):
-        return transport.send(replace(envelope, list_name=f"{list_name}-preview"))
+        return transport.send(replace(envelope, list_name=f"{name}-preview"))
 
 
 def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:

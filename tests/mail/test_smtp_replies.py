@@ -7,7 +7,7 @@ import pytest
 from paperboy.mail.smtp import RefusedError, Verdict, judge
 
 LATER, SLOW_DOWN, NEVER = Verdict.LATER, Verdict.SLOW_DOWN, Verdict.NEVER
-BOUNCE, LIMIT, SENDER, LOGIN = Verdict.BOUNCE, Verdict.LIMIT, Verdict.SENDER, Verdict.LOGIN
+BOUNCE, LIMIT, SENDER = Verdict.BOUNCE, Verdict.LIMIT, Verdict.SENDER
 
 RCPT: dict[str, Verdict] = {
     "550 5.1.1 <ada@example.org>: Recipient address rejected: User unknown in local recipient table": BOUNCE,
@@ -60,7 +60,7 @@ RCPT: dict[str, Verdict] = {
     "554 5.4.5 rate limit exceeded": LIMIT,
     "550 5.4.5 Daily user sending limit exceeded": LIMIT,
     "550 5.7.0 hourly message quota reached": LIMIT,
-    "530 5.7.0 authentication required": LOGIN,
+    "530 5.7.0 authentication required": NEVER,
 }
 OTHERS: list[tuple[str, str, Verdict]] = [
     ("MAIL", "450 4.7.1 later", SLOW_DOWN),

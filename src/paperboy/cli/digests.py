@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -73,14 +75,18 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
     the outbox counts as not delivered once a mail server is set up. With --failed, the digests of the last two weeks
     also go to those for whom they were given up after three days. While `run` is sending, this waits until it is done.
     """
+    from paperboy.cli.mornings import Stop
+
     if failed and address is not None:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, whatever became of it.")
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
     again = app.resend(mailing_list)
     app.prepare()
-    with app.alone("sending", "resend"):
-        return _to_all(app, again, failed=failed) if reader is None else _to_one(app, again, reader)
+    with app.alone("sending", "resend"), Stop() as stop:
+        stop.gently = True
+        deliver = partial(app.deliver, lambda: stop.asked, by_hand=True)
+        return _to_all(app, again, deliver, failed=failed) if reader is None else _to_one(app, again, deliver, reader)
 
 
 def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:
@@ -94,11 +100,11 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
     return mailing_list.subscriber(found.address) or Subscriber(found.address, found.name)
 
 
-def _to_all(app: App, again: Resend, *, failed: bool) -> int:
+def _to_all(app: App, again: Resend, deliver: Callable[..., Report], *, failed: bool) -> int:
     for day, number in again.put_back(failed_only=failed).items():
         whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
         click.echo(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
-    sent = _deliver(app)
+    sent = deliver()
     if sent.states:
         click.echo(f"Deliveries of all that waited: {output.in_words(sent.states)}")
     if unfinished := app.store.deliveries.unfinished():
@@ -106,7 +112,7 @@ def _to_all(app: App, again: Resend, *, failed: bool) -> int:
     return 1 if unfinished else 0
 
 
-def _to_one(app: App, again: Resend, reader: Subscriber) -> int:
+def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Subscriber) -> int:
     """Through the ledger if the digest did not reach this subscriber; otherwise outside it."""
     from paperboy.cli.people import refusal
 
@@ -115,19 +121,11 @@ def _to_one(app: App, again: Resend, reader: Subscriber) -> int:
     waiting = again.put_back_for(reader)
     if waiting is None:
         return _said(reader, again.outside(app.transports[0], reader))
-    sent = _deliver(app, waiting.id)
+    sent = deliver(only=waiting.id)
     came = app.store.deliveries.get(waiting.id)
     if came.state in WAITING:
         click.echo(output.unfinished(1, sent), err=True)
     return _said(reader, came)
-
-
-def _deliver(app: App, only: int = 0) -> Report:
-    from paperboy.cli.mornings import Stop
-
-    with Stop() as stop:
-        stop.gently = True
-        return app.deliver(lambda: stop.asked, by_hand=True, only=only)
 
 
 def _said(reader: Subscriber, came: Receipt | Delivery) -> int:

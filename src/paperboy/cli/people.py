@@ -135,11 +135,8 @@ def unsubscribe(app: App, name: str, who: str) -> int:
             hint = did_you_mean(address, (each.address for each in mailing_list.subscribers), cutoff=_NEAR)
             on_others = f"; it is on {others}" if others else ""
             raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
-        waiting = app.store_to_ask.deliveries.unfinished(name, address)
         line = edits.unsubscribe(app.home, mailing_list, there)
     click.echo(f"{Mailbox(there.address, there.name)} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
-    if waiting:
-        click.echo(f"{counted(waiting, 'delivery that waits', 'deliveries that wait')} for {address} will not be sent.")
     if mailing_list.subscribers == (there,):
         click.echo(f"{name} has no subscribers now, so it is never due.")
     if others:

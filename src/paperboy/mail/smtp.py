@@ -98,10 +98,9 @@ class SmtpTransport:
         try:
             _expect(connection.docmd(f"MAIL FROM:<{sender}>"), "MAIL", _GOOD["MAIL"])
         except RefusedError as refused:
-            text, later = f"{self} answers MAIL FROM:<{sender}> with {refused}", not refused.permanent
-            raise self._about_us(refused, sender) or MailServerError(text, temporary=later) from refused
+            text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
+            raise self._about_us(refused, sender) or MailServerError(text, temporary=not refused.permanent) from refused
         except OSError as error:
-            self._drop()
             raise MailServerError(f"{self} hung up after the login: {_complaint(error)}", temporary=True) from error
         else:
             login = f"logged in as {self.username}" if self.username else "no login"
@@ -201,10 +200,10 @@ class SmtpTransport:
         )
 
     def _about_us(self, refused: RefusedError, sender: str) -> MailServerError | None:
-        """The error if every other message would be refused, too."""
+        """The error if every other message would be refused, too. Some servers ask for a login only at RCPT."""
         if refused.verdict is Verdict.LIMIT:
             return MailServerError(f"{self} takes no more from us for now: {refused}", busy=True)
-        if refused.verdict is Verdict.SENDER or (refused.verdict is Verdict.LOGIN and not self.username):
+        if refused.verdict is Verdict.SENDER or (refused.code in _LOGIN_WANTED and not self.username):
             return MailServerError(
                 f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
                 "to an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
@@ -320,7 +319,6 @@ class Verdict(Enum):
     BOUNCE = auto()  # its address does not exist
     LIMIT = auto()  # we have used up a quota of our own, such as a provider's daily limit
     SENDER = auto()  # every message from this sender is refused
-    LOGIN = auto()  # so is every message without a login, which some servers say only at RCPT
 
 
 def judge(command: str, code: int, text: str) -> Verdict:
@@ -335,8 +333,6 @@ def judge(command: str, code: int, text: str) -> Verdict:
         return Verdict.LIMIT
     if command == "MAIL" and code != 552:  # that is about the size of this message
         return Verdict.SENDER
-    if code in _LOGIN_WANTED:
-        return Verdict.LOGIN
     # Only the enhanced code of a reply to RCPT can tell. 5.1.7 and 5.1.8 are about the sender, as is "5.1.0 Sender …".
     gone = kind == 1 and detail not in {7, 8} and not re.search(r"\bsender\b", text, re.IGNORECASE)
     return Verdict.BOUNCE if command == "RCPT" and (gone or (kind, detail) == (2, 1)) else Verdict.NEVER

@@ -33,9 +33,7 @@ class Frozen:
 class Missed(Enum):
     """Which deliveries `resend` sends again, as conditions."""
 
-    ANY = (
-        "(state in ('failed', 'ambiguous', 'deferred', 'suppressed') or via = 'outbox' and state = 'sent' and :by_mail)"
-    )
+    ANY = "(state in ('failed', 'ambiguous', 'deferred', 'suppressed') or via = 'outbox' and :by_mail)"
     FAILED = "state in ('failed', 'ambiguous')"
     EXPIRED = "state = 'failed' and given_up"  # after three days
 
@@ -74,14 +72,9 @@ class Deliveries:
         )
         return _delivery(rows[0]) if rows else None
 
-    def unfinished(self, list_name: str = "", address: str = "") -> int:
-        """How many deliveries are pending, sending or deferred: all, or those of one list to one address."""
-        to_one = "and address = :address collate nocase and digest_id in (select id from digests where list = :list)"
-        (row,) = self._database.rows(
-            f"select count(*) as n from deliveries where {_WAITING} {to_one if address else ''}",
-            {"list": list_name, "address": address},
-        )
-        return int(row["n"])
+    def unfinished(self) -> int:
+        """How many deliveries are pending, sending or deferred."""
+        return int(self._database.rows(f"select count(*) as n from deliveries where {_WAITING}")[0]["n"])
 
     def next_try(self, now: datetime) -> datetime | None:
         """When the first waiting delivery may be tried; None if none waits."""
@@ -138,13 +131,11 @@ class Deliveries:
         """Record what became of a reserved delivery. `bounce`: its address does not exist. `undone`: the attempt does
         not count.
         """
+        values = [state.value, reply, iso(at), via, try_at and iso(try_at), uncertain, bounce, undone, delivery.id]
         return self._move(
             "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
             "bounce = ?, attempts = attempts - ? where id = ? and state = 'sending'",
-            [
-                *(state.value, reply, iso(at), via, iso(try_at) if try_at else None),
-                *(int(uncertain), int(bounce), int(undone), delivery.id),
-            ],
+            values,
         )
 
     def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:
@@ -226,7 +217,9 @@ class Deliveries:
                 values | {"to": json.dumps([of.subscriber.address for of in addressed])},
             )
             for of in addressed if missed is Missed.ANY else ():
-                number += self._database.execute(_JOINED, values | _columns(of))
+                who = of.subscriber
+                own = {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
+                number += self._database.execute(_JOINED, values | own)
         return number
 
 
@@ -267,11 +260,6 @@ select address, max(reply) filter (where n = 1) as reply from ended where n <= 3
 )
 group by address having max(n) = 3 and min(bounce) order by address
 """
-
-
-def _columns(of: Addressed) -> dict[str, str]:
-    who = of.subscriber
-    return {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
 
 
 def _delivery(row: dict[str, Any]) -> Delivery:
