@@ -216,9 +216,9 @@ def test_template_cannot_reach_into_python(tmp_path: Path) -> None:
 
 
 def test_missing_template_names_the_folders(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there is no file 'score\.md\.j2' in any of .*nowhere"):
+    with pytest.raises(ConfigError, match=r"'score\.md\.j2' not found in search path.*nowhere"):
         Prompt([tmp_path / "nowhere"])
-    with pytest.raises(ConfigError, match=r"prompts/score\.md\.j2:1: there is no file 'absent\.j2' in any of"):
+    with pytest.raises(ConfigError, match=r"prompts/score\.md\.j2:1: 'absent\.j2' not found in search path"):
         Prompt([template(tmp_path, rubric="{% include 'absent.j2' %}")])
 
 

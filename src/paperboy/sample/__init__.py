@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,7 +35,7 @@ class SampleFeed:
         until: datetime,  # noqa: ARG002
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Paper]:
-        """The sample's papers of these categories."""
+        """Return the sample's papers of these categories."""
         batch = announcements.newest_batch(self.now)
         batch_papers = papers(batch.submitted_from, batch.submitted_until)
         found = [paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)]
@@ -43,34 +43,22 @@ class SampleFeed:
             progress(len(found), len(found))
         return found
 
-    def has_news(self, since: datetime, until: datetime) -> bool:
-        """Always: it is the newest batch."""
-        return since < until
+    def has_news(self, since: datetime, until: datetime) -> bool:  # noqa: ARG002
+        return True
 
 
 def papers(window_from: datetime, window_until: datetime) -> tuple[Paper, ...]:
-    """Every paper in the order of their ids, submitted from `window_from` (inclusive) to `window_until` (exclusive).
+    """Return all papers by id, submitted from `window_from` (inclusive) to `window_until` (exclusive), both aware.
 
-    Both instants are aware; the papers' are in UTC. In a window of less than a day, early papers get its start.
+    In a window of less than a day, early papers get its start.
     """
     start, until = window_from.astimezone(UTC), window_until.astimezone(UTC)
     lines = _PAPERS.read_text(encoding="utf-8").splitlines()
     return tuple(_dated(json.loads(line), start, until) for line in lines)
 
 
-def _dated(row: Mapping[str, Any], start: datetime, until: datetime) -> Paper:
-    published = max(start, until - timedelta(hours=row["hours_before"]))
-    replaced = published + (until - published) / 2  # a second version comes within the window
-    return Paper(
-        arxiv_id=row["arxiv_id"],
-        version=row["version"],
-        title=row["title"],
-        authors=tuple(row["authors"]),
-        abstract=row["abstract"],
-        primary_category=row["primary_category"],
-        categories=tuple(row["categories"]),
-        published=published,
-        updated=replaced if row["version"] > 1 else published,
-        comment=row["comment"],
-        doi=row["doi"],
-    )
+def _dated(row: dict[str, Any], start: datetime, until: datetime) -> Paper:
+    published = max(start, until - timedelta(hours=row.pop("hours_before")))
+    updated = published + (until - published) / 2 if row["version"] > 1 else published
+    authors, categories = (tuple(row.pop(key)) for key in ("authors", "categories"))
+    return Paper(**row, authors=authors, categories=categories, published=published, updated=updated)

@@ -12,8 +12,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
+from functools import partial
 from typing import ClassVar
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
@@ -81,6 +80,7 @@ class _Run:
     """The state of one `score`: what to ask for, and what the answers so far say of server, lists and papers."""
 
     waiting: deque[Group]  # of each, the first batch is asked for before the others
+    may_spend: Callable[[], bool] | None
     under_way: dict[Future[list[Answer]], Group] = field(default_factory=dict)
     in_a_row: int = 0  # failures of any list
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
@@ -88,25 +88,22 @@ class _Run:
     blamed: dict[str, dict[str, str]] = field(default_factory=dict)  # by list: papers that failed alone, and why
     over: str = ""  # why no more calls begin: what is wrong with the server
 
-    def succeeded(self, batch: Batch, scored: Collection[str]) -> None:
-        """Note that papers of a batch were scored; ask again for the missing ones."""
-        self.in_a_row = self.failures[batch.mailing_list.name] = 0
-        if missing := tuple(paper for paper in batch.papers if paper.arxiv_id not in scored):
-            self.waiting.append([Batch(batch.mailing_list, missing)])
+    @property
+    def may_begin(self) -> bool:
+        return not self.over and (self.may_spend is None or self.may_spend())
 
-    def failed(self, batch: Batch, failure: str) -> None:
-        """Ask for the halves of a batch without scores, or blame its only paper."""
-        name = batch.mailing_list.name
-        self.in_a_row += 1
-        self.failures[name] += 1
+    def note(self, batch: Batch, scored: Collection[str], failure: str) -> None:
+        """Ask again for papers without a score, in halves if none has one; a paper that fails alone is blamed."""
+        name, missing = batch.mailing_list.name, [paper for paper in batch.papers if paper.arxiv_id not in scored]
+        self.in_a_row, self.failures[name] = (0, 0) if scored else (self.in_a_row + 1, self.failures[name] + 1)
         if self.failures[name] >= MOST_FAILURES:
             self.problems.setdefault(name, f"the LLM {failure or _NO_SCORES}")
-        elif len(batch.papers) > 1:
-            halves = even_parts(batch.papers, -(-len(batch.papers) // 2))
-            self.waiting.extend([Batch(batch.mailing_list, half)] for half in halves)
+        elif scored or len(missing) > 1:
+            parts = even_parts(missing, (len(missing) + 1) // (1 if scored else 2))
+            self.waiting.extend([Batch(batch.mailing_list, part)] for part in parts)
         else:
             reason = failure or "leaves this paper out of its replies"
-            self.blamed.setdefault(name, {})[batch.papers[0].arxiv_id] = f"the LLM {reason}"
+            self.blamed.setdefault(name, {})[missing[0].arxiv_id] = f"the LLM {reason}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +122,6 @@ class LlmScorer:
         return Model(self.server.model, is_llm=True)
 
     def criteria(self, mailing_list: MailingList) -> str:
-        """Fingerprint what papers are judged by for this list."""
         return self.prompt.criteria(mailing_list.topics)
 
     def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]:
@@ -135,35 +131,28 @@ class LlmScorer:
         that arrived, if the server is dead; papers not named by then were not asked for or not answered. Closing the
         iterator begins no more calls, and waits for those under way.
         """
-        run = _Run(deque(plan(jobs, self.batch_size)))
+        run = _Run(deque(plan(jobs, self.batch_size)), may_spend)
         executor = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llm")
         try:
-            yield from self._dispatch(run, executor, may_spend)
+            yield from self._dispatch(run, executor)
         finally:
             run.over = run.over or "was left"
             executor.shutdown()
 
-    def _dispatch(
-        self, run: _Run, executor: ThreadPoolExecutor, may_spend: Callable[[], bool] | None
-    ) -> Generator[Scored]:
-        may_begin, budgeted = may_spend or (lambda: True), may_spend is not None
-        while self._fill(run, executor, may_begin):
+    def _dispatch(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored]:
+        while self._fill(run, executor):
             for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
                 (batch, *others), answers = run.under_way.pop(future), future.result()
                 run.waiting.extendleft([other] for other in reversed(others))
                 scores = read_reply(answers[-1].text, [paper.arxiv_id for paper in batch.papers])
-                if scores:
-                    run.succeeded(batch, scores)
-                else:
-                    run.failed(batch, answers[-1].failure)
-                spending = reduce(add, (self._spending(answer, budgeted=budgeted) for answer in answers))
-                yield Scored(batch.mailing_list.name, scores, spending=spending)
-            if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and may_begin():
-                (answer,) = self.server.ask(_PROBE, tries=1)
+                run.note(batch, scores, answers[-1].failure)
+                yield Scored(batch.mailing_list.name, scores, spending=self._spending(answers, run))
+            if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and run.may_begin:
+                answers = self.server.ask(_PROBE, tries=1)
                 run.in_a_row = 0
-                if "scores" not in answer.text:
-                    run.over = answer.failure or _NO_SCORES
-                yield Scored(batch.mailing_list.name, spending=self._spending(answer, budgeted=budgeted))
+                if "scores" not in answers[0].text:
+                    run.over = answers[0].failure or _NO_SCORES
+                yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
         if run.over:
             raise self._error(run.over)
         if not run.in_a_row:
@@ -173,9 +162,10 @@ class LlmScorer:
         if run.waiting or run.in_a_row:  # with failures in a row, nobody may ask whether the server is there
             raise BudgetUsedUpError("LLM_BUDGET_USD is used up for today")
 
-    def _fill(self, run: _Run, executor: ThreadPoolExecutor, may_begin: Callable[[], bool]) -> bool:
+    def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> bool:
         """Begin as many calls as may be under way; false if there are none."""
-        while len(run.under_way) < self.concurrency and not run.over and run.waiting and may_begin():
+        ask = partial(self.server.ask, stopped=lambda: run.over)
+        while len(run.under_way) < self.concurrency and run.waiting and run.may_begin:
             batch, *others = group = run.waiting.popleft()
             name, topics = batch.mailing_list.name, batch.mailing_list.topics
             try:
@@ -183,19 +173,18 @@ class LlmScorer:
             except ConfigError as error:
                 run.problems.setdefault(name, str(error))
             if name not in run.problems:
-                ask = self.server.ask
-                call = executor.submit(ask, question, shared=bool(batch.shares), stopped=lambda: bool(run.over))
-                run.under_way[call] = group
+                run.under_way[executor.submit(ask, question, shared=bool(batch.shares))] = group
             elif others:
                 run.waiting.appendleft(others)
         return bool(run.under_way)
 
-    def _spending(self, answer: Answer, *, budgeted: bool) -> Spending:
-        """Return the tokens and cost of an answer; a budget counts a guess where the server counted no tokens."""
-        if answer.usage is None:
-            return Spending()
-        counted = answer.usage if answer.usage.total_tokens else UNCOUNTED if budgeted else None
-        return Spending(answer.usage, self.prices.cost(counted, answer.tier) if self.prices and counted else None)
+    def _spending(self, answers: Sequence[Answer], run: _Run) -> Spending:
+        """Sum the tokens and cost of answers; a budget counts a guess where the server counted no tokens."""
+        spending = Spending()
+        for usage, tier in ((answer.usage, answer.tier) for answer in answers if answer.usage):
+            counted = usage if usage.total_tokens else UNCOUNTED if run.may_spend else None
+            spending += Spending(usage, self.prices.cost(counted, tier) if self.prices and counted else None)
+        return spending
 
     def probe(self) -> str:
         """Ask once for the score of one invented paper, and describe who answered. Raises ScoringError."""

@@ -67,11 +67,7 @@ class LocalScorer:
         among = f"{sorted(mailing_list.categories)} {mailing_list.cross_lists}"
         return hashlib.sha256(f"{_IDEA}\n{among}\n{mailing_list.topics}".encode()).hexdigest()
 
-    def score(
-        self,
-        jobs: Sequence[ToScore],
-        may_spend: object = None,  # noqa: ARG002  # no cost
-    ) -> Generator[Scored]:
+    def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost
         """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""
         for job in jobs:
             if job.papers:

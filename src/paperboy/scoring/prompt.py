@@ -8,19 +8,18 @@ becomes one line that can neither close its fence nor begin another paper.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
 
-from jinja2 import FileSystemLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError
+from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from paperboy.errors import ConfigError
 from paperboy.models import Paper, Problem
+from paperboy.scoring.reply import one_line, shortened
 
 TEMPLATE = "score.md.j2"
 MAX_TITLE = 300  # characters; arXiv's own limits are lower, but nothing here holds arXiv to them
@@ -35,35 +34,12 @@ class Question:
     shared: str  # the same in several requests of the morning
     own: str
 
-    @property
-    def prefix(self) -> str:
-        """The text that requests have in common if they share a prompt cache."""
-        return f"{self.system}\0{self.shared}"
-
-
-@dataclass(frozen=True, slots=True)
-class PromptPaper:
-    """A paper as the template sees it: three lines of text, safe within a fence."""
-
-    arxiv_id: str
-    title: str
-    abstract: str
-
-    @classmethod
-    def of(cls, paper: Paper) -> PromptPaper:
-        title, abstract = _as_data(paper.title, MAX_TITLE), _as_data(paper.abstract, MAX_ABSTRACT)
-        return cls(_as_data(paper.arxiv_id, 100), title, abstract)
-
 
 # For the trial of a template, and for the probe of a server.
 EXAMPLE_TOPICS = "Relevant: how birds find their way."
 EXAMPLES = (
-    PromptPaper(
-        "2611.00001",
-        "How robins find their way by the stars",
-        "Robins grew up under a planetarium whose sky we could turn. In autumn they followed the turned stars.",
-    ),
-    PromptPaper("astro-ph/0611001", "A survey of dusty disks", "Dust was found around many young stars."),
+    {"arxiv_id": "2611.00001", "title": "How robins find their way", "abstract": "Robins grew up under a turned sky."},
+    {"arxiv_id": "astro-ph/0611001", "title": "A survey of dusty disks", "abstract": "We found dust around stars."},
 )
 
 
@@ -74,16 +50,13 @@ class Prompt:
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = folders
         # The sandbox keeps an operator's template from reaching into Python.
-        self._environment = ImmutableSandboxedEnvironment(
-            loader=FileSystemLoader([str(folder) for folder in folders], encoding="utf-8-sig"),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
+        loader = FileSystemLoader(folders, encoding="utf-8-sig")
+        environment = ImmutableSandboxedEnvironment(
+            loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
         try:
-            self._template = self._environment.get_template(TEMPLATE)
+            self._template = environment.get_template(TEMPLATE)
         except Exception as error:
             raise ConfigError([self._problem(error)]) from error
         if problems := list(self._trial()):
@@ -94,11 +67,11 @@ class Prompt:
 
         The batches of one list share its topics, which come first. `papers_first` is for papers that lists share.
         """
-        return self._question(topics, [PromptPaper.of(paper) for paper in papers], papers_first=papers_first)
+        return self._question(topics, list(map(_shown, papers)), papers_first=papers_first)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its arXiv id comes second."""
-        return self._question(EXAMPLE_TOPICS, EXAMPLES[:1], papers_first=False), EXAMPLES[0].arxiv_id
+        return self._question(EXAMPLE_TOPICS, EXAMPLES[:1], papers_first=False), EXAMPLES[0]["arxiv_id"]
 
     def criteria(self, topics: str) -> str:
         """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of the topics.
@@ -108,69 +81,64 @@ class Prompt:
         parts = (" ".join(part.split()) for part in (self._render("rubric"), topics))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
-    def _question(self, topics: str, papers: Sequence[PromptPaper], *, papers_first: bool) -> Question:
+    def _question(self, topics: str, papers: Sequence[Mapping[str, str]], *, papers_first: bool) -> Question:
         system = f"{self._render('rubric')}\n\n{self._render('reply')}"
         wanted, shown = self._render("topics", topics=topics.strip()), self._render("papers", papers=papers)
         return Question(system, shown, wanted) if papers_first else Question(system, wanted, shown)
 
     def _trial(self) -> Iterator[Problem]:
         """Render each block for the examples, and report what is wrong."""
-        shown = [words for paper in EXAMPLES for words in (paper.arxiv_id, paper.title, paper.abstract[:20])]
+        words = [text[:25] for paper in EXAMPLES for text in paper.values()]
         yield from self._try_block("rubric")
         yield from self._try_block("reply")
         yield from self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS)
-        yield from self._try_block("papers", shown, "each paper's arxiv_id, title and abstract", papers=EXAMPLES)
+        yield from self._try_block("papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES)
 
-    def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Sequence[Problem]:
+    def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Iterator[Problem]:
+        place = f"prompts/{TEMPLATE}"
         if block not in self._template.blocks:
-            message = f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}"
-            return [Problem(f"prompts/{TEMPLATE}", message)]
+            yield Problem(place, f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}")
+            return
         try:
             text = " ".join(self._render(block, **given).casefold().split())
         except ConfigError as error:
-            return error.problems
+            yield from error.problems
+            return
         if not text:
-            return [Problem(f"prompts/{TEMPLATE}", f"the block {block!r} is empty; the prompt needs its words")]
-        absent = [words for words in wanted if words.casefold() not in text]
-        message = f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}" if absent else ""
-        return [Problem(f"prompts/{TEMPLATE}", message)] if absent else []
+            yield Problem(place, f"the block {block!r} is empty; the prompt needs its words")
+        elif absent := [words for words in wanted if words.casefold() not in text]:
+            yield Problem(place, f"tried on examples, the block {block!r} does not show {absent[0]!r}; write {fix}")
 
     def _render(self, block: str, **variables: object) -> str:
         try:
-            context = self._template.new_context(variables)
-            try:
-                return "".join(self._template.blocks[block](context)).strip()
-            except Exception:  # noqa: BLE001 - raised again, with the template's lines in its traceback
-                self._environment.handle_exception()
+            return "".join(self._template.blocks[block](self._template.new_context(variables))).strip()
         except Exception as error:  # a template can raise anything
             has = f"; the block {block!r} has {' and '.join(variables) or 'no variable'}"
             raise ConfigError([self._problem(error, has if "is undefined" in str(error) else "")]) from error
 
     def _problem(self, error: Exception, more: str = "") -> Problem:
-        """Locate an error by the traceback's frames, which Jinja names after the template's files and lines."""
+        """Say what is wrong, with the file and line of the template whose code raised the error."""
         name, line = TEMPLATE, 1
         for frame, number in walk_tb(error.__traceback__):
-            file = Path(frame.f_code.co_filename)
-            for folder in map(os.path.normpath, self._folders):
-                if file.is_relative_to(folder):
-                    name, line = file.relative_to(folder).as_posix(), number
-        message = " ".join(str(error).split()).replace(f"{__name__}.{PromptPaper.__name__} object", "a paper")
-        if isinstance(error, TemplateNotFound):
-            message = f"there is no file {error.name!r} in any of {', '.join(map(str, self._folders))}"
-        elif isinstance(error, TemplateSyntaxError):
+            if template := frame.f_globals.get("__jinja_template__"):
+                name, line = template.name, template.get_corresponding_lineno(number)
+        message = " ".join(str(error).split()).replace("dict object", "a paper")
+        if isinstance(error, TemplateSyntaxError):
             name, line = error.name or name, error.lineno
         elif isinstance(error, UnicodeDecodeError):
             message = "is not UTF-8; save the file as UTF-8"
-        elif not more and not type(error).__module__.startswith("jinja2"):
+        elif not isinstance(error, TemplateError):
             message = f"{type(error).__name__}: {message}"
         return Problem(f"prompts/{name}:{line}", message + more)
 
 
+def _shown(paper: Paper) -> Mapping[str, str]:
+    """Return a paper as the template sees it: three lines of text, safe within a fence."""
+    title, abstract = _as_data(paper.title, MAX_TITLE), _as_data(paper.abstract, MAX_ABSTRACT)
+    return {"arxiv_id": _as_data(paper.arxiv_id, 100), "title": title, "abstract": abstract}
+
+
 def _as_data(text: str, limit: int) -> str:
-    """Make one line, cut after a word, that cannot open or close a fence of the prompt, nor begin as a paper does."""
-    text = "".join(char for char in " ".join(text.split()) if unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
-    line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", text.strip(), flags=re.IGNORECASE)
-    line = re.sub(r"^\[", "(", line)
-    if len(line) <= limit:
-        return line
-    return line[: limit - 1].rsplit(" ", 1)[0] + "…"
+    """Make one line that cannot open or close a fence of the prompt, nor begin as a paper does."""
+    line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", one_line(text), flags=re.IGNORECASE)
+    return shortened(re.sub(r"^\[", "(", line), limit)

@@ -85,11 +85,11 @@ def fallback(said: str, options: Collection[str], form: str, *, proven: bool) ->
     """
     if named := [option for option in options if option in said or _ALIASES.get(option, option) in said]:
         return named
-    names_format = _FORMAT.search(said) is not None
-    vague = not (names_format or proven or _CONTENT.search(said))
-    if (names_format or vague) and form != "words":
-        return [form]
-    return options if vague else ()
+    if _FORMAT.search(said):
+        return {form} - {"words"}
+    if proven or _CONTENT.search(said):
+        return ()
+    return options if form == "words" else [form]
 
 
 class Server:
@@ -115,7 +115,7 @@ class Server:
     ) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
             raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
-        self.model, self.service_tier = model, service_tier
+        self.model = model
         self.refused: frozenset[str] = frozenset()  # formats and options that this server does not accept
         self._url, self._key, self._wait = base_url or OPENAI_URL, api_key, wait
         host = urlsplit(self._url).hostname or ""
@@ -144,14 +144,13 @@ class Server:
 
     def quote(self, words: str, most: int) -> str:
         """Quote the server in one short printable line, without our key."""
-        line = one_line(words)
-        return shortened(line.replace(self._key, "…") if self._key else line, most)
+        return shortened(one_line(words).replace(self._key or "\0", "…"), most)
 
     def close(self) -> None:
         self._client.close()
 
     def ask(
-        self, question: Question, *, shared: bool = False, tries: int = TRIES, stopped: Callable[[], bool] = bool
+        self, question: Question, *, shared: bool = False, tries: int = TRIES, stopped: Callable[[], object] = bool
     ) -> list[Answer]:
         """Return all answers. The last one counts; earlier ones may have cost tokens, too.
 
@@ -222,12 +221,9 @@ class Server:
             body = {"message": text[:500]} if response.status_code >= 400 and not text.startswith("<") else None
         answer = judge(response.status_code, body, self.model)
         seconds = re.fullmatch(r"\d+(?:\.\d+)?", response.headers.get("retry-after", "").strip())
-        return replace(
-            answer,
-            failure=self.quote(answer.failure, 220),
-            pause=float(seconds[0]) if seconds and answer.pause is not None else answer.pause,
-            tier=answer.tier or request.get("service_tier", "default"),
-        )
+        pause = float(seconds[0]) if seconds and answer.pause is not None else answer.pause
+        tier = answer.tier or request.get("service_tier", "default")
+        return replace(answer, failure=self.quote(answer.failure, 220), pause=pause, tier=tier)
 
 
 class _BoundedClient(httpx2.Client):
@@ -249,9 +245,10 @@ class _BoundedClient(httpx2.Client):
 
 def judge(status: int, body: object, model: str) -> Answer:
     """Say what a reply means; `body` is its decoded JSON, None if it held none."""
-    error = _error(body)
-    if status == 200 and not error:
+    found = at(body, "error") or (body if isinstance(body, dict) and "choices" not in body else {})
+    if status == 200 and not found:
         return _judge_completion(body)
+    error = found if isinstance(found, dict) else {"message": found}
     code = f"{error.get('code')} {error.get('status')} {error.get('type')}"
     if status == 200:  # a gateway wraps the error of the server behind it
         within = re.search(r"\b[45]\d\d\b", code)
@@ -265,30 +262,21 @@ def judge(status: int, body: object, model: str) -> Answer:
         meaning = 404
     elif status == 403 and _CONTENT.search(said):
         meaning = 400
-    reason = _FIXES.get(meaning, "").format(model=model) or message
-    return Answer(
-        failure=f"answers {status}" + (f": {reason}" if reason else ""),
-        pause=0 if meaning in _TRANSIENT or meaning >= 500 else None,
-        objection=said if meaning in _OBJECTIONS else "",
-    )
-
-
-def _error(body: object) -> Mapping[str, Any]:
-    """Return the error object of {"error": {…}}, {"error": "…"}, {"message": …} or {"detail": …}; empty for others."""
-    error = at(body, "error") or (body if isinstance(body, dict) and "choices" not in body else {})
-    return error if isinstance(error, dict) else {"message": error}
+    failure = f"answers {status}: {_FIXES.get(meaning, '').format(model=model) or message}".removesuffix(": ")
+    pause = 0 if meaning in _TRANSIENT or meaning >= 500 else None
+    return Answer(failure=failure, pause=pause, objection=said if meaning in _OBJECTIONS else "")
 
 
 def _judge_completion(body: object) -> Answer:
     if not isinstance(body, dict):
         return Answer(failure="answers with something that is not JSON; check OPENAI_BASE_URL", pause=0)
-    message, tier = at(body, "choices", 0, "message"), str(at(body, "service_tier") or "")
-    text = at(message, "content")
+    choice, tier = at(body, "choices", 0), str(at(body, "service_tier") or "")
+    text = at(choice, "message", "content")
     if isinstance(text, list):  # in parts, as messages with pictures are
         text = "".join(str(at(part, "text") or "") for part in text)
     answer = Answer(text if isinstance(text, str) else "", usage=read_usage(at(body, "usage")), tier=tier)
     if answer.text.strip():  # also if it was cut off: whole entries count
         return answer
-    finish = str(at(body, "choices", 0, "finish_reason"))
-    reason = "refuses to answer" if at(message, "refusal") else _NO_TEXT.get(finish, "")
+    refused = at(choice, "message", "refusal")
+    reason = "refuses to answer" if refused else _NO_TEXT.get(str(at(choice, "finish_reason")))
     return replace(answer, failure=reason or "answers with no text", pause=None if reason else 0)
