@@ -174,8 +174,7 @@ def test_topics_are_cut_within_a_size() -> None:
         item("short", "•"),
     )
     assert within(topics, 10_000) == topics
-    assert within(topics, 500) == (topics[0], paragraph("words " * 16 + "…"))
-    assert within(topics, 800) == topics[:2]
+    assert within(topics, 650) == topics[:2]
     assert within((paragraph("words"), *topics), 400) == (paragraph("words"),), "a heading is never the last block"
     assert within((), 10) == ()
 
@@ -185,4 +184,4 @@ def test_topics_within_a_size_cost_no_more_than_it(topics: list[Block], room: in
     """Many short blocks cost as much as a few long ones: each has a frame of 100 bytes in HTML."""
     kept = within(tuple(topics), room)
     assert sum(100 + len(block.text) for block in kept) <= room
-    assert room < 300 or bool(kept) == bool(topics)
+    assert kept == tuple(topics[: len(kept)])

@@ -75,13 +75,11 @@ class Composer:
 
     def envelope(self, composed: Composed, delivery: Delivery) -> Envelope:
         """Complete the frozen message for the delivery's subscriber."""
-        address = delivery.addressed.subscriber.address
-        return self._envelope(composed, delivery, "Paperboy", f"Your address {address} is on this list.")
+        return self._envelope(composed, delivery, "Paperboy", "Your address {} is on this list.")
 
     def test(self, composed: Composed, delivery: Delivery) -> Envelope:
         """Complete the frozen message as a test mail: subject and body say so, all other headers are the real ones."""
-        address = delivery.addressed.subscriber.address
-        reason = f"This is a test, sent to {address} alone; nothing was marked as sent."
+        reason = "This is a test, sent to {} alone; nothing was marked as sent."
         subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()
         marked = replace(composed, message=_SUBJECT.sub(lambda _: subject, composed.message, count=1))
         return self._envelope(marked, delivery, "Test mail", reason)
@@ -105,8 +103,9 @@ class Composer:
 
     def _envelope(self, composed: Composed, delivery: Delivery, kicker: str, reason: str) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
+        copy = Copy(kicker, reason.format(own.subscriber.address), own.token)
         leave = unsubscribe_uri(_replies_to(composed.message), list_name, own.token)
-        shared = complete(composed.message, placeholders(self.secret, list_name), Copy(kicker, reason, own.token))
+        shared = complete(composed.message, placeholders(self.secret, list_name), copy)
         message = own_headers(own.subscriber, own.message_id, leave) + shared
         return Envelope(composed.sender, own.subscriber.address, message, list_name)
 

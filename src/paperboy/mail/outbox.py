@@ -15,14 +15,11 @@ from paperboy.models import DeliveryState, Envelope, Receipt
 class Outbox:
     """A folder that is its owner's alone, made by the first mail: `Maildir/`, `LIST.eml`, `LIST.html`, `LIST.txt`."""
 
+    via = "outbox"
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._shown: dict[str, bytes] = {}  # by list: the headers that all copies of the digest in the files share
-
-    @property
-    def via(self) -> str:
-        """How mail leaves."""
-        return "outbox"
 
     def send(self, envelope: Envelope) -> Receipt:
         """Put the message into the Maildir. MailServerError if the folder cannot be written."""

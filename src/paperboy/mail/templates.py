@@ -33,14 +33,12 @@ _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
 # What an expression in a template can raise apart from Jinja's own errors.
 _EXPRESSION_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
-_Texts = tuple[tuple[str, str], ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Templates:
     """The texts of all templates, by name: a value that another process can render with."""
 
-    texts: _Texts = field(repr=False)
+    texts: tuple[tuple[str, str], ...] = field(repr=False)
 
     @classmethod
     def load(cls, folders: Sequence[Path]) -> Templates:
@@ -149,7 +147,7 @@ class _Undefined(jinja2.StrictUndefined):
 
 
 @lru_cache(maxsize=4)
-def _environment(texts: _Texts) -> jinja2.Environment:
+def _environment(texts: tuple[tuple[str, str], ...]) -> jinja2.Environment:
     by_name = dict(texts)
     environment = ImmutableSandboxedEnvironment(
         loader=jinja2.FunctionLoader(lambda name: (by_name[name], name, None) if name in by_name else None),

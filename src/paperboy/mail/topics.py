@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from html import escape
+from itertools import accumulate
 from typing import Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from paperboy.mail.text import one_line, shorten, visible
+from paperboy.mail.text import one_line, visible
 from paperboy.tex import math_to_text
 
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
-_SHORTEST = 200  # bytes of room in which a longer block may begin
 _FRAME = 100  # bytes of HTML around a block
 
 _Kind = Literal["heading", "paragraph", "item"]
@@ -44,16 +44,9 @@ def blocks(markdown: str) -> tuple[Block, ...]:
 
 
 def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
-    """The first blocks, up to about that many bytes of HTML; the last one is shortened. No heading is left alone."""
-    kept: list[Block] = []
-    for block in topics:
-        room -= _FRAME
-        cost = len(escape(block.text).encode())
-        if cost > room:
-            kept += [replace(block, text=shorten(block.text, room // 3))] if room > _SHORTEST else []
-            break
-        kept.append(block)
-        room -= cost
+    """The first blocks, up to about that many bytes of HTML. No heading is left alone."""
+    costs = accumulate(_FRAME + len(escape(block.text).encode()) for block in topics)
+    kept = [block for block, cost in zip(topics, costs, strict=True) if cost <= room]
     while kept and kept[-1].kind == "heading" and len(kept) < len(topics):
         kept.pop()
     return tuple(kept)

@@ -39,7 +39,7 @@ def name_to_text(name: str) -> str:
     r"""An author's name: `F\'elix` is "Félix", and braces never stay."""
     if not re.search(r"[\\{}~]", name):
         return name
-    text = _render(re.sub(r"(?<!\\)~", " ", name), math=False).translate({ord("{"): None, ord("}"): None})
+    text = _Reader(re.sub(r"(?<!\\)~", " ", name), math=False).read().translate({ord("{"): None, ord("}"): None})
     return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
@@ -54,7 +54,7 @@ def spans(tex: str) -> Iterator[Span]:
     for mark, (start, end, _) in formulas.items():
         pieces += [tex[at:start], mark]
         at = end
-    prose = _render(_typography("".join(pieces) + tex[at:]), math=False)
+    prose = _Reader(_typography("".join(pieces) + tex[at:]), math=False).read()
     for part in re.split(f"({_MARK})", prose):
         if part in formulas:
             start, end, body = formulas[part]
@@ -66,7 +66,7 @@ def spans(tex: str) -> Iterator[Span]:
 def math_to_text(body: str) -> str:
     """The inside of a formula, without its delimiters, in one line. A matrix and its like stay as they are."""
     has_rows = re.search(r"\\begin\s*\{", body)
-    return re.sub(r"\s+", " ", body.strip() if has_rows else _render(body.strip(), math=True))
+    return re.sub(r"\s+", " ", body.strip() if has_rows else _Reader(body.strip(), math=True).read())
 
 
 # --- formulas
@@ -121,10 +121,8 @@ def _typography(tex: str) -> str:
 def _typeset(match: re.Match[str]) -> str:
     before = match.string[max(0, match.start() - 20) : match.start()]
     after = match.string[match.end() : match.end() + 1]
-    if match["double"] is not None:
-        return f"“{_typography(match['double'])}”"
-    if match["half"] is not None:
-        return f"“{_typography(match['half'])}”"
+    if match.lastgroup in {"double", "half"}:
+        return f"“{_typography(match[match.lastgroup])}”"
     if match["single"] is not None:
         return f"‘{_typography(match['single'])}’"
     if match["dash"]:
@@ -150,18 +148,16 @@ _INDEX = re.compile(r"\s*\[([^\[\]]*)\]")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 
 
-def _render(tex: str, *, math: bool, depth: int = 0) -> str:
-    return _Reader(tex, math=math, depth=depth).read() if depth < _DEEPEST else tex
-
-
 class _Reader:
     """Reads one group's TeX from left to right. A group inside it has a reader of its own."""
 
-    def __init__(self, tex: str, *, math: bool, depth: int) -> None:
+    def __init__(self, tex: str, *, math: bool, depth: int = 0) -> None:
         self.tex, self.math, self.depth = tex, math, depth
         self.at, self.out, self.closing = 0, "", _closing_braces(tex)
 
     def read(self) -> str:
+        if self.depth == _DEEPEST:
+            return self.tex
         while match := _TOKEN.match(self.tex, self.at):
             start, self.at = self.at, match.end()
             self.out += self._text_of(match[0], start)
@@ -235,7 +231,7 @@ class _Reader:
         return symbol + " " * (self.out.endswith(" ") and not symbol.isalpha())
 
     def _accent(self, name: str) -> str | None:
-        start, combining = self.at, ACCENTS[name]
+        gap, combining = self._skip_spaces(), ACCENTS[name]
         if (argument := self._argument()) is None:
             return None
         is_braced = self.tex[self.at - 1] == "}"
@@ -250,7 +246,6 @@ class _Reader:
             fits = base[:1].isalpha() and (is_braced or name.isalpha() or len(accented) == 1)
         if fits:
             return accented + base[1:]
-        gap = self.tex[start : len(self.tex) - len(self.tex[start:].lstrip(" \t"))]
         return f"\\{name}{gap}{{{text}}}" if is_braced else f"\\{name}{gap}{text}"
 
     def _script(self, sign: str) -> str:
@@ -304,7 +299,7 @@ class _Reader:
         return text
 
     def _inside(self, tex: str, *, math: bool | None = None) -> str:
-        return _render(tex, math=self.math if math is None else math, depth=self.depth + 1)
+        return _Reader(tex, math=self.math if math is None else math, depth=self.depth + 1).read()
 
     def _skip_spaces(self) -> str:
         start = self.at
