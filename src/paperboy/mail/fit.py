@@ -55,9 +55,9 @@ def levels(whole: Page) -> Iterator[Page]:
         yield replace(page, items=shorter, shortened=True)
     without = sum(bool(item.abstract) for item in items)
     items = tuple(replace(item, abstract=prose("")) for item in items)
-    yield replace(page, items=items, shortened=True, without_abstract=without)
-    items = tuple(replace(item, bare=True) for item in items)
-    yield replace(page, items=items, shortened=True, without_abstract=without)
+    page = replace(page, items=items, shortened=True, without_abstract=without)
+    yield page
+    yield replace(page, items=tuple(replace(item, bare=True) for item in items))
 
 
 def _some_authors(authors: tuple[Author, ...]) -> tuple[Author, ...]:

@@ -52,8 +52,7 @@ def show(folder: Path, name: str, message: bytes) -> Path:
     _write(folder, name + ".eml", message)
     parsed = email.message_from_bytes(message, policy=email.policy.default)
     for subtype, ending in (("plain", ".txt"), ("html", ".html")):
-        part = parsed.get_body((subtype,))
-        if part is not None:
+        if part := parsed.get_body((subtype,)):
             _write(folder, name + ending, part.get_content().replace("\r\n", "\n").encode())
     return folder / (name + ".html")
 

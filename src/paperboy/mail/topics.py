@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from itertools import accumulate
-from typing import Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
@@ -24,14 +23,12 @@ from paperboy.tex import math_to_text
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
 _FRAME = 100  # bytes of HTML around a block
 
-_Kind = Literal["heading", "paragraph", "item"]
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """A stretch of the topics on one line. An item without a marker continues the item before it."""
 
-    kind: _Kind
+    kind: str  # "heading", "paragraph" or "item"
     text: str
     marker: str = ""  # "•" or "1."
     depth: int = 0  # lists around an item's own
@@ -53,8 +50,7 @@ def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
 
 
 def _read(tokens: Iterable[Token]) -> Iterator[Block]:
-    kind: _Kind = "paragraph"
-    marker = ""
+    kind, marker = "paragraph", ""
     numbers: list[int] = []  # of the next item, for each list that is open
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
