@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -13,9 +14,8 @@ from paperboy import alerts
 from paperboy.alerts import MAIL_SERVER, THE_MORNING, Waiting
 from paperboy.delivery import Report as Sent
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Problem, Shortfall
-from paperboy.models import MorningReport as Report
 from paperboy.store import Store
-from paperboy.store.alerts import Cause, Kept
+from paperboy.store.alerts import Cause, Kept, Note
 from tests.builders import mailing_list, paper
 from tests.store.ledger import morning as frozen
 
@@ -61,11 +61,9 @@ def met(
 ) -> list[Waiting]:
     """What waits to be reported after such a morning, or such a round of sending."""
     lists = [mailing_list(name=name) for name in {"foundations", "galaxies", *(each.list_name for each in reports)}]
-    for each in (each for each in reports if not each.earlier):
+    for each in reports:
         overdue = alerts.is_overdue(mailing_list(), None, now, PATIENCE)
-        store.alerts.note(alerts.of_list(each, missing, overdue=overdue), now)
-    if reports:
-        alerts.morning(store, lists, Report(reports, missing=missing), now)
+        alerts.of_list(store, each, missing, now, news=not missing, overdue=overdue)
     if sent:
         alerts.sending(store, lists, sent, now, PATIENCE)
     return alerts.waiting(store, UTC)
@@ -129,7 +127,7 @@ def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
 
 def test_partly_scored_list_is_reported_with_how_much_was_scored(store: Store) -> None:
     found = only(store, PART)
-    assert kept(store) == {Cause.PART_SCORED: {"foundations"}}
+    assert kept(store) == {Cause.SCORING: {"foundations"}}
     assert found.alert.headline == "Scored only 15 of 40 papers for foundations"
 
 
@@ -147,7 +145,6 @@ def test_a_list_given_up_with_nothing_scored_is_a_dead_llm(store: Store) -> None
         QUIET,
         SKIPPED,
         WAITING,  # for arXiv, before patience has ended
-        replace(GAVE_UP, earlier=True),
         replace(DIGEST, counts=Counts(considered=40, carried_over=1, below=39), problem="one was filtered"),
     ],
 )
@@ -179,13 +176,13 @@ def test_papers_let_go_are_named_once_with_the_reason(store: Store) -> None:
 def test_a_dead_server_is_not_why_papers_are_let_go(store: Store) -> None:
     counts = Counts(considered=3, carried_over=1, let_go=1, below=1)
     dead, let_go = met(store, replace(PART, counts=counts, problem=DEAD, let_go=(paper("2611.00007"),)))[::-1]
-    assert dead.causes | let_go.causes == {Cause.PART_SCORED, Cause.LET_GO}
+    assert dead.causes | let_go.causes == {Cause.SCORING, Cause.LET_GO}
     assert sum(DEAD in text(each) for each in (dead, let_go)) == 1
 
 
 def test_arxiv_beyond_patience_is_reported(store: Store) -> None:
     found = only(store, GAVE_UP, named("galaxies", GAVE_UP), now=AT_SEVEN + PATIENCE)
-    assert found.alert.headline == "arXiv gave no papers in time: no digest for foundations and galaxies"
+    assert found.alert.headline == "No digest in time for foundations and galaxies"
     assert found.alert.details == ("foundations: gave up", "galaxies: gave up")
 
 
@@ -195,23 +192,23 @@ def test_a_digest_sent_without_arxivs_newest_papers_is_reported_after_patience(s
     without = replace(DIGEST, problem=late)
     assert met(store, without, missing=late) == []
     found = only(store, without, missing=late, now=AT_SEVEN + PATIENCE)
-    assert found.alert.headline == "arXiv gave no papers in time: foundations got what was there"
+    assert found.alert.headline == "No new papers in time for foundations"
     found = only(store, without, named("galaxies", GAVE_UP), missing=late, now=AT_SEVEN + PATIENCE)
-    assert found.alert.headline == "arXiv gave no papers in time: no digest for galaxies"
+    assert found.alert.headline == "No digest in time for galaxies"
 
 
 def test_a_list_still_due_long_after_its_hour_is_reported(store: Store) -> None:
     """A template that breaks on today's papers never becomes `gave up`; nor does a morning that a cron job runs."""
     broken = ListReport("foundations", None, problem="emails/digest.mjml.j2: too long")
     found = only(store, broken, now=AT_SEVEN + PATIENCE)
-    assert found.causes == {Cause.STUCK}
+    assert found.causes == {Cause.LATE}
     assert "The reason: emails/digest.mjml.j2: too long." in text(found)
 
 
 @pytest.mark.parametrize("entry", [BUG, replace(UNSCORED, bug=True)])
 def test_a_bug_is_reported_as_one(store: Store, entry: ListReport) -> None:
     assert "traceback" in text(only(store, entry))
-    assert kept(store) == {Cause.BUG: {"foundations"}}
+    assert kept(store) == {Cause.PROCESS: {"foundations"}}
 
 
 def test_a_mail_server_that_refuses_us_is_reported(store: Store) -> None:
@@ -291,30 +288,44 @@ def test_mail_server_that_takes_nothing_is_reported_once_for_all_digests(store: 
 
 # --- well again
 
-ALL_OF_A_MORNING = {Cause.SCORING, Cause.PART_SCORED, Cause.BUDGET, Cause.LATE, Cause.STUCK, Cause.BUG}
-ARRIVED = {Cause.LATE, Cause.STUCK, Cause.BUG}
+ALL_OF_A_MORNING = {Cause.SCORING, Cause.BUDGET, Cause.LATE, Cause.PROCESS}
 
 
 @pytest.mark.parametrize(
-    ("entry", "proven"),
+    ("entry", "over"),
     [
         (DIGEST, ALL_OF_A_MORNING),
         (NOTE, ALL_OF_A_MORNING),
-        (QUIET, ARRIVED),  # nobody asked the LLM
-        (SKIPPED, set()),
+        (QUIET, {Cause.LATE, Cause.PROCESS}),  # nobody asked the LLM
+        (SKIPPED, {Cause.PROCESS}),
         (WAITING, set()),
         (GAVE_UP, set()),
         (UNSCORED, set()),
         (BUG, set()),
         (replace(DIGEST, bug=True, problem="a bug"), set()),
-        (replace(DIGEST, earlier=True), set()),
-        (PART, ARRIVED),
-        (BUDGET, {Cause.SCORING, Cause.PART_SCORED, *ARRIVED}),
+        (PART, ALL_OF_A_MORNING - {Cause.SCORING}),
+        (BUDGET, ALL_OF_A_MORNING - {Cause.BUDGET}),
     ],
     ids=lambda value: value.problem[:20] or str(value.outcome) if isinstance(value, ListReport) else "",
 )
-def test_a_lists_morning_proves_which_causes_are_over(entry: ListReport, proven: set[Cause]) -> None:
-    assert alerts.proved(entry, Report((entry,), news=True)) - {Cause.PROCESS} == proven
+def test_day_of_a_list_ends_the_causes_that_it_came_through_without(
+    store: Store, entry: ListReport, over: set[Cause]
+) -> None:
+    store.alerts.note([Note(cause, "foundations") for cause in ALL_OF_A_MORNING], AT_SEVEN)
+    store.alerts.note([Note(cause, "galaxies") for cause in ALL_OF_A_MORNING], AT_SEVEN)
+    met(store, entry, now=AT_SEVEN + timedelta(days=1))
+    rows = [row for row in store.alerts.all() if row.cause in ALL_OF_A_MORNING]
+    assert {row.cause for row in rows if row.over and row.subject == "foundations"} == over
+    assert not any(row.over for row in rows if row.subject == "galaxies")
+
+
+def test_quiet_day_without_news_does_not_end_a_late_arxiv(store: Store) -> None:
+    """As a weekend after a gap. A digest of what was left over does."""
+    store.alerts.note([Note(Cause.LATE, "foundations")], AT_SEVEN)
+    alerts.of_list(store, QUIET, "", AT_SEVEN, news=False, overdue=False)
+    assert kept(store) == {Cause.LATE: {"foundations"}}
+    alerts.of_list(store, DIGEST, "", AT_SEVEN, news=False, overdue=False)
+    assert kept(store) == {}
 
 
 @pytest.mark.parametrize("entry", [UNSCORED, PART, BUDGET, GAVE_UP, BUG, WAITING])
@@ -323,13 +334,18 @@ def test_morning_ends_no_cause_that_it_met_itself(store: Store, entry: ListRepor
     assert all(row.over is None for row in store.alerts.all())
 
 
-def test_crash_is_over_for_a_list_when_a_morning_that_tried_it_ends_well(store: Store) -> None:
-    """Not when one for the mail of others did."""
+def test_crash_is_over_for_a_list_with_its_next_day(store: Store) -> None:
+    """Not with another list's, nor when mail left."""
     store.alerts.note(alerts.bad_end("signal 9 ended it", {"foundations"}), AT_SEVEN)
-    assert only(store, named("galaxies", WAITING)).alert.headline == "A morning crashed or got stuck: signal 9 ended it"
-    met(store, sent=Sent({}))
+    found = only(store, named("galaxies", DIGEST))
+    assert found.alert.headline == "A morning crashed or got stuck"
+    assert found.alert.paragraphs[0] == "The reason: signal 9 ended it."
+    met(store, sent=Sent({DeliveryState.SENT: 1}))
     assert kept(store) == {Cause.PROCESS: {"foundations"}}
-    assert only(store, WAITING).alert.headline == "Well again: a morning finished"
+    assert only(store, DIGEST).alert.headline == "Well again: a morning finished"
+
+
+def test_crash_of_a_sending_is_over_with_the_next(store: Store) -> None:
     store.alerts.note(alerts.bad_end("signal 9 ended it"), AT_SEVEN)
     assert kept(store) == {Cause.PROCESS: {THE_MORNING}}
     met(store, sent=Sent({}))
@@ -361,7 +377,7 @@ def test_a_digest_that_reached_nobody_is_over_when_somebody_on_the_list_got_mail
 
 def test_well_again_is_one_mail_for_all_that_is_over(store: Store) -> None:
     met(store, UNSCORED, named("galaxies", BUG), sent=Sent({}, "refused"))
-    for cause in (Cause.SCORING, Cause.BUG):
+    for cause in (Cause.SCORING, Cause.PROCESS):
         store.alerts.reported(cause, DAY)
     sent = Sent({DeliveryState.SENT: 1})
     found = only(store, DIGEST, named("galaxies", DIGEST), sent=sent, now=AT_SEVEN + timedelta(days=1))
@@ -369,14 +385,13 @@ def test_well_again_is_one_mail_for_all_that_is_over(store: Store) -> None:
     assert found.alert.headline.startswith("Well again: ")
     assert set(found.alert.headline.removeprefix("Well again: ").split("; ")) == {
         "the LLM scores",
-        "the bug did not show",
+        "a morning finished",
         "mail leaves",
     }
     assert (
         "scoring, since Fri 20 Nov 06:00 UTC: Scored 0 of 40 papers: no digest for foundations" in found.alert.details
     )
     assert "mail, since Fri 20 Nov 06:00 UTC: Mail does not leave" in found.alert.details
-    assert "need not be gone" in text(found)
 
 
 # --- the outbox
@@ -410,6 +425,16 @@ def test_the_retry_backoff_of_a_mail_is_its_next_try(store: Store) -> None:
     assert alerts.next_try(store, UTC) == AT_SEVEN
     store.alerts.postpone(Cause.SCORING, AT_SEVEN + timedelta(minutes=15))
     assert alerts.next_try(store, UTC) == AT_SEVEN + timedelta(minutes=15)
+
+
+def test_cause_that_only_an_older_version_knows_is_passed_over(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "old.db") as store:
+        met(store, UNSCORED, named("galaxies", BUG))
+        with sqlite3.connect(tmp_path / "old.db") as other:
+            other.execute("update alerts set cause = 'stuck' where cause = 'process'")
+        other.close()
+        assert only(store).causes == {Cause.SCORING}
+        met(store, DIGEST, sent=Sent({}))
 
 
 def test_noted_alert_survives_the_process(tmp_path: Path) -> None:

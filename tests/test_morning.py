@@ -386,7 +386,7 @@ def test_alerts_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path
     database.execute("drop trigger fails")
     world.scorer.dies_after = 0
     assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
-    assert [(each.cause, each.subject) for each in world.store.alerts.all()] == [(Cause.PART_SCORED, "foundations")]
+    assert [(each.cause, each.subject) for each in world.store.alerts.all()] == [(Cause.SCORING, "foundations")]
     database.close()
 
 

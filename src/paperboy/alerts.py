@@ -1,12 +1,10 @@
 """Alerts: what the operator is told when a morning needs a hand, by the log and by mail to ALERT_TO.
 
-    of_list     what went wrong with one list, noted in the transaction that freezes its day or its attempt
-    morning     ends what a whole morning proves to be well again
-    sending     does both for the mail; the store itself notes what expired, was suppressed or superseded
-    report      one mail for each cause and operator's day, and one when it is well again
+    of_list    in the transaction of a list's day or attempt: ends what the day proves to be over, notes what went wrong
+    sending    does both for the mail; the store itself notes what expired, was suppressed or superseded
+    report     one mail for each cause and operator's day, and one when it is well again
 
-One dead LLM is one cause, for ten lists as for one. It is over when each list that it affects has come through a later
-run in which it could have shown: a run where nothing was due, a quiet day and a morning of other lists prove nothing.
+One dead LLM is one cause, for ten lists as for one. It is over when each list that it affects has had a day without it.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from paperboy.models import (
     DeliveryState,
     ListReport,
     MailingList,
-    MorningReport,
     Outcome,
     Problem,
     Shortfall,
@@ -58,56 +55,72 @@ def is_overdue(mailing_list: MailingList, attempt: Attempt | None, now: datetime
     return now >= standing.gives_up or (attempt is None and now >= standing.start + patience)
 
 
-def of_list(report: ListReport, missing: str, *, overdue: bool) -> Iterator[Note]:
-    """What one list's morning has to report; `missing`: why arXiv's papers are. Waiting for arXiv is no cause before
-    the list is overdue. A dead LLM is one at the first try: the scorer has retried by then.
+def of_list(store: Store, each: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
+    """Note what one list's morning has to report; `missing`: why arXiv's papers are; `news`: its newest batch is there.
+    Waiting for arXiv is no cause before the list is overdue. A dead LLM is one at the first try: the scorer has retried
+    by then. What is over, and met again, lasts.
     """
-    counts, name = report.counts, report.list_name
-    if cause := _cause(report, overdue=overdue, missing=missing):
-        facts = {"considered": counts.considered, "scored": counts.scored, "served": report.outcome in _SERVED}
-        line = f"{name}: {report.outcome or 'still due'}"
-        line += f", {_scored([facts])} scored" if counts.considered else ""
-        line += f", {counts.carried_over:,} carried over" if counts.carried_over else ""
-        line += f", {counts.let_go:,} let go" if counts.let_go else ""
-        yield Note(cause, name, report.problem, line, facts)
-    reason = report.problem if report.shortfall is None else ""
-    for paper in report.let_go:
+    for cause in _over(each, arrived=not missing and (news or each.outcome in _SERVED)):
+        store.alerts.end(cause, each.list_name, now)
+    store.alerts.note(_notes(each, missing, overdue=overdue), now)
+
+
+def _over(each: ListReport, *, arrived: bool) -> set[Cause]:
+    """What that day of the list proves to be over, unless it is met again."""
+    if each.bug or each.outcome in {None, Outcome.GAVE_UP}:
+        return set()
+    if each.outcome is Outcome.SKIPPED:
+        return {Cause.PROCESS}
+    scores = {Cause.SCORING, Cause.BUDGET} if each.outcome in _SERVED else set()  # on a quiet day nobody asked the LLM
+    return {Cause.PROCESS, *scores, *([Cause.LATE] if arrived else [])}
+
+
+def _notes(each: ListReport, missing: str, *, overdue: bool) -> Iterator[Note]:
+    counts, name = each.counts, each.list_name
+    if cause := _cause(each, missing, overdue=overdue):
+        facts = {"considered": counts.considered, "scored": counts.scored, "served": each.outcome in _SERVED}
+        said = {"carried over": counts.carried_over, "let go": counts.let_go}
+        parts = [f"{_scored([facts])} scored"] * bool(counts.considered) + [f"{n:,} {w}" for w, n in said.items() if n]
+        yield Note(cause, name, each.problem, ", ".join([f"{name}: {each.outcome or 'still due'}", *parts]), facts)
+    reason = each.problem if each.shortfall is None else ""
+    for paper in each.let_go:
         detail = f"{name}: {paper.arxiv_id} {to_text(paper.title)}"
         yield Note(Cause.LET_GO, f"{name} {paper.arxiv_id}", reason, detail, {"list": name})
 
 
-def _cause(each: ListReport, *, overdue: bool, missing: str) -> Cause | None:
+def _cause(each: ListReport, missing: str, *, overdue: bool) -> Cause | None:
     if each.bug:
-        return Cause.BUG
+        return Cause.PROCESS
     if each.shortfall is Shortfall.BUDGET:
         return Cause.BUDGET
-    if each.counts.considered and not each.counts.scored and each.outcome in {None, Outcome.GAVE_UP}:
+    due = each.outcome in {None, Outcome.GAVE_UP}
+    if each.shortfall is Shortfall.SERVER or (due and each.counts.considered and not each.counts.scored):
         return Cause.SCORING
-    if each.shortfall is Shortfall.SERVER:
-        return Cause.PART_SCORED
     went_without = bool(each.problem) if each.outcome is Outcome.QUIET else each.outcome in _SERVED and overdue
-    if each.outcome is Outcome.GAVE_UP or (missing and went_without):
-        return Cause.LATE
-    return Cause.STUCK if each.outcome is None and overdue else None
+    late = each.outcome is Outcome.GAVE_UP or (overdue if due else missing and went_without)
+    return Cause.LATE if late else None
 
 
 def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetime, patience: timedelta) -> None:
     """Note what a round of sending met, and end what it proves to be over. A mail server that is away or busy is no
-    cause before `patience` has passed.
+    cause before `patience` has passed. A list that is gone, or has no subscribers any more, holds nothing up.
     """
-    well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
     passing = sent.passing and sent.since is not None and now - sent.since < patience
+    notes = [Note(Cause.NOBODY, name, reply, f"{name}: {reply}") for name, reply in sent.refused]
     if sent.problem:
         notes = [] if passing else [Note(Cause.MAIL, MAIL_SERVER, sent.problem)]
-    else:
-        notes = [Note(Cause.NOBODY, name, reply, f"{name}: {reply}") for name, reply in sent.refused]
-        well |= {(Cause.MAIL, MAIL_SERVER)} if sent.states.get(DeliveryState.SENT) else set()
+    well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
+    if sent.states.get(DeliveryState.SENT) and not sent.problem:
+        well.add((Cause.MAIL, MAIL_SERVER))
+    there = {each.name for each in lists if each.subscribers} | {MAIL_SERVER, HOME_FILES, THE_MORNING}
     with store.transaction():
         store.alerts.note(notes, now)
-        for each in store.alerts.all() if sent.problem else ():
-            if each.cause is Cause.NOBODY and each.reported is None:
-                store.alerts.forget(each.cause, each.subject)  # the mail server's failure says it already
-        _end(store, lists, well, now)
+        for row in store.alerts.all():
+            gone = row.over is None and row.subject not in there and _WORDS[row.cause].well
+            if gone or (sent.problem and row.cause is Cause.NOBODY and not row.reported):  # the problem is why
+                store.alerts.forget(row.cause, row.subject)
+            elif (row.cause, row.subject) in well:
+                store.alerts.end(row.cause, row.subject, now)
 
 
 def broken_files(problems: Sequence[Problem]) -> Note:
@@ -119,42 +132,6 @@ def broken_files(problems: Sequence[Problem]) -> Note:
 def bad_end(problem: str, lists: Collection[str] = ()) -> list[Note]:
     """A process that could not report by itself what it came to; those lists are still due."""
     return [Note(Cause.PROCESS, name, problem) for name in sorted(lists) or [THE_MORNING]]
-
-
-# --- what is well again
-
-
-def morning(store: Store, lists: Sequence[MailingList], report: MorningReport, now: datetime) -> None:
-    """End what a morning proves to be over."""
-    well = {(cause, each.list_name) for each in report.lists for cause in proved(each, report)}
-    with store.transaction():
-        _end(store, lists, well, now)
-
-
-def proved(each: ListReport, report: MorningReport) -> set[Cause]:
-    """What did not affect this list of the morning, though it could have."""
-    well = {Cause.PROCESS}
-    if each.earlier or each.bug:
-        return well
-    served = each.outcome in _SERVED
-    if served or each.outcome is Outcome.QUIET:
-        well |= {Cause.STUCK, Cause.BUG}
-        if not report.missing and (served or report.news):  # a weekend after a gap proves nothing of arXiv
-            well.add(Cause.LATE)
-    if each.counts.scored and each.shortfall is not Shortfall.SERVER:
-        well |= {Cause.SCORING, Cause.PART_SCORED}
-        well |= {Cause.BUDGET} if each.shortfall is None else set()
-    return well
-
-
-def _end(store: Store, lists: Sequence[MailingList], well: Collection[tuple[Cause, str]], now: datetime) -> None:
-    """A list that is gone, or has no subscribers any more, holds nothing up."""
-    there = {each.name for each in lists if each.subscribers} | {MAIL_SERVER, HOME_FILES, THE_MORNING}
-    for each in store.alerts.all():
-        if (each.cause, each.subject) in well:
-            store.alerts.end(each.cause, each.subject, now)
-        elif each.over is None and each.subject not in there and _WORDS[each.cause].well:
-            store.alerts.forget(each.cause, each.subject)
 
 
 # --- the words
@@ -171,17 +148,11 @@ class _Words(NamedTuple):
 
 _WORDS: Mapping[Cause, _Words] = {
     Cause.SCORING: _Words(
-        "Scored {none}: {fate}",
-        "The LLM scored no paper of {unserved}. That is not a morning on which none passed: nobody has judged these "
-        "papers, so there is no digest and no note. No paper is lost: the next attempt takes them all up.",
+        "{score}",
+        "The LLM failed before all papers had a score. That is not a morning on which none passed: nobody has judged "
+        "these papers. No paper is lost. A list without any score has no digest and no note, and is tried again; a "
+        "digest says how many papers it is missing, and they come back next morning.",
         "Fix what the reason names; paperboy check tries the LLM, paperboy once makes what is still due.",
-        "the LLM scores",
-    ),
-    Cause.PART_SCORED: _Words(
-        "Scored only {scored} for {names}",
-        "The LLM failed before all papers had a score. What was scored is in the digests, which say how many papers "
-        "are missing; those come back next morning.",
-        "Fix what the reason names; paperboy check tries the LLM.",
         "the LLM scores",
     ),
     Cause.BUDGET: _Words(
@@ -193,24 +164,13 @@ _WORDS: Mapping[Cause, _Words] = {
         "the LLM budget is enough",
     ),
     Cause.LATE: _Words(
-        "arXiv gave no papers in time: {fate}",
-        "The morning waited for arXiv as long as GIVE_UP_AFTER_HOURS allows, at most until the day was over, and then "
-        "went on with what was there. No paper is lost: what arXiv gives later is in the next morning's digest.",
-        "If arXiv itself is late (status.arxiv.org), there is nothing to do. If it has a holiday that Paperboy does "
-        "not know, put that evening into ARXIV_HOLIDAYS. If neither, paperboy check tries the connection to arXiv.",
-        "arXiv gives its papers",
-    ),
-    Cause.STUCK: _Words(
-        "Still due, long after the hour: {names}",
-        "Every attempt of today has failed for {names}. No paper is lost: each attempt takes them up again.",
-        "Fix what the reason names; paperboy once makes what is still due.",
-        "no list is stuck",
-    ),
-    Cause.BUG: _Words(
-        "A bug in Paperboy affects {names}",
-        "Other lists go on, and no paper is lost: the next attempt takes up what was not served.",
-        "Please report it with the traceback in the log; until it is fixed it may come again.",
-        "the bug did not show",
+        "No {what} in time for {unserved}",
+        "The morning has tried for as long as GIVE_UP_AFTER_HOURS allows, at most until the day was over. No paper is "
+        "lost: the next attempt takes them all up, and what arXiv gives later is in the next morning's digest.",
+        "Fix what the reason names; paperboy once makes what is still due. If arXiv itself is late (status.arxiv.org), "
+        "there is nothing to do. If it has a holiday that Paperboy does not know, put that evening into "
+        "ARXIV_HOLIDAYS. If neither, paperboy check tries the connection to arXiv.",
+        "digests are in time",
     ),
     Cause.LET_GO: _Words(
         "{papers} could not be scored and will not come back",
@@ -248,9 +208,10 @@ _WORDS: Mapping[Cause, _Words] = {
         "the home's files are in order",
     ),
     Cause.PROCESS: _Words(
-        "A morning crashed or got stuck{why}",
-        "What it had done stands. It is retried within a quarter of an hour, and nothing is sent twice.",
-        "The log has more: journalctl -u paperboy, where systemd runs it.",
+        "A morning crashed or got stuck",
+        "What it had done stands. The next try takes up the rest: no paper is lost, and nothing is sent twice.",
+        "The log has more: journalctl -u paperboy, where systemd runs it. If it is a bug in Paperboy, please report it "
+        "with the traceback in the log; until it is fixed it may come again.",
         "a morning finished",
     ),
 }
@@ -272,37 +233,35 @@ def _alert(rows: Sequence[Kept]) -> Alert:
 
 def _fields(rows: Sequence[Kept]) -> dict[str, str]:
     """What the words may say of the rows of one cause. An address or a list's name is its row's subject."""
-    unserved = [row for row in rows if not row.facts.get("served")]
+    unserved, number = [row for row in rows if not row.facts.get("served")], len(rows)
     lists = [str(row.facts.get("list", row.subject)) for row in rows]
+    names, without, scored = _names(lists), _names(row.subject for row in unserved), _scored(row.facts for row in rows)
+    nothing = f"Scored {_scored(row.facts for row in unserved)}: no digest for {without}"
     back = [row.subject for row in rows if row.facts.get("back")]
-    without, reason, number = _names(row.subject for row in unserved or rows), rows[0].reason, len(rows)
     return {
-        "names": _names(lists),
+        "names": names,
         "first": min(lists),
-        "unserved": without,
-        "fate": f"no digest for {without}" if unserved else f"{_names(lists)} got what was there",
-        "none": _scored(row.facts for row in unserved or rows),
-        "scored": _scored(row.facts for row in rows),
+        "unserved": without or names,
+        "score": nothing if unserved else f"Scored only {scored} for {names}",
+        "scored": scored,
+        "what": "digest" if unserved else "new papers",
         "papers": counted(number, "paper"),
         "mails": counted(number, "mail"),
         "addresses": counted(number, "address", "addresses"),
         "back": f"The papers are not lost: they come with the next digest of {_names(back)}." if back else "",
         "place": str(rows[0].facts.get("place", HOME_FILES)),
-        "why": f": {reason}" if 0 < len(reason) < 60 else "",
     }
 
 
 def _well_again(rows: Sequence[Kept], zone: tzinfo) -> Alert:
     """One mail for all that is over."""
     by_cause = _by_cause(rows)
-    what = "; ".join(dict.fromkeys(_WORDS[cause].well for cause in by_cause))
-    bug = " A bug that does not show need not be gone: the log still has its traceback." * (Cause.BUG in by_cause)
+    what = "; ".join(_WORDS[cause].well for cause in by_cause)
     details = (
         f"{cause}, since {min(row.since for row in of).astimezone(zone):%a %d %b %H:%M %Z}: {headline(of)}"
         for cause, of in by_cause.items()
     )
-    said = f"What was wrong is over: {what}.{bug} Nothing is left to do."
-    return Alert(f"Well again: {what}", (said,), tuple(details))
+    return Alert(f"Well again: {what}", (f"What was wrong is over: {what}. Nothing is left to do.",), tuple(details))
 
 
 def no_start(problem: str) -> Alert:
@@ -344,31 +303,16 @@ def never_raising(*but: type[PaperboyError]) -> Iterator[None]:
 class Waiting(NamedTuple):
     """A mail to the operator that is to be sent."""
 
-    rows: Sequence[Kept]
+    causes: frozenset[Cause]
     alert: Alert
+    over: bool  # it is good news
     at: datetime  # when it was found, which dates it: so every try is the same message
-
-    @property
-    def causes(self) -> set[Cause]:
-        return {row.cause for row in self.rows}
-
-    @property
-    def over(self) -> bool:
-        """Whether it is good news."""
-        return self.rows[0].over is not None
-
-    @property
-    def next_try(self) -> datetime:
-        """Retry backoff: not before."""
-        return max((row.next_try for row in self.rows if row.next_try), default=self.at)
+    next_try: datetime  # retry backoff: not before
 
 
 def lasting(rows: Iterable[Kept]) -> dict[Cause, list[Kept]]:
-    """What is not over, by cause. While some lists have no score at all, the same dead LLM is why others have few."""
-    found = _by_cause(row for row in rows if row.over is None)
-    if Cause.SCORING in found:
-        found[Cause.SCORING] += found.pop(Cause.PART_SCORED, [])
-    return found
+    """What is not over, by cause."""
+    return _by_cause(row for row in rows if row.over is None)
 
 
 def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
@@ -381,11 +325,15 @@ def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
         at = max(row.noted for row in of)
         last = max((row.reported for row in rows if row.cause is cause and row.reported), default=None)
         if last is None or (_WORDS[cause].well and at.astimezone(zone).date() > last):
-            found.append(Waiting(of, _alert(of), at))
-    bad = {_WORDS[cause].well for cause in lasts}
-    if over := [row for row in rows if row.over and _WORDS[row.cause].well not in bad]:
-        found.append(Waiting(over, _well_again(over, zone), max(row.over for row in over if row.over)))
+            found.append(_mail(of, _alert(of), at))
+    if over := [row for row in rows if row.over and row.cause not in lasts]:
+        found.append(_mail(over, _well_again(over, zone), max(row.over for row in over if row.over)))
     return sorted(found, key=lambda each: each.at)
+
+
+def _mail(rows: Sequence[Kept], alert: Alert, at: datetime) -> Waiting:
+    next_try = max((row.next_try for row in rows if row.next_try), default=at)
+    return Waiting(frozenset(row.cause for row in rows), alert, rows[0].over is not None, at, next_try)
 
 
 def next_try(store: Store, zone: tzinfo) -> datetime | None:

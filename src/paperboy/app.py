@@ -259,14 +259,11 @@ class App:
         """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
         None: this one attempt is by hand.
         """
-        from paperboy import alerts, morning
+        from paperboy import morning
 
         lists, keep = self.home.lists, timedelta(days=self.settings.keep_days)
         run = partial(morning.run, overdue_after=self.patience, lookback=self.lookback, keep=keep)
-        report = run(self.drafter, self.feed, lists, names, patience=patience)
-        with alerts.never_raising():
-            alerts.morning(self.store, lists, report, self.clock())
-        return report
+        return run(self.drafter, self.feed, lists, names, patience=patience)
 
     def deliver(
         self,

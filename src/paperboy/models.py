@@ -288,7 +288,6 @@ class MorningReport:
 
     lists: tuple[ListReport, ...]
     missing: str = ""  # what arXiv has not given, for people
-    news: bool = False  # arXiv has given its newest batch, and today
 
     @property
     def due(self) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def run(
         reports |= morning.serve(group)
     if first:
         store.retention.thin(keep, [each.name for each in lists], now)
-    return MorningReport(tuple(reports[each.name] for each in wanted), looked.missing, looked.news)
+    return MorningReport(tuple(reports[each.name] for each in wanted), looked.missing)
 
 
 def _groups(lists: Sequence[MailingList]) -> Iterator[Sequence[MailingList]]:
@@ -164,7 +164,9 @@ class _Morning:
             # not left to the first digest: if that has to wait, today's papers are not too old tomorrow
             self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None and report.outcome:
-            self.freeze(Day(name, day, report.outcome))
+            with self.store.transaction():
+                self.freeze(Day(name, day, report.outcome))
+                self.alert(mailing_list, report)
         return report or self.drafter.gather(mailing_list, papers, self.now)
 
     def waits(self, mailing_list: MailingList) -> bool:
@@ -219,7 +221,8 @@ class _Morning:
     def alert(self, mailing_list: MailingList, report: ListReport, attempt: Attempt | None = None) -> None:
         """Note what the operator is to hear of the list, in the transaction of what became of it."""
         overdue = alerts.is_overdue(mailing_list, attempt, self.now, self.overdue_after)
-        self.store.alerts.note(alerts.of_list(report, self.looked.missing, overdue=overdue), self.now)
+        missing, news = self.looked.missing, self.looked.news
+        alerts.of_list(self.store, report, missing, self.now, news=news, overdue=overdue)
 
     def freeze(self, day: Day) -> None:
         """One durable transaction."""

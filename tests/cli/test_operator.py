@@ -17,7 +17,6 @@ from paperboy import alerts, delivery
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, ListReport, Outcome, Shortfall, Subscriber
-from paperboy.models import MorningReport as Report
 from tests.builders import mailing_list, paper
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.servers.smtp import Fault
@@ -56,10 +55,9 @@ def at_work(world: World) -> Iterator[App]:
 def note(app: App, *entries: ListReport) -> None:
     """What a morning with these ends writes down."""
     now = app.clock()
-    for each in (each for each in entries if not each.earlier):
+    for each in entries:
         overdue = alerts.is_overdue(mailing_list(), None, now, PATIENCE)
-        app.store.alerts.note(alerts.of_list(each, "", overdue=overdue), now)
-    alerts.morning(app.store, app.home.lists, Report(entries), now)
+        alerts.of_list(app.store, each, "", now, news=True, overdue=overdue)
 
 
 def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:
@@ -142,14 +140,13 @@ def test_alert_day_is_that_of_the_operators_timezone(told: World) -> None:
 
 def test_different_causes_are_different_mails(told: World) -> None:
     run(told, UNSCORED, ListReport("galaxies", Outcome.GAVE_UP, problem="arXiv is late"))
-    assert sorted(subjects(told)) == [ZERO, "Paperboy: arXiv gave no papers in time: no digest for galaxies"]
+    assert sorted(subjects(told)) == ["Paperboy: No digest in time for galaxies", ZERO]
 
 
 def test_run_that_proves_nothing_ends_no_cause(told: World) -> None:
-    """Nothing was due; it was done earlier; another list came through; arXiv had nothing."""
+    """Nothing was due; another list came through; arXiv had nothing."""
     run(told, UNSCORED)
     run(told)
-    run(told, replace(DIGEST, earlier=True))
     run(told, replace(DIGEST, list_name="galaxies"))
     run(told, ListReport("foundations", Outcome.QUIET))
     assert subjects(told) == [ZERO]
@@ -183,7 +180,7 @@ def test_cause_whose_lists_are_all_gone_ends_without_a_mail(told: World) -> None
 
 def test_papers_let_go_are_reported_once_and_never_well_again(told: World) -> None:
     run(told, LET_GO)
-    run(told, replace(LET_GO, earlier=True))
+    run(told)
     told.clock.now += timedelta(days=1)
     run(told, DIGEST)
     assert subjects(told) == ["Paperboy: 1 paper could not be scored and will not come back"]

@@ -336,14 +336,14 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
     with Store.open(world.path / "data" / "paperboy.db") as store:
         facts = {"considered": 40, "scored": 0}
         notes = [Note(Cause.MAIL, "the mail server"), Note(Cause.SCORING, "galaxies", facts=facts)]
-        store.alerts.note([*notes, Note(Cause.BUG, "galaxies")], at)
+        store.alerts.note([*notes, Note(Cause.PROCESS, "galaxies")], at)
         store.alerts.reported(Cause.SCORING, FRIDAY)
-        store.alerts.end(Cause.BUG, "galaxies", at)
+        store.alerts.end(Cause.PROCESS, "galaxies", at)
     printed = world.run("status").out
     headline = "Scored 0 of 40 papers: no digest for galaxies"
     assert "\nMail does not leave (since Fri 20 Nov 07:00 UTC; not mailed to you yet)\n" in printed
     assert f"\n{headline} (since Fri 20 Nov 07:00 UTC)\n" in printed
-    assert "bug" not in printed
+    assert "crashed" not in printed
     since = "2026-11-20T07:00:00+00:00"
     assert json.loads(world.run("status", "--json").out)["alerts"] == [
         {

@@ -10,7 +10,7 @@ from tests.year.truth import PATIENCE, Truth, operators_day
 Told = Counter[str]  # alerts, and how often
 
 SCORING, PART_SCORED, LLM_WELL = "Scored 0 of", "Scored only", "the LLM scores"
-LATE, LATE_WELL = "arXiv gave no papers in time", "arXiv gives its papers"
+LATE, LATE_WELL = "in time for", "digests are in time"
 FILES, FILES_WELL = "Broken:", "the home's files are in order"
 MAIL, MAIL_WELL = "Mail does not leave", "mail leaves"
 PROCESS, PROCESS_WELL = "A morning crashed or got stuck", "a morning finished"

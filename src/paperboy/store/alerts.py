@@ -18,19 +18,16 @@ from paperboy.store.database import Database, instant, iso
 class Cause(StrEnum):
     """What an alert is about."""
 
-    SCORING = "scoring"  # 0 of N scored
-    PART_SCORED = "part scored"
+    SCORING = "scoring"  # papers have no score
     BUDGET = "budget"
-    LATE = "late"  # arXiv, beyond patience
-    STUCK = "stuck"  # still due long after its hour, for another reason
-    BUG = "bug"
+    LATE = "late"  # no digest, or none of arXiv's newest papers, in time
     LET_GO = "let go"  # a paper
     MAIL = "mail"  # does not leave
     NOBODY = "reached nobody"  # a digest
     EXPIRED = "expired"  # a delivery
     SUPPRESSED = "suppressed"  # an address
     FILES = "files"  # of the home are broken
-    PROCESS = "process"  # of a morning or a sending crashed or got stuck
+    PROCESS = "process"  # of a morning or a sending crashed or got stuck, or met a bug
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +68,9 @@ class Alerts:
         self._database = database
 
     def all(self) -> tuple[Kept, ...]:
-        """The whole outbox, oldest first."""
+        """The whole outbox, oldest first, but for causes that only an older version knows."""
         rows = self._database.rows("select * from alerts order by noted, cause, subject")
-        return tuple(_kept(row) for row in rows)
+        return tuple(_kept(row) for row in rows if row["cause"] in list(Cause))
 
     def note(self, notes: Iterable[Note], at: datetime) -> None:
         """Met at that instant, perhaps again. What says nothing new keeps its date until it is reported: so each try of
