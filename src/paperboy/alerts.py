@@ -20,7 +20,6 @@ from paperboy.errors import MailServerError, PaperboyError
 from paperboy.mail.text import counted, together
 from paperboy.models import (
     Alert,
-    Attempt,
     DeliveryState,
     ListReport,
     MailingList,
@@ -49,16 +48,10 @@ _MOST = 3  # names, or reasons, in a mail; the log has the others
 # --- what is wrong
 
 
-def is_overdue(mailing_list: MailingList, attempt: Attempt | None, now: datetime, patience: timedelta) -> bool:
-    """Whether `patience` has passed for a list of which a morning has made that attempt, or none."""
-    standing = due.standing(mailing_list, None, attempt, now, patience)
-    return now >= standing.gives_up or (attempt is None and now >= standing.start + patience)
-
-
 def of_list(store: Store, each: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
-    """Note what one list's morning has to report; `missing`: why arXiv's papers are; `news`: its newest batch is there.
-    Waiting for arXiv is no cause before the list is overdue. A dead LLM is one at the first try: the scorer has retried
-    by then. What is over, and met again, lasts.
+    """Note what one list's morning has to report; `missing`: why arXiv's papers are; `news`: its newest batch is there;
+    `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour, before which waiting for arXiv is no cause. A dead LLM is
+    one at the first try: the scorer has retried by then. What is over, and met again, lasts.
     """
     for cause in _over(each, arrived=not missing and (news or each.outcome in _SERVED)):
         store.alerts.end(cause, each.list_name, now)
@@ -165,8 +158,8 @@ _WORDS: Mapping[Cause, _Words] = {
     ),
     Cause.LATE: _Words(
         "No {what} in time for {unserved}",
-        "The morning has tried for as long as GIVE_UP_AFTER_HOURS allows, at most until the day was over. No paper is "
-        "lost: the next attempt takes them all up, and what arXiv gives later is in the next morning's digest.",
+        "GIVE_UP_AFTER_HOURS have passed since the hour of the list, or the day is over. No paper is lost: the next "
+        "try takes them all up, and what arXiv gives later is in the next morning's digest.",
         "Fix what the reason names; paperboy once makes what is still due. If arXiv itself is late (status.arxiv.org), "
         "there is nothing to do. If it has a holiday that Paperboy does not know, put that evening into "
         "ARXIV_HOLIDAYS. If neither, paperboy check tries the connection to arXiv.",
@@ -254,14 +247,11 @@ def _fields(rows: Sequence[Kept]) -> dict[str, str]:
 
 
 def _well_again(rows: Sequence[Kept], zone: tzinfo) -> Alert:
-    """One mail for all that is over."""
-    by_cause = _by_cause(rows)
-    what = "; ".join(_WORDS[cause].well for cause in by_cause)
-    details = (
-        f"{cause}, since {min(row.since for row in of).astimezone(zone):%a %d %b %H:%M %Z}: {headline(of)}"
-        for cause, of in by_cause.items()
-    )
-    return Alert(f"Well again: {what}", (f"What was wrong is over: {what}. Nothing is left to do.",), tuple(details))
+    """The mail about one cause that is over."""
+    cause, since = rows[0].cause, min(row.since for row in rows).astimezone(zone)
+    what = f"Well again: {_WORDS[cause].well}"
+    detail = f"{cause}, since {since:%a %d %b %H:%M %Z}: {headline(rows)}"
+    return Alert(what, ("What was wrong is over. Nothing is left to do.",), (detail,))
 
 
 def no_start(problem: str) -> Alert:
@@ -303,7 +293,7 @@ def never_raising(*but: type[PaperboyError]) -> Iterator[None]:
 class Waiting(NamedTuple):
     """A mail to the operator that is to be sent."""
 
-    causes: frozenset[Cause]
+    cause: Cause
     alert: Alert
     over: bool  # it is good news
     at: datetime  # when it was found, which dates it: so every try is the same message
@@ -316,24 +306,19 @@ def lasting(rows: Iterable[Kept]) -> dict[Cause, list[Kept]]:
 
 
 def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
-    """What is to be reported, oldest first: each cause that was met since the last mail's day in the operator's `zone`;
-    and what is over, when nothing of its kind lasts.
+    """What is to be reported, oldest first: each cause that is over, or was met since the last mail's day in the
+    operator's `zone`.
     """
-    rows = store.alerts.all()
-    found, lasts = [], lasting(rows)
-    for cause, of in lasts.items():
-        at = max(row.noted for row in of)
-        last = max((row.reported for row in rows if row.cause is cause and row.reported), default=None)
-        if last is None or (_WORDS[cause].well and at.astimezone(zone).date() > last):
-            found.append(_mail(of, _alert(of), at))
-    if over := [row for row in rows if row.over and row.cause not in lasts]:
-        found.append(_mail(over, _well_again(over, zone), max(row.over for row in over if row.over)))
+    found = []
+    for cause, rows in _by_cause(store.alerts.all()).items():
+        lasts = [row for row in rows if row.over is None]
+        at = max(row.over or row.noted for row in lasts or rows)
+        last = max((row.reported for row in rows if row.reported), default=None)
+        if not lasts or last is None or (_WORDS[cause].well and at.astimezone(zone).date() > last):
+            alert = _alert(lasts) if lasts else _well_again(rows, zone)
+            next_try = max((row.next_try for row in lasts or rows if row.next_try), default=at)
+            found.append(Waiting(cause, alert, not lasts, at, next_try))
     return sorted(found, key=lambda each: each.at)
-
-
-def _mail(rows: Sequence[Kept], alert: Alert, at: datetime) -> Waiting:
-    next_try = max((row.next_try for row in rows if row.next_try), default=at)
-    return Waiting(frozenset(row.cause for row in rows), alert, rows[0].over is not None, at, next_try)
 
 
 def next_try(store: Store, zone: tzinfo) -> datetime | None:
@@ -351,17 +336,15 @@ def report(
     for each in waiting(store, zone):
         logger.log(logging.INFO if each.over else logging.WARNING, "%s", each.alert.headline)
         backoff = min(max(now - each.at, due.RETRY), _LONGEST_BACKOFF)  # so it doubles with each try
-        for cause in each.causes if to else ():
-            store.alerts.postpone(cause, now + backoff)
+        if to:
+            store.alerts.postpone(each.cause, now + backoff)
         accepted = False
         with never_raising(MailServerError):
             accepted = to is None or (transport is not None and _accepted(transport, composer, each, to))
-        with store.transaction():
-            for cause in each.causes if accepted else ():
-                if each.over or not _WORDS[cause].well:
-                    store.alerts.forget(cause)
-                else:
-                    store.alerts.reported(cause, now.astimezone(zone).date())
+        if accepted and (each.over or not _WORDS[each.cause].well):
+            store.alerts.forget(each.cause)
+        elif accepted:
+            store.alerts.reported(each.cause, now.astimezone(zone).date())
 
 
 def _accepted(transport: Transport, composer: Composer, waiting: Waiting, to: Subscriber) -> bool:

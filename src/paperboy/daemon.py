@@ -178,7 +178,8 @@ class Daemon:
         """The day in a line; before it, what is broken. Anybody on the machine may read it."""
         holidays = self.home.settings.arxiv_holidays
         found = status.read(self._store, self.home.lists, now, self._app.patience, holidays)
-        line = status.answer(found, at_work="morning" in self._children)
+        in_outbox = self.home.settings.uses_outbox
+        line = status.answer(found, at_work="morning" in self._children, in_outbox=in_outbox)
         if not self.problems:
             return line
         return f"{without_addresses(one_line(str(self.problems[0])))} (the last good version stays in force). {line}"

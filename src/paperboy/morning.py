@@ -216,11 +216,11 @@ class _Morning:
         attempt = due.failed(mailing_list, reason, before, self.now, self.drafter.clock())
         with self.store.transaction():
             self.store.days.note_attempt(attempt)
-            self.alert(mailing_list, report, attempt)
+            self.alert(mailing_list, report)
 
-    def alert(self, mailing_list: MailingList, report: ListReport, attempt: Attempt | None = None) -> None:
+    def alert(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note what the operator is to hear of the list, in the transaction of what became of it."""
-        overdue = alerts.is_overdue(mailing_list, attempt, self.now, self.overdue_after)
+        overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
         missing, news = self.looked.missing, self.looked.news
         alerts.of_list(self.store, report, missing, self.now, news=news, overdue=overdue)
 

@@ -112,14 +112,13 @@ class ListStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All lists at an instant, and the digests of today; while there are none, the last ones. A person counts once."""
+    """All lists at an instant, and the digests of today; while there are none, the last ones."""
 
     now: datetime
     lists: tuple[ListStatus, ...]
     undelivered: tuple[Undelivered, ...] = ()  # of those who are on the lists now
     missed: tuple[Undelivered, ...] = ()  # of those digests, but for the suppressed
-    subscribers: int = 0  # who got one of those digests, or missed it
-    in_outbox: bool = False  # all that was sent of them lies there
+    subscribers: int = 0  # of those digests; on two lists, somebody counts twice
 
     def on(self, *today: State | Outcome) -> list[ListStatus]:
         """The lists whose day stands there."""
@@ -150,8 +149,8 @@ def read(
     newest = [each for each in lately if each.mailed_today] or lately
     digests = {each.mailed.digest_id for each in newest if each.mailed}
     missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
-    people, in_outbox = store.history.reached(digests, {row.address.casefold() for row in missed})
-    return Status(now, tuple(found), rows, missed, people, in_outbox)
+    got = sum(each.mailed.deliveries.get(DeliveryState.SENT, 0) for each in newest if each.mailed)
+    return Status(now, tuple(found), rows, missed, got + len(missed))
 
 
 def resendable(row: Undelivered, now: datetime) -> bool:
@@ -160,15 +159,15 @@ def resendable(row: Undelivered, now: datetime) -> bool:
     return gone and (row.newest or (row.given_up and row.date >= (now - RESENT_FOR).date()))
 
 
-def answer(status: Status, *, at_work: bool = False, running: bool = True) -> str:
+def answer(status: Status, *, at_work: bool = False, running: bool = True, in_outbox: bool = False) -> str:
     """One line of at most 120 characters, without an address. `at_work`: a morning is under way. `running`: somebody
-    will try again; otherwise no next try is promised.
+    will try again; otherwise no next try is promised. `in_outbox`: that is where mail goes.
     """
     if len(status.on(State.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
     wrong = list(_wrong(status, at_work=at_work, running=running))
-    well = list(_well(status, "Everyone else" if wrong else "Everyone", running=running))
-    return textwrap.shorten(" ".join([*wrong[:1], *well][:2]), MOST, placeholder=" …")
+    got = "Today's mail is in the outbox" if in_outbox else f"Everyone {'else ' if wrong else ''}got today's mail"
+    return textwrap.shorten(" ".join([*wrong[:1], *_well(status, got, running=running)][:2]), MOST, placeholder=" …")
 
 
 def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
@@ -182,7 +181,7 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
         tried = (each.attempt.reason for each in lists if each.attempt and each.attempt.at >= each.standing.start)
         then = _again(status, (each.standing.next_try for each in lists)) if running else f"; {IDLE}"
         yield f"A morning is running: {head}." if at_work else f"Not yet: {head}{then}{_why(tried)}"
-    if number := len({row.address.casefold() for row in status.missed}):
+    if number := len(status.missed):
         of, tries = counted(status.subscribers, "subscriber"), [row.next_try(status.now) for row in status.missed]
         what = "today's mail" if any(each.mailed_today for each in status.lists) else "the last digest"
         reasons = [row.reason.replace(row.address, "…") for row in status.missed if row.reason]
@@ -192,10 +191,9 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
             yield f"{status.subscribers - number} of {of} got {what} so far; {number} to be sent."
 
 
-def _well(status: Status, who: str, *, running: bool) -> Iterator[str]:
+def _well(status: Status, got: str, *, running: bool) -> Iterator[str]:
     """What is well, then what is to come."""
     if (lists := status.on(Outcome.DIGEST)) and not status.missed:
-        got = "Today's mail is in the outbox" if status.in_outbox else f"{who} got today's mail"
         yield f"{got}: {counted(len(lists), 'list')}, {counted(status.subscribers, 'subscriber')}."
     if lists := status.on(Outcome.NOTE):
         papers = sum(each.days[0].counts.considered for each in lists)

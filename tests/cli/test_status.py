@@ -331,7 +331,6 @@ def test_a_list_that_lost_its_subscribers_has_no_trouble(world: World) -> None:
 
 def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: World) -> None:
     """Also after its mail has gone out."""
-    world.env(ALERT_TO="ops@example.org")
     at = world.clock()
     with Store.open(world.path / "data" / "paperboy.db") as store:
         facts = {"considered": 40, "scored": 0}
@@ -341,7 +340,7 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
         store.alerts.end(Cause.PROCESS, "galaxies", at)
     printed = world.run("status").out
     headline = "Scored 0 of 40 papers: no digest for galaxies"
-    assert "\nMail does not leave (since Fri 20 Nov 07:00 UTC; not mailed to you yet)\n" in printed
+    assert "\nMail does not leave (since Fri 20 Nov 07:00 UTC)\n" in printed
     assert f"\n{headline} (since Fri 20 Nov 07:00 UTC)\n" in printed
     assert "crashed" not in printed
     since = "2026-11-20T07:00:00+00:00"
@@ -533,10 +532,10 @@ def test_spending_is_summed_by_month(world: World) -> None:
     spend(world, "2026-08-20T07:00Z", Spending(Usage(1, 900, completion_tokens=100), None))
     spend(world, "2026-07-20T07:00Z", Spending(Usage(1, 9_000, completion_tokens=100), Cost(0.0101, 0.0001)))
     assert world.run("status").out.splitlines()[-4:] == [
-        "Spent in November 2026           $0.41  4,120,000 tokens",
-        "Spent in October 2026   at least $0.62  6,033,100 tokens  some calls of unknown price",
-        "Spent in August 2026     price unknown      1,000 tokens",
-        "Spent in July 2026             $0.0102      9,100 tokens",
+        "Spent in November 2026          $0.41  4,120,000 tokens",
+        "Spent in October 2026   price unknown  6,033,100 tokens",
+        "Spent in August 2026    price unknown  1,000 tokens",
+        "Spent in July 2026            $0.0102  9,100 tokens",
     ]
     told = json.loads(world.run("status", "--json").out)
     assert [(month["month"], month["cost"]) for month in told["months"]] == [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from typing import Any
 
 import click
@@ -18,18 +18,17 @@ from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import Home
-from paperboy.mail.text import money, one_line, together
+from paperboy.mail.text import one_line, together
 from paperboy.models import DeliveryState, Outcome, Spending, Suppression
 from paperboy.status import NONE_SCORED, ListStatus, Status, moment
 from paperboy.store.alerts import Kept
-from paperboy.store.history import DaySummary, Month, Undelivered
+from paperboy.store.history import DaySummary, Undelivered
 
 _PIPED = 200  # columns of a table that nobody looks at
 _SOME = 5  # groups of those who lack a digest, and addresses of each, unless all are asked for
 _NOT_TRIED = {
     DeliveryState.PENDING: "not tried yet",
     DeliveryState.SENDING: "being sent; or a crash cut it off, and the next run sends it again",
-    DeliveryState.AMBIGUOUS: "the connection was lost after the whole mail was handed over",
 }
 
 
@@ -83,9 +82,8 @@ class _Picture:
     holder: lock.Holder | None
     status: Status
     answer: str
-    months: Sequence[Month]  # this one first
+    months: Mapping[date, Spending]  # this one first
     alerts: Sequence[Sequence[Kept]]  # by cause
-    mails_alerts: bool
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):%a %d %b %H:%M %Z}"
@@ -100,10 +98,10 @@ def _look(app: App, mornings: int) -> _Picture:
     holder = lock.holder(settings.paperboy_database)
     at_work = lock.holder(settings.paperboy_database, "morning") is not None
     read = picture.read(store, app.home.lists, now, app.patience, settings.arxiv_holidays, mornings)
-    answer = picture.answer(read, at_work=at_work, running=holder is not None)
+    running, in_outbox = holder is not None, settings.uses_outbox
+    answer = picture.answer(read, at_work=at_work, running=running, in_outbox=in_outbox)
     months, lasting = store.history.months(now.astimezone(settings.timezone)), alerts.lasting(store.alerts.all())
-    mails_alerts = settings.alert_to is not None
-    return _Picture(settings.timezone, holder, read, answer, months, list(lasting.values()), mails_alerts)
+    return _Picture(settings.timezone, holder, read, answer, months, list(lasting.values()))
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[Text | Table | str]]:
@@ -119,9 +117,7 @@ def _sections(seen: _Picture) -> Iterator[Sequence[Text | Table | str]]:
 def _why(seen: _Picture) -> Iterator[str]:
     """What stands in the way: alerts, why lists are still due, what was odd about their newest days."""
     for rows in seen.alerts:
-        unmailed = "; not mailed to you yet" if seen.mails_alerts and not any(row.reported for row in rows) else ""
-        since = min(row.since for row in rows)
-        yield f"{one_line(alerts.headline(rows))} (since {seen.when(since)}{unmailed})"
+        yield f"{one_line(alerts.headline(rows))} (since {seen.when(min(row.since for row in rows))})"
     said = []
     for each in seen.status.lists:
         if each.attempt:
@@ -189,8 +185,8 @@ def _mornings(seen: _Picture) -> list[Table]:
     for each in seen.status.lists:
         for number, day in enumerate(each.days):
             cost = output.cost(day.spending) if day.spending.usage.calls else ""
-            name, date = "" if number else each.name, f"{day.date:%a %d %b}"
-            rows.append((name, date, day.outcome, _papers(day), cost, output.in_words(day.deliveries)))
+            name, on = "" if number else each.name, f"{day.date:%a %d %b}"
+            rows.append((name, on, day.outcome, _papers(day), cost, output.in_words(day.deliveries)))
         if not each.days:
             rows.append((each.name, "–", "none yet"))
     return _table(("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), rows)
@@ -207,16 +203,13 @@ def _papers(day: DaySummary) -> str:
     return f"{counts.relevant} of {counts.considered}{f', {unscored} unscored' if unscored else ''}"
 
 
-def _spent(months: Sequence[Month]) -> list[Table]:
+def _spent(months: Mapping[date, Spending]) -> list[Table]:
     """What each month cost."""
     rows = []
-    for month in months:
-        usage, cost, note = month.spending.usage, output.cost(month.spending), ""
-        if month.spending.cost is None and month.dollars:
-            cost, note = f"at least {money(month.dollars)}", "some calls of unknown price"
-        tokens = "tokens not counted" if output.uncounted(usage) else f"{usage.total_tokens:,} tokens"
-        rows.append((f"Spent in {month.first:%B %Y}", cost, tokens, note))
-    return _table([""] * 4, rows, right={1, 2})
+    for first, spent in months.items():
+        tokens = "tokens not counted" if output.uncounted(spent.usage) else f"{spent.usage.total_tokens:,} tokens"
+        rows.append((f"Spent in {first:%B %Y}", output.cost(spent), tokens))
+    return _table([""] * 3, rows, right={1})
 
 
 def _suppressed(found: Sequence[Suppression], zone: tzinfo) -> list[Table]:
@@ -258,7 +251,7 @@ def _print_json(found: Mapping[str, Any]) -> None:
 
 
 def _as_json(seen: _Picture) -> dict[str, Any]:
-    months = [{"month": f"{each.first:%Y-%m}", **_spending(each.spending)} for each in seen.months]
+    months = [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()]
     return {
         "answer": seen.answer,
         "running": {"process": seen.holder.process, "command": seen.holder.command} if seen.holder else None,

@@ -6,7 +6,7 @@ A row per cause and subject (a list, an address, the mail server …) is written
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
@@ -59,6 +59,12 @@ values (:cause, :subject, :reason, :detail, :facts, :at, :at) on conflict do upd
         then noted else :at end,
     reason = :reason, detail = :detail, facts = :facts, over = null
 """
+_TYPED: dict[str, Callable[[Any], object]] = {
+    **dict.fromkeys(("since", "noted", "over", "next_try"), instant),
+    "cause": Cause,
+    "facts": json.loads,
+    "reported": date.fromisoformat,
+}
 
 
 class Alerts:
@@ -69,8 +75,9 @@ class Alerts:
 
     def all(self) -> tuple[Kept, ...]:
         """The whole outbox, oldest first, but for causes that only an older version knows."""
-        rows = self._database.rows("select * from alerts order by noted, cause, subject")
-        return tuple(_kept(row) for row in rows if row["cause"] in list(Cause))
+        known = ", ".join(f"'{cause}'" for cause in Cause)
+        query = f"select * from alerts where cause in ({known}) order by noted, cause, subject"
+        return tuple(Kept(**row) for row in self._database.rows(query, typed=_TYPED))
 
     def note(self, notes: Iterable[Note], at: datetime) -> None:
         """Met at that instant, perhaps again. What says nothing new keeps its date until it is reported: so each try of
@@ -100,10 +107,3 @@ class Alerts:
         which = "where cause = :cause and subject = coalesce(:subject, subject)"
         with self._database.transaction():
             self._database.execute(f"{statement} {which}", {"cause": cause, "subject": subject, "value": value})
-
-
-def _kept(row: dict[str, Any]) -> Kept:
-    when = {name: instant(row[name]) if row[name] else None for name in ("since", "noted", "over", "next_try")}
-    reported = date.fromisoformat(row["reported"]) if row["reported"] else None
-    typed = {"cause": Cause(row["cause"]), "facts": json.loads(row["facts"]), "reported": reported}
-    return Kept(**row | when | typed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,12 +100,20 @@ class Database:
                 self.execute("rollback")
             raise
 
-    def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
-        """The rows of a query, by column name."""
+    def rows(
+        self,
+        sql: str,
+        values: Sequence[Any] | Mapping[str, Any] = (),
+        typed: Mapping[str, Callable[[Any], object]] | None = None,
+    ) -> list[dict[str, Any]]:
+        """The rows of a query, by column name. `typed` makes values of columns, but for those that are null."""
         with self._failures():
             cursor = self._connection.execute(sql, values)
             names = [column[0] for column in cursor.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        for row in rows if typed else ():
+            row |= {name: of(row[name]) for name, of in (typed or {}).items() if row[name] is not None}
+        return rows
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
         """Run one statement inside a transaction; gives how many rows it touched."""

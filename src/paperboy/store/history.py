@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import NamedTuple
 
-from paperboy.models import Became, Counts, DeliveryState, Outcome, Paper, Score, Spending
+from paperboy.models import Became, Counts, Day, DeliveryState, Outcome, Paper, Score, Spending
 from paperboy.store.database import Database, instant, iso
 from paperboy.store.papers import paper_of
 from paperboy.store.scores import SUMS, summed
@@ -19,33 +19,19 @@ _TRIED_FOR = timedelta(days=30)  # a delivery that was settled lately has a dige
 
 
 @dataclass(frozen=True, slots=True)
-class DaySummary:
+class DaySummary(Day):
     """A frozen day, as `status` shows it."""
 
-    list_name: str
-    date: date
-    outcome: Outcome
-    reason: str
-    counts: Counts
-    spending: Spending
-    deliveries: Mapping[DeliveryState, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Month:
-    """What all lists spent in one calendar month."""
-
-    first: date  # its first day
     spending: Spending = Spending()
-    dollars: float = 0.0  # as far as prices are known
+    deliveries: Mapping[DeliveryState, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Mailed:
+class Mailed(NamedTuple):
     """A list's newest digest."""
 
     digest_id: int
     date: date  # local to the list
+    deliveries: Mapping[DeliveryState, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +55,7 @@ class Undelivered:
         return max(self.try_at or now, now) if self.state in WAITING else None
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """A score that was kept."""
 
     score: Score
@@ -103,16 +88,12 @@ class History:
         states = self._states([row["digest_id"] for row in rows if row["digest_id"]])
         found: dict[str, tuple[DaySummary, ...]] = {}
         for row in rows:
-            day = DaySummary(
-                list_name=row["list"],
-                date=date.fromisoformat(row["date"]),
-                outcome=Outcome(row["outcome"]),
-                reason=row["reason"],
-                counts=Counts(**{name: row[name] for name in _COUNTS}),
-                spending=spent.get((row["list"], row["date"]), Spending()),
-                deliveries=states.get(row["digest_id"], {}),
-            )
-            found[day.list_name] = (*found.get(day.list_name, ()), day)
+            name, day = row["list"], date.fromisoformat(row["date"])
+            counts = Counts(**{count: row[count] for count in _COUNTS})
+            cost, came = spent.get((name, row["date"]), Spending()), states.get(row["digest_id"], {})
+            outcome, reason, model = Outcome(row["outcome"]), row["reason"], row["model"]
+            summary = DaySummary(name, day, outcome, reason, model, counts, spending=cost, deliveries=came)
+            found[name] = (*found.get(name, ()), summary)
         return found
 
     def _states(self, digest_ids: list[int]) -> dict[int, dict[DeliveryState, int]]:
@@ -122,25 +103,28 @@ class History:
             found.setdefault(row["digest_id"], {})[DeliveryState(row["state"])] = row["n"]
         return found
 
-    def months(self, now: datetime, most: int = 12) -> tuple[Month, ...]:
+    def months(self, now: datetime, most: int = 12) -> dict[date, Spending]:
         """What all lists spent in the month of `now`, and in those of the `most` months before it in which they spent
-        anything, newest first. Days begin at midnight in the zone of `now`.
+        anything, newest first, by its first day. Days begin at midnight in the zone of `now`.
         """
-        months: list[Month] = []
+        months: dict[date, Spending] = {}
         following = (now.date().replace(day=1) + timedelta(days=31)).replace(day=1)
         for _ in range(1 + most):
             first = (following - timedelta(days=1)).replace(day=1)
             bounds = [iso(datetime.combine(day, time(), now.tzinfo)) for day in (first, following)]
             (row,) = self._database.rows(f"select {SUMS} from spending where at >= ? and at < ?", bounds)
             if row["calls"] or not months:
-                months.append(Month(first, summed(row), row["prompt_usd"] + row["completion_usd"]))
+                months[first] = summed(row)
             following = first
-        return tuple(months)
+        return months
 
     def mailed(self, list_names: Iterable[str]) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
         rows = self._database.rows(_MAILED, [json.dumps(list(list_names))])
-        return {row["list"]: Mailed(row["id"], date.fromisoformat(row["date"])) for row in rows}
+        states = self._states([row["id"] for row in rows])
+        return {
+            row["list"]: Mailed(row["id"], date.fromisoformat(row["date"]), states.get(row["id"], {})) for row in rows
+        }
 
     def undelivered(self, newest: Collection[int], since: datetime | None = None) -> tuple[Undelivered, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
@@ -151,14 +135,9 @@ class History:
             "since": iso(since) if since else None,
             "recent": iso(since - _TRIED_FOR) if since else None,
         }
-        return tuple(_undelivered(row, newest) for row in self._database.rows(_UNDELIVERED, values))
-
-    def reached(self, digest_ids: Iterable[int], others: Collection[str] = ()) -> tuple[int, bool]:
-        """How many people got one of the digests, or are among the `others`, whose addresses are casefolded; and
-        whether all that was sent went to the outbox.
-        """
-        row = self._database.rows(_REACHED, [json.dumps(list(digest_ids)), json.dumps(list(others))])[0]
-        return row["n"], bool(row["in_outbox"])
+        typed = {"date": date.fromisoformat, "state": DeliveryState, "at": instant, "try_at": instant, "given_up": bool}
+        rows = self._database.rows(_UNDELIVERED, values, typed)
+        return tuple(Undelivered(**row, newest=row["digest_id"] in newest) for row in rows)
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was thinned."""
@@ -178,18 +157,6 @@ class History:
             states = self._states([digest]).get(digest, {}) if digest else None
             return Life(scores, failures, Became(row["became"]), date.fromisoformat(row["date"]), states)
         return Life(scores, failures)
-
-
-def _undelivered(row: dict[str, Any], newest: Collection[int]) -> Undelivered:
-    typed = {
-        "date": date.fromisoformat(row["date"]),
-        "state": DeliveryState(row["state"]),
-        "at": instant(row["at"]),
-        "try_at": instant(row["try_at"]) if row["try_at"] else None,
-        "given_up": bool(row["given_up"]),
-        "newest": row["digest_id"] in newest,
-    }
-    return Undelivered(**row | typed)
 
 
 _COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected", "over_cap", "below")
@@ -237,12 +204,4 @@ where superseded is null and deliveries.id in (
     where digests.at >= :recent and state in ('failed', 'ambiguous') and deliveries.at >= :since
 )
 order by date desc, list, address
-"""
-
-_REACHED = """
-select count(distinct address) as n, min(via = 'outbox') as in_outbox from (
-    select lower(address) as address, via from deliveries
-    where state = 'sent' and digest_id in (select value from json_each(?))
-    union all select value, null from json_each(?)
-)
 """
