@@ -256,7 +256,7 @@ def test_an_address_suppressed_for_its_bounces_is_reported_and_one_by_hand_is_no
     assert alerts.waiting(store, UTC) == []
     store.suppressions.add("grace@example.org", "", "it did not exist", AT_SEVEN, bounced="550 5.1.1 unknown")
     (found,) = alerts.waiting(store, UTC)
-    assert found.alert.headline == "1 address suppressed: not there in three digests running"
+    assert found.alert.headline == "1 address suppressed after three bounces in a row"
     assert "paperboy unsuppress grace@example.org" in text(found)
     assert found.alert.details == ("grace@example.org: 550 5.1.1 unknown",)
 

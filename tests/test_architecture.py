@@ -27,7 +27,6 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("preview", "fetching"): "the first half of a morning's flow, marking nothing",
     ("preview", "drafting"): "the first half of a morning's flow, marking nothing",
     ("resend", "delivery"): "a mail outside the ledger",
-    ("resend", "status"): "both say for how long a digest may be sent again",
     ("alerts", "delivery"): "it reads its report",
     ("morning", "alerts"): "what it reports of a list is frozen with its day",
 }

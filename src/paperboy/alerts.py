@@ -151,7 +151,7 @@ _WORDS: Mapping[Cause, _Words] = {
     Cause.BUDGET: _Words(
         "LLM_BUDGET_USD is used up: scored {scored}",
         "Today's budget does not cover all papers of {names}. What was scored is in the digests; the rest comes back "
-        "next morning. A list of which nothing was scored has no digest.",
+        "next morning. A list without any score has no digest.",
         "To have more scored, raise LLM_BUDGET_USD in .env (0 is no limit). OPENAI_SERVICE_TIER=flex, where the server "
         "has it, or a cheaper OPENAI_MODEL make it last longer.",
         "the LLM budget is enough",
@@ -190,14 +190,14 @@ _WORDS: Mapping[Cause, _Words] = {
         "When the cause is fixed, paperboy resend {first} --failed sends it to those whom it did not reach.",
     ),
     Cause.SUPPRESSED: _Words(
-        "{addresses} suppressed: not there in three digests running",
+        "{addresses} suppressed after three bounces in a row",
         "No list sends there any more. The mail server said that there is no such address, while others got theirs.",
         "Take it out of subscribers.yaml; or, if it exists again, bring it back with paperboy unsuppress {first}",
     ),
     Cause.FILES: _Words(
         "Broken: {place}",
         "The last good version stays in force: digests go out as they did.",
-        "Once it is fixed, it is used within a minute; there is nothing to restart.",
+        "Once it is fixed, it comes into force within a minute; there is nothing to restart.",
         "the home's files are in order",
     ),
     Cause.PROCESS: _Words(

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from paperboy import due
 from paperboy.delivery import Transport, send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.message import LOCAL_SENDER, Composer, addr_spec
 from paperboy.models import Delivery, MailingList, Receipt, Subscriber
-from paperboy.status import RESENT_FOR
 from paperboy.store import Store
 from paperboy.store.deliveries import Frozen, Missed
 from paperboy.store.history import WAITING
 
 logger = logging.getLogger(__name__)
+
+_RESENT_FOR = timedelta(days=14)  # so long after its digest, `--failed` takes up what was given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Resend:
         to send again.
         """
         name, earlier = self.mailing_list.name, dict[date, int]()
-        since = due.local_date(self.mailing_list, self.now) - RESENT_FOR
+        since = due.local_date(self.mailing_list, self.now) - _RESENT_FOR
         for digest in self.store.deliveries.digests(name) if failed_only else ():
             if digest.date >= since and (number := self._again(digest, Missed.EXPIRED)):
                 earlier[digest.date] = number

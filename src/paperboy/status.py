@@ -24,7 +24,6 @@ from paperboy.store import Store
 from paperboy.store.history import DaySummary, Mailed, Undelivered
 
 MOST = 120  # characters of the answer
-RESENT_FOR = timedelta(days=14)  # so long after its digest, `resend --failed` takes up what was given up
 NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # how a reason begins where nothing could be scored
 IDLE = "paperboy run is not active"
 
@@ -151,12 +150,6 @@ def read(
     missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
     got = sum(each.mailed.deliveries.get(DeliveryState.SENT, 0) for each in newest if each.mailed)
     return Status(now, tuple(found), rows, missed, got + len(missed))
-
-
-def resendable(row: Undelivered, now: datetime) -> bool:
-    """Whether `resend --failed` would take it up."""
-    gone = row.state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
-    return gone and (row.newest or (row.given_up and row.date >= (now - RESENT_FOR).date()))
 
 
 def answer(status: Status, *, at_work: bool = False, running: bool = True, in_outbox: bool = False) -> str:

@@ -177,6 +177,6 @@ def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world:
     assert "ALERT_TO could not be alerted: failed (RCPT: 550 5.1.1 <o…@example.org>: unknown)" in err
     for private in ("lovelace", "op@", "grace"):
         assert private not in err.casefold()
-    assert alerts(world) == ["1 address suppressed: not there in three digests running"]
+    assert alerts(world) == ["1 address suppressed after three bounces in a row"]
     assert f"lovelace@example.org: RCPT: {reply}" in told(world)
     assert "paperboy unsuppress lovelace@example.org" in told(world)

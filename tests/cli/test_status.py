@@ -532,10 +532,10 @@ def test_spending_is_summed_by_month(world: World) -> None:
     spend(world, "2026-08-20T07:00Z", Spending(Usage(1, 900, completion_tokens=100), None))
     spend(world, "2026-07-20T07:00Z", Spending(Usage(1, 9_000, completion_tokens=100), Cost(0.0101, 0.0001)))
     assert world.run("status").out.splitlines()[-4:] == [
-        "Spent in November 2026          $0.41  4,120,000 tokens",
+        "Spent in November 2026  $0.41          4,120,000 tokens",
         "Spent in October 2026   price unknown  6,033,100 tokens",
         "Spent in August 2026    price unknown  1,000 tokens",
-        "Spent in July 2026            $0.0102  9,100 tokens",
+        "Spent in July 2026      $0.0102        9,100 tokens",
     ]
     told = json.loads(world.run("status", "--json").out)
     assert [(month["month"], month["cost"]) for month in told["months"]] == [

@@ -95,7 +95,7 @@ def test_untried_deliveries_are_shown_as_not_tried_yet(world: World) -> None:
     assert section(world.run("status").out) == [
         "1 pending, to be tried now: not tried yet",
         "    ada@example.org    foundations  Fri 20 Nov",
-        "1 sending, to be tried now: being sent; or a crash cut it off, and the next run sends it again",
+        "1 sending, to be tried now: being sent, or cut off by a crash",
         "    grace@example.org  foundations  Fri 20 Nov",
     ]
 

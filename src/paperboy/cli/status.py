@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, tzinfo
 from typing import Any
@@ -26,10 +26,8 @@ from paperboy.store.history import DaySummary, Undelivered
 
 _PIPED = 200  # columns of a table that nobody looks at
 _SOME = 5  # groups of those who lack a digest, and addresses of each, unless all are asked for
-_NOT_TRIED = {
-    DeliveryState.PENDING: "not tried yet",
-    DeliveryState.SENDING: "being sent; or a crash cut it off, and the next run sends it again",
-}
+_NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
+_GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
 
 @click.command(name="status", short_help="Did everyone get their mail, and if not, why?")
@@ -154,24 +152,25 @@ def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
     return (together(names) + what for what, names in found.items())
 
 
-def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[Text | Table | str]:
+def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[Text | str]:
     """Who lacks a digest, by what became of it and why, most of one kind first and the suppressed last."""
     now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Undelivered]]()
     for row in seen.status.undelivered:
-        reason = one_line(row.reason.replace(row.address, "…")) or _NOT_TRIED.get(row.state, "no reply is known")
+        reason = one_line(row.reason.replace(row.address, "…")) or _NO_REPLY.get(row.state, "no reply is known")
         groups.setdefault((row.state, reason), []).append(row)
     ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
     shown = [row for _, rows in ordered[:most] for row in rows[:most]]
     width = max((len(row.address) for row in shown), default=0)
-    lines: list[Text | Table | str] = [Text("Not delivered", "bold")] if groups else []
+    lines: list[Text | str] = [Text("Not delivered", "bold")] if groups else []
     for (state, reason), rows in ordered[:most]:
-        again = min(filter(None, (row.next_try(now) for row in rows)), default=None)
-        lines.append(f"{len(rows):,} {state}{f', {seen.again(again)}' if again else ''}: {reason}")
+        first = min(filter(None, (row.next_try(now) for row in rows)), default=None)
+        lines.append(f"{len(rows):,} {state}{f', {seen.again(first)}' if first else ''}: {reason}")
         lines += [f"    {one_line(row.address):{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
     if more := len(seen.status.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
-    if names := dict.fromkeys(row.list_name for row in seen.status.undelivered if picture.resendable(row, now)):
-        commands = "; ".join(f"paperboy resend {name} --failed" for name in names)
+    again = [row for row in seen.status.undelivered if row.state in _GONE and (row.newest or row.given_up)]
+    if again:
+        commands = "; ".join(f"paperboy resend {name} --failed" for name in dict.fromkeys(r.list_name for r in again))
         lines.append(f"Once the cause, or the address, is fixed: {commands}")
     return lines
 
@@ -209,7 +208,7 @@ def _spent(months: Mapping[date, Spending]) -> list[Table]:
     for first, spent in months.items():
         tokens = "tokens not counted" if output.uncounted(spent.usage) else f"{spent.usage.total_tokens:,} tokens"
         rows.append((f"Spent in {first:%B %Y}", output.cost(spent), tokens))
-    return _table([""] * 3, rows, right={1})
+    return _table([""] * 3, rows)
 
 
 def _suppressed(found: Sequence[Suppression], zone: tzinfo) -> list[Table]:
@@ -220,12 +219,11 @@ def _suppressed(found: Sequence[Suppression], zone: tzinfo) -> list[Table]:
     return _table(("Address", "List", "Since", "Why"), rows)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[Table]:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Table]:
     """Nothing without rows. Where there is no room, its first and last columns go on below."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
     for number, head in enumerate(heads):
-        inner = 0 < number < len(heads) - 1
-        table.add_column(head, no_wrap=inner, overflow="fold", justify="right" if number in right else "left")
+        table.add_column(head, no_wrap=0 < number < len(heads) - 1, overflow="fold")
     for row in rows:
         table.add_row(*map(one_line, row))
     return [table] if rows else []
