@@ -80,10 +80,9 @@ class ArxivFeed:
         """Check by one request whether arXiv has any paper submitted in between. False also if it does not answer."""
         try:
             with self._session:
-                page = self._ask(_query((), since, until), 0, page_size=1)
+                return any(paper.published >= since for paper in self._ask(_query((), since, until), 0, 1).papers)
         except FaultError:
             return False
-        return any(paper.published >= since for paper in page.papers)
 
     def probe(self, category: str = "cs.LG") -> int:
         """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
@@ -98,8 +97,7 @@ class ArxivFeed:
         """Read a window, and once more if its pages changed while we read them: together two passes skip no paper."""
         papers: dict[str, Paper] = {}
         for _ in range(2):
-            start = bad = most = 0
-            total = 1
+            start, bad, most, total = 0, 0, 0, 1
             while start < total:
                 page = self._retried(query, start)
                 papers |= {paper.arxiv_id: paper for paper in page.papers}

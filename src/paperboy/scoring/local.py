@@ -58,9 +58,7 @@ class LocalScorer:
 
     model = Model(name="embedded ranker", is_llm=False)
     recent_days = 30
-
-    def __init__(self) -> None:
-        self._index: _Index | None = None
+    _index: _Index | None = None
 
     def criteria(self, mailing_list: MailingList) -> str:
         """Fingerprint what a score depends on, in hex; as a rank, it depends on the list's categories, too."""
@@ -85,8 +83,7 @@ class LocalScorer:
         wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
         ranks = _ranks(self._index.strengths(wanted, unwanted))
         relevances = {paper.arxiv_id: _relevance(ranks.get(paper.arxiv_id), len(papers)) for paper in job.papers}
-        named = {arxiv_id for arxiv_id, relevance in relevances.items() if relevance >= _COMMENTED}
-        comments = self._index.comments(wanted, named)
+        comments = self._index.comments(wanted, {key for key, value in relevances.items() if value >= _COMMENTED})
         return {
             arxiv_id: Score(relevance, novelty=None, comment=comments.get(arxiv_id, ""))
             for arxiv_id, relevance in relevances.items()
@@ -152,10 +149,9 @@ class _Index:
         shared: dict[str, list[tuple[float, str]]] = {arxiv_id: [] for arxiv_id in arxiv_ids}
         spelt = {term.casefold(): term for term in reversed(wanted)} if arxiv_ids else {}
         for term in spelt.values():
-            weight = len(term.split())  # a pair is more telling than a word
             for arxiv_id, value in self._matches([term]).items():
-                if arxiv_id in shared:
-                    shared[arxiv_id].append((-value * weight, term))
+                if arxiv_id in shared:  # a pair of words is more telling than a word
+                    shared[arxiv_id].append((-value * len(term.split()), term))
         return {arxiv_id: _comment(sorted(found)) for arxiv_id, found in shared.items()}
 
     def _matches(self, terms: Sequence[str]) -> dict[str, float]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from paperboy.models import Cost, Usage
 
-_MOST_TOKENS = 10**9  # of one call; a larger count is an error
 OPENAI_URL = "https://api.openai.com/v1"
 
 
@@ -89,7 +88,7 @@ def read_usage(usage: object) -> Usage:
 
 def _count(usage: object, *path: str) -> int:
     value = at(usage, *path)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS else 0
+    return value if type(value) is int and 0 < value <= 10**9 else 0  # a larger count is an error
 
 
 def at(value: Any, *path: str | int) -> Any:

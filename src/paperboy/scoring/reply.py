@@ -14,12 +14,8 @@ from typing import Any
 
 from paperboy.models import Score
 
-_PROPERTIES: Mapping[str, Any] = {
-    "arxiv_id": {"type": "string"},
-    "relevance": {"type": "integer", "minimum": 1, "maximum": 10},
-    "novelty": {"type": "integer", "minimum": 1, "maximum": 10},
-    "comment": {"type": "string"},
-}
+_TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}
+_PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}
 
 
 def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
