@@ -53,8 +53,7 @@ def papers(window_from: datetime, window_until: datetime) -> tuple[Paper, ...]:
     In a window of less than a day, early papers get its start.
     """
     start, until = window_from.astimezone(UTC), window_until.astimezone(UTC)
-    lines = _PAPERS.read_text(encoding="utf-8").splitlines()
-    return tuple(_dated(json.loads(line), start, until) for line in lines)
+    return tuple(_dated(json.loads(line), start, until) for line in _PAPERS.read_text("utf-8").splitlines())
 
 
 def _dated(row: dict[str, Any], start: datetime, until: datetime) -> Paper:

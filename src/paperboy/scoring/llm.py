@@ -201,7 +201,6 @@ class LlmScorer:
         return f"{self.model.name} at {self.server.place} answers ({format_of(self.server.refused)}) and scores"
 
     def close(self) -> None:
-        """Close the connections."""
         self.server.close()
 
     def _error(self, reason: str) -> ScoringError:

@@ -72,7 +72,6 @@ class LocalScorer:
                 yield Scored(job.mailing_list.name, self._scores(job))
 
     def probe(self) -> str:
-        """Describe who scores."""
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
 
     def _scores(self, job: ToScore) -> dict[str, Score]:
