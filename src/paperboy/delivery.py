@@ -20,13 +20,13 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
+from threading import Thread
 from traceback import format_tb
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from paperboy.due import RETRY
 from paperboy.errors import MailServerError
@@ -72,6 +72,13 @@ class Report:
     reached: frozenset[str] = frozenset()  # lists of which somebody got mail
 
 
+class _Task(NamedTuple):
+    transport: Transport
+    composed: Composed
+    delivery: Delivery
+    began: float  # on the timer
+
+
 @dataclass(slots=True, kw_only=True)
 class Round:
     """One round of sending. Connections send in threads of their own; everything else happens in the caller's."""
@@ -90,8 +97,9 @@ class Round:
 
     _waiting: deque[int] = field(default_factory=deque)  # deliveries
     _idle: deque[Transport] = field(default_factory=deque)
-    _under_way: dict[Future[Receipt], tuple[Transport, Delivery, float]] = field(default_factory=dict)  # and its start
-    _done: SimpleQueue[Future[Receipt]] = field(default_factory=SimpleQueue)
+    _under_way: int = 0  # messages
+    _tasks: SimpleQueue[_Task | None] = field(default_factory=SimpleQueue)
+    _done: SimpleQueue[tuple[_Task, Receipt | BaseException]] = field(default_factory=SimpleQueue)
     _composed: tuple[int, Composed] | None = None  # the digest in hand
     _not_before: float = 0.0  # on the timer: when the next message may begin
     _accepted: bool = False  # the server has accepted a connection
@@ -113,7 +121,7 @@ class Round:
             return Report({})
         self._waiting, self._idle = deque(waiting), deque(self.transports)
         with self.progress.stage("Sending") as show:
-            self._run(lambda: show(len(waiting) - len(self._waiting) - len(self._under_way), len(waiting)))
+            self._run(lambda: show(len(waiting) - len(self._waiting) - self._under_way, len(waiting)))
         now = self.clock()
         since = list(filter(None, (store.deliveries.get(waiting[0]).frozen_at, store.deliveries.last_sent())))
         if self._problem:
@@ -134,28 +142,41 @@ class Round:
 
     def _run(self, show: Callable[[], None]) -> None:
         """Return when all connections have finished. Raises any error that is a bug outside one message."""
-        aborts_at = None
-        with ThreadPoolExecutor(len(self.transports)) as pool:
-            while self._under_way or (self._waiting and not self._over()):
-                if self.stopped():
-                    aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
-                    for transport in self.transports if self.timer() >= aborts_at else ():
-                        transport.abort()
-                try:
-                    self._step(pool)
-                except BaseException as error:  # noqa: BLE001  # raised again when nothing is under way
-                    self._crash = self._crash or error
-                show()
-            list(pool.map(lambda transport: transport.close(), self.transports))
+        aborts_at, threads = None, [Thread(target=self._work, args=[each], daemon=True) for each in self.transports]
+        for thread in threads:
+            thread.start()
+        while self._under_way or (self._waiting and not self._over()):
+            if self.stopped():
+                aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
+                for transport in self.transports if self.timer() >= aborts_at else ():
+                    transport.abort()
+            try:
+                self._step()
+            except BaseException as error:  # noqa: BLE001  # raised again when nothing is under way
+                self._crash = self._crash or error
+            show()
+        for _ in threads:
+            self._tasks.put(None)
+        for thread in threads:
+            thread.join()
         if self._crash is not None:
             raise self._crash
         if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
             self._problem, self._passing = f"the mail server takes nothing: {self._error}", True
 
+    def _work(self, last: Transport) -> None:
+        """Send whatever is to be sent, over any connection; close the `last` one when there is no more."""
+        while task := self._tasks.get():
+            try:
+                self._done.put((task, task.transport.send(self.composer.envelope(task.composed, task.delivery))))
+            except BaseException as error:  # noqa: BLE001  # judged where it is settled
+                self._done.put((task, error))
+        last.close()
+
     def _over(self) -> bool:
         return bool(self._problem or self._crash or self.stopped())
 
-    def _step(self, pool: ThreadPoolExecutor) -> None:
+    def _step(self) -> None:
         """Begin a message if one may begin, or else wait for one to end, or for the end of a pause.
 
         The first connection goes ahead, so that a wrong password is offered only once.
@@ -163,27 +184,25 @@ class Round:
         pause = self._not_before - self.timer()
         may_begin = self._waiting and self._idle and (self._accepted or not self._under_way) and not self._over()
         if may_begin and pause <= 0:
-            self._begin(pool)
+            self._begin()
         elif self._under_way:
             with suppress(Empty):
-                self._end(self._done.get(timeout=min(pause, _POLL) if may_begin else _POLL))
+                self._end(*self._done.get(timeout=min(pause, _POLL) if may_begin else _POLL))
         elif may_begin:
             self.wait(min(pause, _POLL))
 
-    def _begin(self, pool: ThreadPoolExecutor) -> None:
+    def _begin(self) -> None:
         """Reserve the next delivery and give it to a connection, if its address may have it now."""
         delivery = self.store.deliveries.get(self._waiting.popleft())
         if not self._may_go(delivery):
             return
         if self._composed is None or self._composed[0] != delivery.digest_id:
             self._composed = delivery.digest_id, self.store.days.composed_by_id(delivery.digest_id)
-        composed = self._composed[1]
         if self.store.deliveries.reserve(delivery, self.clock()):  # or another process has moved it
-            transport, now = self._idle.popleft(), self.timer()
-            self._not_before = now + (60 / self.most_per_minute if self.most_per_minute else 0)
-            future = pool.submit(lambda: transport.send(self.composer.envelope(composed, delivery)))
-            self._under_way[future] = transport, delivery, now
-            future.add_done_callback(self._done.put)
+            task = _Task(self._idle.popleft(), self._composed[1], delivery, self.timer())
+            self._not_before = task.began + (60 / self.most_per_minute if self.most_per_minute else 0)
+            self._under_way += 1
+            self._tasks.put(task)
 
     def _may_go(self, delivery: Delivery) -> bool:
         """Whether the address may have it now; if not, the delivery is settled."""
@@ -199,22 +218,23 @@ class Round:
             logger.warning("%s to %s: %s (%s)", name, masked(address), state, without(reason, address))
         return not reason
 
-    def _end(self, sent: Future[Receipt]) -> None:
+    def _end(self, task: _Task, came: Receipt | BaseException) -> None:
         """Settle what a connection has sent; it is idle again, unless the others have to do without it."""
-        transport, delivery, began = self._under_way.pop(sent)
-        try:
-            receipt = sent.result()
-        except MailServerError as error:
-            if not self._refused(delivery, error, began):
+        self._under_way -= 1
+        transport, _, delivery, began = task
+        if isinstance(came, MailServerError):
+            if not self._refused(delivery, came, began):
                 return
-        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold the address
-            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
+        elif isinstance(came, Receipt):
+            self._settle(delivery, came, transport.via, began)
+        elif isinstance(came, Exception):  # logged without its text, which may hold the address
+            kind, trace = type(came).__name__, "".join(format_tb(came.__traceback__))
             address = masked(delivery.addressed.subscriber.address)
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
             reply = f"a bug in Paperboy: {kind}; see the log"
             self._settle(delivery, Receipt(DeliveryState.DEFERRED, reply), transport.via, began)
         else:
-            self._settle(delivery, receipt, transport.via, began)
+            raise came
         self._idle.appendleft(transport)
 
     def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
