@@ -81,7 +81,7 @@ class _Task(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Round:
-    """One round of sending. Connections send in threads of their own; everything else happens in the caller's."""
+    """One round of sending. Several connections send in threads of their own; one thread does everything else."""
 
     store: Store
     transports: Sequence[Transport]  # one for each connection
@@ -142,36 +142,49 @@ class Round:
 
     def _run(self, show: Callable[[], None]) -> None:
         """Return when all connections have finished. Raises any error that is a bug outside one message."""
-        aborts_at, threads = None, [Thread(target=self._work, args=[each], daemon=True) for each in self.transports]
-        for thread in threads:
-            thread.start()
-        while self._under_way or (self._waiting and not self._over()):
+        aborts_at, work = None, Thread(target=self._work, daemon=True)
+        work.start()
+        while work.is_alive():
+            work.join(_POLL)
+            show()
             if self.stopped():
                 aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
                 for transport in self.transports if self.timer() >= aborts_at else ():
                     transport.abort()
-            try:
-                self._step()
-            except BaseException as error:  # noqa: BLE001  # raised again when nothing is under way
-                self._crash = self._crash or error
-            show()
-        for _ in threads:
-            self._tasks.put(None)
-        for thread in threads:
-            thread.join()
         if self._crash is not None:
             raise self._crash
         if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
             self._problem, self._passing = f"the mail server takes nothing: {self._error}", True
 
-    def _work(self, last: Transport) -> None:
+    def _work(self) -> None:
+        """Reserve, have sent and settle. One connection alone sends here: a thread of its own would cost it time."""
+        apart = self.transports if len(self.transports) > 1 else ()
+        threads = [Thread(target=self._connection, args=[each], daemon=True) for each in apart]
+        for thread in threads:
+            thread.start()
+        while self._under_way or (self._waiting and not self._over()):
+            try:
+                self._step()
+            except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
+                self._crash = self._crash or error
+        for _ in threads:
+            self._tasks.put(None)
+        for thread in threads:
+            thread.join()
+        if not threads:
+            self.transports[0].close()
+
+    def _connection(self, last: Transport) -> None:
         """Send whatever is to be sent, over any connection; close the `last` one when there is no more."""
         while task := self._tasks.get():
-            try:
-                self._done.put((task, task.transport.send(self.composer.envelope(task.composed, task.delivery))))
-            except BaseException as error:  # noqa: BLE001  # judged where it is settled
-                self._done.put((task, error))
+            self._done.put((task, self._sent(task)))
         last.close()
+
+    def _sent(self, task: _Task) -> Receipt | BaseException:
+        try:
+            return task.transport.send(self.composer.envelope(task.composed, task.delivery))
+        except BaseException as error:  # noqa: BLE001  # judged where it is settled
+            return error
 
     def _over(self) -> bool:
         return bool(self._problem or self._crash or self.stopped())
@@ -202,7 +215,10 @@ class Round:
             task = _Task(self._idle.popleft(), self._composed[1], delivery, self.timer())
             self._not_before = task.began + (60 / self.most_per_minute if self.most_per_minute else 0)
             self._under_way += 1
-            self._tasks.put(task)
+            if len(self.transports) > 1:
+                self._tasks.put(task)
+            else:
+                self._end(task, self._sent(task))
 
     def _may_go(self, delivery: Delivery) -> bool:
         """Whether the address may have it now; if not, the delivery is settled."""
