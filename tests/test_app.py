@@ -11,17 +11,17 @@ from paperboy import lock
 from paperboy.app import App
 from paperboy.errors import ConfigError
 from tests.cli.conftest import FRIDAY, World, world
-from tests.fakes import Clock
+from tests.fakes import Clock, NoProgress
 
 __all__ = ["world"]
 
 
 def app_of(world: World) -> App:
-    return App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0)
+    return App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, NoProgress())
 
 
 def test_home_is_read_when_it_is_first_asked_for(tmp_path: Path) -> None:
-    app = App(tmp_path / "none", {}, Clock(FRIDAY), lambda _: None, lambda: 0.0)
+    app = App(tmp_path / "none", {}, Clock(FRIDAY), lambda _: None, lambda: 0.0, NoProgress())
     with pytest.raises(ConfigError, match="there is no such folder"):
         _ = app.home
 

@@ -16,6 +16,7 @@ import pytest
 
 from paperboy.app import App
 from paperboy.check import Finding, findings
+from tests.fakes import NoProgress
 from tests.servers.dns import DnsServer
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -41,7 +42,7 @@ def write_env(home: Path, **settings: object) -> None:
 
 
 def check(home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, **outside: Any) -> list[Finding]:
-    app = App(home, environ, lambda: NOON, lambda _: None, lambda: 0.0)
+    app = App(home, environ, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress())
     return list(findings(app, offline=offline, **outside))
 
 

@@ -31,6 +31,7 @@ from paperboy.models import Attempt
 from paperboy.store import Store
 from paperboy.systemd import Notifier
 from tests.cli.conftest import World, world
+from tests.fakes import NoProgress
 from tests.servers.smtp import Fault
 
 __all__ = ["world"]  # a fixture
@@ -151,8 +152,8 @@ def alerts(world: World) -> list[str]:
 
 def opened(world: World) -> Office:
     home, _ = Home.own_or_in_force(world.path, world.environ)
-    app = App(world.path, world.environ, world.clock, lambda _: None, lambda: world.clock().timestamp()).at(home)
-    return Office(world, app)
+    wait, timer = (lambda _: None), (lambda: world.clock().timestamp())
+    return Office(world, App(world.path, world.environ, world.clock, wait, timer, NoProgress()).at(home))
 
 
 @pytest.fixture

@@ -40,14 +40,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class _Silent:
-    """Shows no progress."""
-
-    @contextmanager
-    def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:  # noqa: ARG002
-        yield lambda _done, _total: None
-
-
 @dataclass(eq=False)
 class App:
     """One home at work. Use as a context manager: that closes what was opened."""
@@ -57,7 +49,7 @@ class App:
     clock: Callable[[], datetime]
     wait: Callable[[float], None]  # seconds
     timer: Callable[[], float]  # monotonic seconds
-    progress: drafting.Progress = field(default_factory=_Silent)
+    progress: drafting.Progress
     say: Callable[[str], None] = logger.info  # that a command waits for a lock
     _opened: ExitStack = field(default_factory=ExitStack)
 

@@ -19,6 +19,7 @@ from paperboy.cli import output
 from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, ListReport, Outcome, Shortfall, Subscriber
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
+from tests.fakes import NoProgress
 from tests.servers.smtp import Fault
 
 OPERATOR = "Olga Operator <ops@example.org>"
@@ -47,7 +48,7 @@ def told(world: World) -> World:
 
 @contextmanager
 def at_work(world: World) -> Iterator[App]:
-    with App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0) as app:
+    with App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, NoProgress()) as app:
         assert app.store  # opened, and so made
         yield app
 

@@ -35,6 +35,7 @@ from paperboy.daemon import TICK_SECONDS, Daemon
 from paperboy.due import RETRY
 from paperboy.models import Paper
 from paperboy.store import Store
+from tests.fakes import NoProgress
 from tests.servers.arxiv_api import ArxivServer
 from tests.servers.llm import LlmServer
 from tests.servers.smtp import SmtpServer
@@ -272,7 +273,7 @@ class World:
         self._mark("the daemon begins")
         home, _ = Home.own_or_in_force(self.home, {})
         self._running.enter_context(lock.held(home.settings.paperboy_database, "run", "run"))
-        app = App(self.home, {}, self.clock, self.wait, self.timer).at(home)
+        app = App(self.home, {}, self.clock, self.wait, self.timer, NoProgress()).at(home)
         self._store = self._running.enter_context(app).store
         self._daemon = Daemon(app, Systemd(), self._spawn)
         self.look_often()

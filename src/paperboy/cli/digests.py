@@ -11,7 +11,6 @@ import click
 
 from paperboy.app import App
 from paperboy.cli import output
-from paperboy.cli.main import with_app
 from paperboy.config import values
 from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
@@ -29,13 +28,14 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="LIST")
 @click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
 @click.option("--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail.")
-@with_app
+@click.pass_obj
 def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
     """Show a list's digest of today, or what it would be now, and mark nothing.
 
     It goes into a file, to the browser, or to one address as a test mail. Scores are kept: they were paid for. Works
     beside `run`; where papers have no score yet, it waits for a morning that is under way.
     """
+    output.set_up(app.settings.log_level, app.environ)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
     previews = app.previews("preview")
@@ -67,7 +67,7 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
     "the last two weeks.",
 )
 @click.option("--to", "address", metavar="ADDRESS", help="Only to this address, also if it has had it.")
-@with_app
+@click.pass_obj
 def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
     """Send a list's newest digest again, to those on the list it did not reach or who joined since.
 
@@ -77,6 +77,7 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
     """
     from paperboy.cli.mornings import Stop
 
+    output.set_up(app.settings.log_level, app.environ)
     if failed and address is not None:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, whatever became of it.")
     mailing_list = app.home.list(name)

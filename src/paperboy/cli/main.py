@@ -9,18 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import click
 
 from paperboy import __version__
 from paperboy.cli import output
 from paperboy.errors import PaperboyError
-
-if TYPE_CHECKING:
-    from paperboy.app import App
 
 logger = logging.getLogger(__name__)
 
@@ -65,23 +61,6 @@ class _Commands(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
-def with_app(command: Callable[..., int]) -> Callable[..., int]:
-    """Hand the command the `App` of its home, with the log and the progress bars set up. Raises ConfigError.
-
-    What works without settings takes the bare `App` by `click.pass_obj`.
-    """
-
-    @click.pass_obj
-    @wraps(command)
-    def run(app: App, /, *arguments: object, **options: object) -> int:
-        app.progress = output.Bars()
-        app.say = partial(click.echo, err=True)
-        output.set_up(app.settings.log_level, app.environ)
-        return command(app, *arguments, **options)
-
-    return cast("Callable[..., int]", run)
-
-
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--home",
@@ -111,8 +90,9 @@ def invoke(
     timer: Callable[[], float] = time.monotonic,
 ) -> int:
     """Run one command line and give its exit code. Errors that a person can cause are sentences on stderr."""
+    parts = (environ, clock, wait, timer, output.Bars(), partial(click.echo, err=True))
     try:
-        code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(environ, clock, wait, timer))
+        code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=parts)
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -20,7 +20,6 @@ import click
 from paperboy import daemon, lock, sample
 from paperboy.app import App
 from paperboy.cli import output
-from paperboy.cli.main import with_app
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
@@ -51,7 +50,7 @@ def demo(app: App, *, open_it: bool) -> int:
         (folder / "emails").symlink_to(emails.resolve())
     home = Home.load(folder, {})
     with app.at(home) as demo:
-        demo.feed, demo.progress = sample.SampleFeed(app.clock()), output.Bars()
+        demo.feed = sample.SampleFeed(app.clock())
         demo.prepare()
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False, on_list=lambda *_: True)
@@ -74,7 +73,7 @@ def demo(app: App, *, open_it: bool) -> int:
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent; freeze and send nothing. Scores are kept.")
 @click.option("--scheduled", type=click.Choice(get_args(_Half)), hidden=True, help="For the daemon.")
-@with_app
+@click.pass_obj
 def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: _Half | None) -> int:
     """Do today's work now, whatever the hour and weekday.
 
@@ -82,6 +81,7 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: _Half | 
     A list that could not be served stays due, and the exit code is 1. While `run` works on a morning or a sending, this
     waits until it is done.
     """
+    output.set_up(app.settings.log_level, app.environ)
     chosen = app.home.named(names)
     if scheduled:
         with _failures_on_stdout():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from paperboy.cli.main import with_app
+from paperboy.cli import output
 from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE
 from paperboy.config.lists import WEEKDAYS
@@ -33,9 +33,10 @@ _Held = Mapping[tuple[str, Subscriber], Suppression]  # by list and subscriber; 
 @click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
-@with_app
+@click.pass_obj
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
+    output.set_up(app.settings.log_level, app.environ)
     wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
     lists = [each for each in app.home.lists if each.name in wanted]
     people = [(each.name, who) for each in lists for who in each.subscribers]
@@ -157,13 +158,14 @@ def _mailbox(who: str, hint: str) -> Mailbox:
 @click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
 @click.option("--list", "name", metavar="NAME", default="", help="No mail from this list alone.")
-@with_app
+@click.pass_obj
 def suppress(app: App, who: Sequence[str], name: str) -> int:
     """Stop mail to an address at once, whatever subscribers.yaml says: from all lists, or from one with --list.
 
     A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so does the mailto link
     in a digest. It names an address and a list, and stops mail from that list alone. This works while the daemon runs.
     """
+    output.set_up(app.settings.log_level, app.environ)
     if name:
         app.home.list(name)
     address, only, reason = _whom(app, " ".join(who), name)
@@ -180,7 +182,7 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
 @click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
 @click.option("--list", "name", metavar="NAME", default="", help="Lift the suppression for this list alone.")
-@with_app
+@click.pass_obj
 def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     """Lift a suppression, by `suppress` or after three bounces in a row; status --suppressed shows them all.
 
@@ -188,6 +190,7 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     when a bounce is forgiven. This works while the daemon runs. What was missed does not come by itself: resend --to
     sends the newest digest.
     """
+    output.set_up(app.settings.log_level, app.environ)
     address, only, _ = _whom(app, " ".join(who), name)
     store = app.store_to_ask
     if store.suppressions.lift(address, only, app.clock()):
