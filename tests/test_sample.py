@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from importlib.resources import as_file
-from zoneinfo import ZoneInfo
 
 import pytest
 from ruamel.yaml import YAML
@@ -12,6 +11,7 @@ from ruamel.yaml import YAML
 from paperboy import curate, sample
 from paperboy.config import lists as mailing_lists
 from paperboy.config.categories import CATEGORIES
+from paperboy.config.settings import Settings
 from paperboy.models import Digest, Paper, ToScore
 from paperboy.scoring.local import LocalScorer
 from tests.builders import EMBEDDED
@@ -127,7 +127,7 @@ def written_by(name: str, list_name: str) -> list[Paper]:
 def test_each_list_gets_a_rich_digest_from_the_embedded_scorer() -> None:
     """The file loads as any `subscribers.yaml`; seven to twelve papers pass, and followed authors would not."""
     with as_file(sample.LISTS) as path:
-        lists = mailing_lists.load(path, prompts=[path.parent], send_at=time(7), timezone=ZoneInfo("UTC"))
+        lists = mailing_lists.load(path, [path.parent], Settings())
     for mailing_list in lists:
         papers = [paper for paper in PAPERS if not set(mailing_list.categories).isdisjoint(paper.categories)]
         (answer,) = LocalScorer().score([ToScore(mailing_list, tuple(papers), tuple(papers))])

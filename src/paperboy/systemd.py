@@ -10,7 +10,7 @@ import logging
 import re
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from paperboy.errors import ConfigError
@@ -27,11 +27,10 @@ _TIMEOUT = 2.0  # seconds; if systemd is busy for longer, it misses a notificati
 
 @dataclass(slots=True)
 class Notifier:
-    """Notify systemd. Never raises: a notification that cannot be sent is lost, and logged once."""
+    """Notify systemd. Never raises: a notification that cannot be sent is lost."""
 
     address: str = ""  # a path, or @name for an abstract socket; empty: nobody listens
-    watchdog_seconds: float | None = None  # systemd restarts a daemon that was silent for so long; None: never
-    _failed: bool = field(default=False, init=False)
+    feed_every: float | None = None  # seconds between two calls of `watchdog`; None: there is no watchdog
 
     @classmethod
     def of(cls, environ: Mapping[str, str], pid: int) -> Notifier:
@@ -39,12 +38,7 @@ class Notifier:
         usec = environ.get("WATCHDOG_USEC", "")
         ours = environ.get("WATCHDOG_PID", "") in {"", str(pid)}
         watched = ours and usec.isascii() and usec.isdigit() and int(usec) > 0
-        return cls(environ.get("NOTIFY_SOCKET", ""), int(usec) / 1e6 if watched else None)
-
-    @property
-    def feed_every(self) -> float | None:
-        """Seconds between two calls of `watchdog`, short enough for two to be late; None: there is no watchdog."""
-        return None if self.watchdog_seconds is None else self.watchdog_seconds / 3
+        return cls(environ.get("NOTIFY_SOCKET", ""), int(usec) / 3e6 if watched else None)  # two may be late
 
     def ready(self) -> None:
         """The daemon is up, or has reloaded."""
@@ -76,9 +70,7 @@ class Notifier:
                 name = f"\0{self.address[1:]}" if self.address.startswith("@") else self.address
                 out.sendto(message.encode(errors="replace"), name)
         except (OSError, ValueError) as error:  # ValueError: no address that a socket can have
-            if not self._failed:
-                logger.debug("systemd could not be notified of %s: %s", message.partition("\n")[0], error)
-            self._failed = True
+            logger.debug("systemd could not be notified of %s: %s", message.partition("\n")[0], error)
 
 
 def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path] = ()) -> str:

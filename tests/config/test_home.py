@@ -123,7 +123,9 @@ def test_version_that_is_no_longer_sound_is_reported_by_the_names_of_the_home(ho
 def test_what_is_no_file_cannot_be_copied(home: Path, make: Callable[[Path], None]) -> None:
     (home / ".env").unlink()
     make(home / ".env")
-    with pytest.raises(ConfigError, match=r"\.env: is no ordinary file that exists; put one in its place"):
+    with pytest.raises(
+        ConfigError, match=r"\.env: is no ordinary file that Paperboy's user can read; put one in its place"
+    ):
         Files(home).copy()
 
 

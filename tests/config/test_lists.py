@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from paperboy.config.lists import load
+from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError
 from paperboy.models import EVERY_DAY, MailingList, Subscriber
 
@@ -30,7 +31,7 @@ def read(home: Path, text: str | bytes) -> tuple[MailingList, ...]:
 
 def load_from(path: Path) -> tuple[MailingList, ...]:
     folders = [path.parent / "prompts", path.parent / "packaged"]
-    return load(path, prompts=folders, send_at=time(6, 15), timezone=ZoneInfo("Asia/Tokyo"))
+    return load(path, folders, Settings(send_at=time(6, 15), timezone=ZoneInfo("Asia/Tokyo")))
 
 
 def problems(home: Path, text: str | bytes) -> list[str]:
@@ -162,7 +163,7 @@ lists:
     ("lines", "expected"),
     [
         (["topcs: x"], ["5:5: unknown key 'topcs', did you mean 'topics'?"]),
-        (["colour: red"], ["5:5: unknown key 'colour'"]),
+        (["colour: red", "5: x"], ["5:5: unknown key 'colour'", "6:5: unknown key '5'"]),
         (["name: other"], ["5:5: 'name' stands here a second time; remove one"]),
         (["title: 5"], ["5:12: title: must be text; put it in quotes"]),
         (["title: ''"], ["5:12: title: there is nothing in it"]),
@@ -203,8 +204,8 @@ lists:
         (["subscribers: [ada]"], [
             "5:19: subscribers: 'ada' is not an address: An email address must have an @-sign."
         ]),
-        (["subscribers: ['a@b@example.org']"], [
-            "5:19: subscribers: 'a@b@example.org' is not one address: it has more than one @"
+        (["subscribers: ['a@b@c']"], [
+            "5:19: subscribers: 'a@b@c' is not an address: The part after the @-sign contains invalid characters: '@'."
         ]),
         (["subscribers:", "  - A <a@b.org> <b@b.org>"], [
             ("6:9: subscribers: 'A <a@b.org> <b@b.org>' has more than one address; "
@@ -233,8 +234,8 @@ def test_invalid_option_is_reported_with_line_and_column(home, lines, expected):
     ("head", "expected"),
     [
         ("name: Big Ideas!", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'"),
-        ("name: -a", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'a'"),
-        ("name: ../x", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'x'"),
+        ("name: -a", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'"),
+        ("name: ../x", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'"),
         ("name: 5", "2:11: name: must be text; put it in quotes"),
         ("name:", "2:5: this list needs 'name'"),
         ("title: x", "2:5: this list needs 'name'"),
@@ -287,11 +288,10 @@ READABLE = "it must be a file that Paperboy's user may read"
             "topics/none.md",
             "there is no 'topics/none.md' in the home's prompts/; create it, or write the topics here",
         ),
-        ("../secret.md", "'../secret.md' is not inside the folder prompts; write it as topics/physics.md"),
-        ("/etc/secret.md", "'/etc/secret.md' is not inside the folder prompts; write it as topics/physics.md"),
-        ("out.md", "HOME/prompts/out.md is a link that leads out of prompts; put the text itself there"),
-        ("out/secret.md", ("HOME/prompts/out/secret.md is a link that leads out of prompts; "
-                          "put the text itself there")),
+        *(
+            (name, f"'{name}' leads out of the folder prompts; put a file there, as topics/physics.md")
+            for name in ("../secret.md", "/etc/secret.md", "out.md", "out/secret.md")
+        ),
         (
             "self.md",
             f"HOME/prompts/self.md cannot be read: Too many levels of symbolic links; {READABLE}",
@@ -440,9 +440,7 @@ def test_byte_order_mark_and_windows_line_ends_are_accepted(home):
 
 
 def test_shipped_subscribers_yaml_loads():
-    lists = load(
-        CHECKOUT / "subscribers.yaml", prompts=[CHECKOUT / "prompts"], send_at=time(7), timezone=ZoneInfo("UTC")
-    )
+    lists = load(CHECKOUT / "subscribers.yaml", [CHECKOUT / "prompts"], Settings())
     assert [x.name for x in lists] == ["foundations", "galaxies"]
     assert lists[0].authors == ("Yoshua Bengio", "Yann LeCun")
     assert all(s.address.endswith("@example.org") for x in lists for s in x.subscribers)

@@ -10,13 +10,14 @@ import email.policy
 import importlib.resources
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from paperboy import announcements, curate, sample
 from paperboy.config import lists as mailing_lists
+from paperboy.config.settings import Settings
 from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
 from paperboy.models import (
@@ -108,7 +109,7 @@ def curated(
 def sample_lists() -> Mapping[str, MailingList]:
     """The demo's lists by name, as an LLM would serve them."""
     with importlib.resources.as_file(sample.LISTS) as file:
-        lists = mailing_lists.load(file, prompts=[], send_at=time(7), timezone=ZoneInfo("Europe/Berlin"))
+        lists = mailing_lists.load(file, [], Settings(timezone=ZoneInfo("Europe/Berlin")))
     return {each.name: replace(each, min_relevance=7) for each in lists}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WIDEST = 40  # columns for addresses; names after longer ones stand further right
 _NEAR = 0.85  # two strangers at one domain are alike already
 
-_Held = Mapping[tuple[str, Subscriber], Suppression]  # by list and subscriber; one for all lists comes first
+_People = list[tuple[Subscriber, Suppression | None]]
 
 
 # --- subscribers
@@ -39,50 +39,52 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     output.set_up(app.settings.log_level, app.environ)
     wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
     lists = [each for each in app.home.lists if each.name in wanted]
-    people = [(each.name, who) for each in lists for who in each.subscribers]
-    held = {(name, who): found for name, who in people if (found := find(name, who.address))}
-    addresses = len({who.address.casefold() for _, who in people})
+    people = {each.name: [(who, find(each.name, who.address)) for who in each.subscribers] for each in lists}
+    everybody = [(who.address.casefold(), held) for each in people.values() for who, held in each]
+    addresses, suppressed = len(dict(everybody)), len({address for address, held in everybody if held})
     if as_json:
-        click.echo(json.dumps({"lists": [_as_json(each, held) for each in lists], "addresses": addresses}, indent=2))
+        told = {"lists": [_as_json(each, people[each.name]) for each in lists], "addresses": addresses}
+        click.echo(json.dumps(told, indent=2))
         return 0
     for each in lists:
         click.echo(click.style(each.name, bold=True) + (f": {each.title}" if each.title != each.name else ""))
-        click.echo("\n".join([*_lines(each, held, app.settings.timezone), ""]))
-    suppressed = len({who.address.casefold() for _, who in held})
+        click.echo("\n".join([*_lines(each, people[each.name], app.settings.timezone), ""]))
     also = f", {suppressed} of them suppressed" if suppressed else ""
     click.echo(f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}")
     return 0
 
 
-def _lines(mailing_list: MailingList, held: _Held, zone: tzinfo) -> Iterator[str]:
-    people = mailing_list.subscribers
+def _lines(mailing_list: MailingList, people: _People, zone: tzinfo) -> Iterator[str]:
     if not people:
         yield "no subscribers, so it is never due"
         return
     days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
     when = f"{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
     yield f"{when}, to {counted(len(people), 'address', 'addresses')}"
-    width = min(max(len(who.address) for who in people), _WIDEST)
-    for who in people:
+    width = min(max(len(who.address) for who, _ in people), _WIDEST)
+    for who, held in people:
         yield f"  {who.address:{width}}  {who.name}".rstrip()
-        if found := held.get((mailing_list.name, who)):
-            yield click.style(f"    {_suppressed(found, zone)}", fg="yellow")
+        if held:
+            yield click.style(f"    {_suppressed(held, zone)}", fg="yellow")
 
 
-def _as_json(mailing_list: MailingList, held: _Held) -> dict[str, Any]:
-    def as_json(who: Subscriber) -> dict[str, Any]:
-        found = held.get((mailing_list.name, who))
-        why = found and {"list": found.list_name or None, "since": found.at.isoformat(), "reason": found.reason}
-        return {"address": who.address, "name": who.name, "suppressed": why}
-
+def _as_json(mailing_list: MailingList, people: _People) -> dict[str, Any]:
     return {
         "name": mailing_list.name,
         "title": mailing_list.title,
         "send_at": f"{mailing_list.send_at:%H:%M}",
         "timezone": mailing_list.timezone.key,
         "weekdays": _weekdays(mailing_list),
-        "subscribers": [as_json(who) for who in mailing_list.subscribers],
-        "addresses": len(mailing_list.subscribers),
+        "subscribers": [
+            {
+                "address": who.address,
+                "name": who.name,
+                "suppressed": held
+                and {"list": held.list_name or None, "since": held.at.isoformat(), "reason": held.reason},
+            }
+            for who, held in people
+        ],
+        "addresses": len(people),
     }
 
 
@@ -104,14 +106,13 @@ def subscribe(app: App, name: str, who: str) -> int:
     runs, and applies from the list's next digest.
     """
     mailbox = _mailbox(who, "ADDRESS")
-    with edits.locked(app.path):
-        mailing_list = app.home.list(name)
-        held = app.store_to_ask.suppressions.find(name, mailbox.address)
-        if there := mailing_list.subscriber(mailbox.address):
-            click.echo(f"Nothing to do: {Mailbox(there.address, there.name)} is already on {name}.")
-        else:
-            line = edits.subscribe(app.home, mailing_list, mailbox)
-            click.echo(f"{mailbox} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
+    mailing_list = app.home.list(name)
+    held = app.store_to_ask.suppressions.find(name, mailbox.address)
+    if there := mailing_list.subscriber(mailbox.address):
+        click.echo(f"Nothing to do: {Mailbox(there.address, there.name)} is already on {name}.")
+    else:
+        line = edits.subscribe(app.home, mailing_list, mailbox)
+        click.echo(f"{mailbox} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
     if held:
         click.echo(f"But {refusal(held, app.settings.timezone)}")
     return 0
@@ -128,18 +129,15 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     To stop mail to an address whatever the file says, use suppress.
     """
     address = _mailbox(who, "ADDRESS").address
-    with edits.locked(app.path):
-        mailing_list = app.home.list(name)
-        others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
-        there = mailing_list.subscriber(address)
-        if there is None:
-            hint = did_you_mean(address, (each.address for each in mailing_list.subscribers), cutoff=_NEAR)
-            on_others = f"; it is on {others}" if others else ""
-            raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
-        line = edits.unsubscribe(app.home, mailing_list, there)
+    mailing_list = app.home.list(name)
+    others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
+    there = mailing_list.subscriber(address)
+    if there is None:
+        hint = did_you_mean(address, (each.address for each in mailing_list.subscribers), cutoff=_NEAR)
+        on_others = f"; it is on {others}" if others else ""
+        raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
+    line = edits.unsubscribe(app.home, mailing_list, there)
     click.echo(f"{Mailbox(there.address, there.name)} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
-    if mailing_list.subscribers == (there,):
-        click.echo(f"{name} has no subscribers now, so it is never due.")
     if others:
         click.echo(f"{address} is still on {others}.")
     return 0

@@ -8,12 +8,10 @@ until one gives the wanted lists and nothing else. If none does, since the file 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -29,17 +27,6 @@ _Edit = tuple[str, int]  # the new text, and where in it the subscriber stands, 
 _NO_SUBSCRIBERS = r"^(?P<key>(?P<indent>[ \t]*(?:- +)?)subscribers:[ \t]*)(?:\[[ \t]*\]|(?P<note>[^\r\n]*))"
 _LINE = r"^(?P<dash>[ \t]*-[ \t]+)(?=[^-\s]).*{}[^\r\n]*"
 _IN_BRACKETS = r"(?:[^\s\[\],][^\[\],\r\n]*)?{}[^\s\],]*"
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """No other command edits the lists of this home meanwhile."""
-    with ExitStack() as stack:
-        with suppress(OSError):  # no such folder, which reading it reports; or a disk without locks
-            descriptor = os.open(folder, os.O_RDONLY)  # the folder itself, so that no lock file lies about
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
 
 
 def subscribe(home: Home, mailing_list: MailingList, mailbox: Mailbox) -> int:
@@ -102,9 +89,8 @@ def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edi
         made, index = next((each for each in edits(text) if _lists(home, each[0]) == lists), ("", 0))
         if not made and _lists(home, text) == home.lists:
             raise _by_hand(text, wanted.name)
-        if not made or path.read_bytes() != text.encode():
+        if not made or not _replace(path, text.encode(), made.encode()):
             raise PaperboyError(f"{LISTS_FILE} was changed by somebody else just now; nothing was done, try again")
-        _replace(path, made.encode())
     except OSError as error:
         message = f"cannot be replaced: {error.strerror}; its owner can, who may write to it and its folder"
         raise ConfigError([Problem(str(path), message)]) from error
@@ -113,15 +99,14 @@ def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edi
 
 def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
     """As any command would read them; none if anything is wrong."""
-    prompts, settings = home.folders("prompts"), home.settings
     try:
-        return parse(LISTS_FILE, text, prompts=prompts, send_at=settings.send_at, timezone=settings.timezone)
+        return parse(LISTS_FILE, text, home.folders("prompts"), home.settings)
     except ConfigError:
         return ()
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Puts a new file, with the owner and rights of the old one, in its place at once."""
+def _replace(path: Path, old_content: bytes, content: bytes) -> bool:
+    """Replaces the file by one rename, which keeps owner and rights; False if its content is not the old one."""
     if not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
@@ -132,9 +117,12 @@ def _replace(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            draft.replace(path)
+            unchanged = path.read_bytes() == old_content
+            if unchanged:
+                draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
+    return unchanged
 
 
 def _by_hand(text: str, name: str) -> ConfigError:

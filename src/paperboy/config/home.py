@@ -15,6 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -107,14 +108,12 @@ class Home:
     def list(self, name: str) -> MailingList:
         """The list of that name. Raises UnknownNameError."""
         self.named((name,))
-        return next(mailing_list for mailing_list in self.lists if mailing_list.name == name)
+        return next(each for each in self.lists if each.name == name)
 
 
 def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
     """The lists as the file has them now. Raises ConfigError."""
-    return mailing_lists.load(
-        home / LISTS_FILE, prompts=folders(home, "prompts"), send_at=settings.send_at, timezone=settings.timezone
-    )
+    return mailing_lists.load(home / LISTS_FILE, folders(home, "prompts"), settings)
 
 
 def folders(home: Path, kind: str) -> list[Path]:
@@ -178,13 +177,10 @@ class Files:
         return copy
 
     def _read(self, name: str) -> bytes:
-        try:
+        with suppress(OSError):
             if (self._home / name).is_file():
                 return (self._home / name).read_bytes()
-            fault = "is no ordinary file that exists; put one in its place"
-        except OSError as error:
-            fault = f"cannot be read ({error.strerror}); let Paperboy's user read it"
-        raise ConfigError([Problem(name, fault)])
+        raise ConfigError([Problem(name, "is no ordinary file that Paperboy's user can read; put one in its place")])
 
     def put_in_force(self, copy: Path) -> None:
         """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""
@@ -196,9 +192,8 @@ class Files:
             link.replace(self.last_good)
         except OSError as error:
             raise self._unwritable(error) from error
-        for old in [*self._data.glob("files-*"), self._data / "in-force"]:  # in-force: the last release's copies
-            if old not in {copy, before}:
-                shutil.rmtree(old, ignore_errors=True)
+        for old in {*self._data.glob("files-*")} - {copy, before}:
+            shutil.rmtree(old, ignore_errors=True)
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
         advice = "let Paperboy's user write there, and see that there is room"
@@ -217,7 +212,7 @@ class Recipients:
         by_daemon = home.source not in {None, home.path}
         self._source = Files(home.path).last_good if by_daemon else home.path
         self._rest = timedelta() if by_daemon else RESTED
-        self._on = addresses(home.lists)
+        self._on = _addresses(home.lists)
         self._seen: tuple[int, ...] = ()
 
     def __call__(self, list_name: str, address: str) -> bool:
@@ -227,14 +222,13 @@ class Recipients:
         if stamp != self._seen and abs(self._clock() - changed) >= self._rest:
             self._seen = stamp
             try:
-                self._on = addresses(load_lists(self._source, self._settings))
+                self._on = _addresses(load_lists(self._source, self._settings))
             except ConfigError as error:
                 logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
         return address.casefold() in self._on.get(list_name, frozenset())
 
 
-def addresses(lists: Iterable[MailingList]) -> dict[str, frozenset[str]]:
-    """The addresses on each list, casefolded."""
+def _addresses(lists: Iterable[MailingList]) -> dict[str, frozenset[str]]:
     return {each.name: frozenset(who.address.casefold() for who in each.subscribers) for each in lists}
 
 

@@ -1,28 +1,20 @@
 """`subscribers.yaml` → `MailingList`s. All problems are reported at once, each with its line and column.
 
-`_Document` reads the text as plain values with their places, `_File` checks their types and ranges, and repeated names
-and addresses are found last. A list option is one field of `_List` and one of `MailingList`.
+ruamel.yaml reads the text as plain values, and as nodes that know their places; `_File` checks types and ranges, and
+repeated names and addresses are found last. A list option is one field of `_List` and one of `MailingList`.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import time
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, cast
+from pathlib import Path
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, Field, PlainValidator, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -31,16 +23,16 @@ from ruamel.yaml.reader import ReaderError
 
 from paperboy.config import values
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
+from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
-from paperboy.models import EVERY_DAY, MailingList, Problem, Subscriber
+from paperboy.models import MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _SMALLEST = (
     "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, subscribers: [you@example.org]}]"
 )
-_EMPTY = f"the file is empty; one line is enough to begin: {_SMALLEST}"
 
 # --- the schema
 
@@ -48,9 +40,7 @@ _EMPTY = f"the file is empty; one line is enough to begin: {_SMALLEST}"
 def _name(text: str) -> str:
     if _NAME.fullmatch(text):
         return text
-    usable = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].rstrip("-")
-    hint = f", as {usable!r}" if usable else ""
-    raise ValueError(f"a list's name has a-z, 0-9 and - inside, up to 63 of them{hint}")
+    raise ValueError("a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'")
 
 
 def _category(text: str) -> str:
@@ -84,18 +74,16 @@ def _topics(text: str, info: ValidationInfo) -> str:
 
 
 def _topics_file(name: str, prompts: Sequence[Path]) -> str:
-    relative = PurePosixPath(name)
-    if relative.is_absolute() or ".." in relative.parts:
-        raise ValueError(f"{name!r} is not inside the folder prompts; write it as topics/physics.md")
-    for file in (folder / relative for folder in prompts):
+    for folder in prompts:
+        file = folder / name
+        if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
+            raise ValueError(f"{name!r} leads out of the folder prompts; put a file there, as topics/physics.md")
         try:
             text = values.read_text(file).strip()
         except FileNotFoundError:
             continue
         except ValueError as error:
             raise ValueError(f"{file} {error}") from None
-        if not file.resolve().is_relative_to(file.parents[len(relative.parts) - 1].resolve()):
-            raise ValueError(f"{file} is a link that leads out of prompts; put the text itself there")
         if not text:
             raise ValueError(f"{file} is empty; write there what the list wants to read")
         return text
@@ -103,31 +91,35 @@ def _topics_file(name: str, prompts: Sequence[Path]) -> str:
 
 
 _Line = Annotated[str, AfterValidator(one_line)]
+_Categories = Annotated[
+    list[Annotated[str, AfterValidator(_category)]],
+    Field(min_length=1),
+    AfterValidator(lambda names: tuple(dict.fromkeys(one for name in names for one in all_of(name)))),
+]
+_Weekdays = Annotated[list[Annotated[int, _scalar(_weekday)]], Field(min_length=1), AfterValidator(frozenset)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
+class _Strict(BaseModel, extra="forbid", strict=True):
     @model_validator(mode="before")
     @classmethod
     def _without_empty_keys(cls, keys: object) -> object:
-        return {key: value for key, value in keys.items() if value is not None} if isinstance(keys, dict) else keys
+        return {str(key): value for key, value in keys.items() if value is not None} if isinstance(keys, dict) else keys
 
 
 class _List(_Strict):
-    """One list as the file has it."""
+    """One list as the file has it; an option that the file leaves out has the default of `MailingList`."""
 
     name: Annotated[str, AfterValidator(_name)]
-    title: _Line | None = None
-    categories: list[Annotated[str, AfterValidator(_category)]] = Field(min_length=1)
+    title: _Line = ""
+    categories: _Categories
     topics: Annotated[str, AfterValidator(_topics)]
-    authors: list[_Line] = []
-    min_relevance: int = Field(7, ge=1, le=10)
-    min_novelty: int = Field(6, ge=1, le=10)
-    max_papers: int = Field(50, ge=1, le=10_000)
+    authors: Annotated[list[_Line], AfterValidator(lambda names: tuple(dict.fromkeys(names)))] = []
+    min_relevance: int = Field(0, ge=1, le=10)
+    min_novelty: int = Field(0, ge=1, le=10)
+    max_papers: int = Field(0, ge=1, le=10_000)
     send_at: Annotated[time, _scalar(values.time_of_day)] | None = None
     timezone: Annotated[ZoneInfo, _scalar(values.timezone)] | None = None
-    weekdays: list[Annotated[int, _scalar(_weekday)]] = Field(sorted(EVERY_DAY), min_length=1)
+    weekdays: _Weekdays = []
     cross_lists: bool = True
     send_empty: bool = True
     subscribers: list[str] = []  # read by `_subscribers`, once for all lists that share them
@@ -168,10 +160,10 @@ def _in_words(error: ErrorDetails) -> str:
 # --- the file
 
 
-def load(path: Path, *, prompts: Sequence[Path], send_at: time, timezone: ZoneInfo) -> tuple[MailingList, ...]:
+def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
     """The lists of the file, in its order. Raises ConfigError with all that is wrong.
 
-    Topics files are looked for in the folders `prompts`; `send_at` and `timezone` are the defaults of lists.
+    Topics files are looked for in the folders `prompts`; `settings` has the defaults of `send_at` and `timezone`.
     """
     try:
         text = values.read_text(path, errors="surrogateescape")
@@ -180,56 +172,44 @@ def load(path: Path, *, prompts: Sequence[Path], send_at: time, timezone: ZoneIn
         raise ConfigError([Problem(path.name, message)]) from None
     except ValueError as error:
         raise ConfigError([Problem(path.name, str(error))]) from None
-    return parse(path.name, text, prompts=prompts, send_at=send_at, timezone=timezone)
+    return parse(path.name, text, prompts, settings)
 
 
-def parse(
-    file_name: str, text: str, *, prompts: Sequence[Path], send_at: time, timezone: ZoneInfo
-) -> tuple[MailingList, ...]:
+def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
     """As `load`, of the file's text, where a byte that is not UTF-8 is a lone surrogate."""
-    document = _Document(text)
-    lists = _validated(document, prompts)
+    root, data = _read(file_name, text)
+    faults, lists = _Faults(root), list[_List]()
+    try:
+        lists = _File.model_validate(data, context=prompts).lists
+    except ValidationError as error:
+        for each in error.errors(include_url=False, include_input=False):
+            faults.note(each["loc"], _in_words(each), at_key=each["type"] in {"extra_forbidden", "missing"})
+    written = data.get("lists") if isinstance(data, dict) else None
     names: dict[str, _Path] = {}
     people: dict[int, tuple[Subscriber, ...]] = {}  # by the list in the file, which an alias shares
-    for path, each in document.lists():
-        name, subscribers = each.get("name"), each.get("subscribers")
-        if isinstance(name, str):
-            document.note_repeated(names, name, (*path, "name"), f"there is a list {name!r} already")
-        if id(subscribers) not in people:
-            people[id(subscribers)] = _subscribers(document, (*path, "subscribers"), subscribers)
-    if document.faults:
-        faults = sorted(set(document.faults))
-        raise ConfigError([Problem(f"{file_name}:{line}:{column}", message) for line, column, message in faults])
+    for index, keys in enumerate(written if isinstance(written, list) else ()):
+        if isinstance(keys, dict):
+            name, subscribers = keys.get("name"), keys.get("subscribers")
+            if isinstance(name, str):
+                faults.note_repeated(names, name, ("lists", index, "name"), f"there is a list {name!r} already")
+            if id(subscribers) not in people:
+                people[id(subscribers)] = _subscribers(faults, ("lists", index, "subscribers"), subscribers)
+    if faults.found:
+        found = sorted(faults.found)
+        raise ConfigError([Problem(f"{file_name}:{line}:{column}", message) for line, column, message in found])
+    defaults: dict[str, Any] = {"send_at": settings.send_at, "timezone": settings.timezone}
     return tuple(
         MailingList(
-            **dict(each)
-            | {
-                "title": each.title or each.name,
-                "categories": tuple(dict.fromkeys(one for named in each.categories for one in all_of(named))),
-                "authors": tuple(dict.fromkeys(each.authors)),
-                "send_at": each.send_at or send_at,
-                "timezone": each.timezone or timezone,
-                "weekdays": frozenset(each.weekdays),
-                "subscribers": people[id(written.get("subscribers"))],
-            }
+            **defaults
+            | {"title": each.name}
+            | {key: getattr(each, key) for key in each.model_fields_set}
+            | {"subscribers": people[id(keys.get("subscribers"))]}
         )
-        for each, (_, written) in zip(lists, document.lists(), strict=True)
+        for each, keys in zip(lists, data["lists"], strict=True)
     )
 
 
-def _validated(document: _Document, prompts: Sequence[Path]) -> list[_List]:
-    """The lists; none if the schema finds anything wrong."""
-    if document.data is None:
-        return []
-    try:
-        return _File.model_validate(document.data, context=prompts).lists
-    except ValidationError as error:
-        for each in error.errors(include_url=False, include_input=False):
-            document.note(each["loc"], _in_words(each), at_key=each["type"] in {"extra_forbidden", "missing"})
-    return []
-
-
-def _subscribers(document: _Document, path: _Path, texts: object) -> tuple[Subscriber, ...]:
+def _subscribers(faults: _Faults, path: _Path, texts: object) -> tuple[Subscriber, ...]:
     people: list[Subscriber] = []
     seen: dict[str, _Path] = {}
     for index, text in enumerate(texts if isinstance(texts, list) else ()):
@@ -237,11 +217,11 @@ def _subscribers(document: _Document, path: _Path, texts: object) -> tuple[Subsc
             try:
                 mailbox = values.mailbox(text)
             except ValueError as error:
-                document.note((*path, index), f"subscribers: {error}")
+                faults.note((*path, index), f"subscribers: {error}")
                 continue
             people.append(Subscriber(mailbox.address, mailbox.name))
             here = f"{mailbox.address} is on this list already"
-            document.note_repeated(seen, mailbox.address.casefold(), (*path, index), here)
+            faults.note_repeated(seen, mailbox.address.casefold(), (*path, index), here)
     return tuple(people)
 
 
@@ -259,51 +239,45 @@ _PLAIN_WORDS = {
     r"expected <block end>": "the indentation does not fit the lines above, or quotes end too early",
     r'duplicate key "(?P<sign>.*?)" with': "{sign!r} stands here a second time; remove one",
 }
-_REPORTED_AT_THEIR_START = ("while scanning a quoted scalar", "while parsing a flow")
 
 
-class _Document:
-    """YAML 1.2 as plain values, and the places where they stand. `7:00` and `yes` are text.
+def _read(file_name: str, text: str) -> tuple[Node, Any]:
+    """YAML 1.2 as nodes and as plain values, where `7:00` and `yes` are text. Raises ConfigError."""
+    line = column = 1
+    message = f"the file is empty; one line is enough to begin: {_SMALLEST}"
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        root = yaml.compose(text)
+        if root is not None and (data := yaml.constructor.construct_document(root)) is not None:
+            return root, data
+    except ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        message = f"a character that YAML forbids (U+{error.character:04X}); remove it"
+        if 0xDC80 <= error.character <= 0xDCFF:  # a byte
+            message = "this is not UTF-8 text; save the file as UTF-8"
+    except MarkedYAMLError as error:
+        whole = " ".join(filter(None, (error.context, error.problem)))
+        unclosed = re.match("while (scanning a quoted|parsing a flow)", whole)
+        mark = error.context_mark if unclosed else error.problem_mark
+        line, column = mark.line + 1, mark.column + 1
+        matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS.items())
+        message = next((words.format(**match.groupdict()) for match, words in matches if match), f"not YAML: {whole}")
+    except (YAMLError, RecursionError, ValueError) as error:  # ValueError: the 31st of June
+        message = f"not YAML: {error}"
+    raise ConfigError([Problem(f"{file_name}:{line}:{column}", message)])
 
-    `data` is None where the text is empty or no YAML. An alias gives the value that its anchor gave.
-    """
 
-    def __init__(self, text: str) -> None:
-        self.faults: list[tuple[int, int, str]] = []  # line and column from 1, and what is wrong
-        self.data: Any = None
-        yaml = YAML(typ="safe", pure=True)
-        try:
-            self._root: Node | None = yaml.compose(text)
-            if self._root is not None:
-                self.data = yaml.constructor.construct_document(self._root)
-        except ReaderError as error:
-            before = text[: error.position]
-            is_byte = 0xDC80 <= error.character <= 0xDCFF
-            forbidden = f"a character that YAML forbids (U+{error.character:04X}); remove it"
-            message = "this is not UTF-8 text; save the file as UTF-8" if is_byte else forbidden
-            self.faults.append((before.count("\n") + 1, len(before) - before.rfind("\n"), message))
-        except MarkedYAMLError as error:
-            whole = " ".join(filter(None, (error.context, error.problem)))
-            mark = error.context_mark if whole.startswith(_REPORTED_AT_THEIR_START) else error.problem_mark
-            matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS.items())
-            plain = (words.format(**match.groupdict()) for match, words in matches if match)
-            self.faults.append((mark.line + 1, mark.column + 1, next(plain, f"not YAML: {whole}")))
-        except (YAMLError, RecursionError, ValueError) as error:  # ValueError: the 31st of June
-            self.faults.append((1, 1, f"not YAML: {error}"))
-        else:
-            if self.data is None:
-                self.faults.append((1, 1, _EMPTY))
+class _Faults:
+    """What is wrong with the file, each with line and column from 1."""
 
-    def lists(self) -> Iterator[tuple[_Path, Mapping[str, Any]]]:
-        """The lists as the file has them, even if others are wrong."""
-        lists = self.data.get("lists") if isinstance(self.data, dict) else None
-        for index, each in enumerate(lists if isinstance(lists, list) else ()):
-            if isinstance(each, dict):
-                yield ("lists", index), each
+    def __init__(self, root: Node) -> None:
+        self.found: set[tuple[int, int, str]] = set()
+        self._root = root
 
     def note(self, path: _Path, message: str, *, at_key: bool = False) -> None:
         """Adds a fault at the value or its key."""
-        self.faults.append((*self._place(path, at_key=at_key), message))
+        self.found.add((*self._place(path, at_key=at_key), message))
 
     def note_repeated(self, seen: dict[str, _Path], word: str, path: _Path, message: str) -> None:
         """Adds a fault if the word was seen before; remembers it if not."""
@@ -316,9 +290,9 @@ class _Document:
         for part in path:
             if isinstance(node, SequenceNode) and isinstance(part, int):
                 key = node = node.value[part]
-            elif found := [pair for pair in getattr(node, "value", ()) if pair[0].value == str(part)]:
+            elif found := [pair for pair in node.value if pair[0].value == str(part)]:
                 key, node = found[-1]  # those that << merges come first
             else:
                 break
-        mark = cast("Node", key if at_key else node).start_mark
+        mark = (key if at_key else node).start_mark
         return mark.line + 1, mark.column + 1

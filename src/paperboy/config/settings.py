@@ -18,7 +18,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from dotenv.parser import Binding, parse_stream
+from dotenv.parser import parse_stream
 from pydantic import SecretStr
 
 from paperboy.config import values as notation
@@ -122,7 +122,6 @@ SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fi
 
 _READERS: Mapping[str, Callable[[str], Any]] = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _NEEDS = {  # what a setting does nothing without
     "SMTP_HOST": ("MAIL_FROM",),
@@ -142,19 +141,17 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     given = _from_credentials(environ, problems) | _from_dotenv((files or home) / ".env", problems)
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
     values: dict[str, Any] = {}
-    broken = set()
     for name, (text, place) in given.items():
         try:
             if text.strip():
                 values[name] = _read(name, text)
         except ValueError as error:
             problems.append(Problem(place, f"{name}: {error}"))
-            broken.add(name)
+    broken = {name for name, (text, _) in given.items() if text.strip()} - values.keys()
     settings = Settings(**{name.lower(): value for name, value in values.items()})
     for names, message in _conflicts(settings, values):
         if not broken.intersection(names):
-            place = next(given[name][1] for name in names if name in given)
-            problems.append(Problem(place, f"{names[0]}: {message}"))
+            problems.append(Problem(given[names[0]][1], f"{names[0]}: {message}"))
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     return replace(
@@ -212,23 +209,18 @@ def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
     except ValueError as error:
         problems.append(Problem(".env", str(error)))
     for binding in parse_stream(io.StringIO(text)):
-        own = binding.original.string
-        empty = own[: len(own) - len(own.lstrip())].count("\n")  # lines before it, which the parser counts as its own
+        key, value, lines = binding.key, binding.value, binding.original.string
+        empty = lines[: len(lines) - len(lines.lstrip())].count("\n")  # before it, which the parser counts as its own
         place = f".env:{binding.original.line + empty}"
-        if fault := _fault(binding):
+        if key is None and not binding.error:
+            continue  # a comment, or the end
+        if key is None or value is None or not key.isidentifier():
+            fault = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, fault))
-        elif binding.key and binding.key in SETTINGS:
-            given[binding.key] = binding.value or "", place
+        elif key in SETTINGS:
+            given[key] = value, place
+        elif key != "PAPERBOY_HOME" and (
+            meant := did_you_mean(key, SETTINGS, cutoff=0.8)
+        ):  # the command line reads that
+            problems.append(Problem(place, f"unknown setting {key!r}{meant}"))
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
-
-
-def _fault(binding: Binding) -> str:
-    """What is wrong with a line of `.env`; nothing if it is ours and sound, or somebody else's."""
-    key = binding.key
-    if key is None and not binding.error:
-        return ""  # a comment, or the end
-    if key is None or binding.value is None or not _IDENTIFIER.fullmatch(key):
-        return "this line is not NAME=value; fix it, close its quotes, or begin it with #"
-    # PAPERBOY_HOME is read by the command line, and no misspelling of ours.
-    meant = "" if key in SETTINGS or key == "PAPERBOY_HOME" else did_you_mean(key, SETTINGS, cutoff=0.8)
-    return meant and f"unknown setting {key!r}{meant}"

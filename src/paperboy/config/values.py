@@ -17,7 +17,6 @@ from email.utils import quote, unquote
 from functools import lru_cache, partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -34,11 +33,7 @@ _HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
-_HOST = re.compile(
-    r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
-)  # a name that can be looked up; or IPv6
-
-Word = TypeVar("Word", bound=str)
+_HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*")  # a DNS name, or IPv6
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +84,8 @@ def mailbox(text: str) -> Mailbox:
 
 
 def _address(text: str) -> str:
-    if _PLAIN_LOCAL_PART.fullmatch(text.partition("@")[0]):
-        local_part, _, domain = text.partition("@")
+    local_part, _, domain = text.partition("@")
+    if _PLAIN_LOCAL_PART.fullmatch(local_part):
         with suppress(ValueError):
             return f"{local_part}@{_domain(domain)}"
     return _validated(text)
@@ -103,8 +98,6 @@ def _domain(text: str) -> str:
 
 
 def _validated(text: str) -> str:
-    if text.count("@") > 1:
-        raise ValueError(f"{text!r} is not one address: it has more than one @")
     at_home = text.rpartition("@")[2].rpartition(".")[2].lower() in _AT_HOME
     try:
         valid = validate_email(text + _STAND_IN if at_home else text, check_deliverability=False, allow_smtputf8=False)
@@ -160,14 +153,14 @@ def number(least: float, most: float | None = None, kind: type[float] = float) -
 whole = partial(number, kind=int)
 
 
-def one_of(*choices: Word) -> Callable[[str], Word]:
+def one_of(*choices: str) -> Callable[[str], str]:
     """A reader of one word out of several, whatever its case; it gives the word as it stands in `choices`."""
+    by_folded = {choice.casefold(): choice for choice in choices}
 
-    def read(text: str) -> Word:
+    def read(text: str) -> str:
         word = text.strip().casefold()
-        for choice in choices:
-            if choice.casefold() == word:
-                return choice
+        if word in by_folded:
+            return by_folded[word]
         raise ValueError(f"must be one of {', '.join(choices)}{did_you_mean(word, choices)}")
 
     return read
