@@ -416,11 +416,9 @@ def test_a_cause_that_comes_back_before_the_good_news_left_lasts(store: Store) -
 
 
 def test_the_retry_backoff_of_a_mail_is_its_next_try(store: Store) -> None:
-    assert alerts.next_try(store, UTC) is None
-    only(store, UNSCORED)
-    assert alerts.next_try(store, UTC) == AT_SEVEN
+    assert only(store, UNSCORED).next_try == AT_SEVEN
     store.alerts.postpone(Cause.SCORING, AT_SEVEN + timedelta(minutes=15))
-    assert alerts.next_try(store, UTC) == AT_SEVEN + timedelta(minutes=15)
+    assert only(store).next_try == AT_SEVEN + timedelta(minutes=15)
 
 
 def test_cause_that_only_an_older_version_knows_is_passed_over(tmp_path: Path) -> None:

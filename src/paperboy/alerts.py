@@ -13,21 +13,14 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta, tzinfo
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from paperboy import due
 from paperboy.errors import MailServerError, PaperboyError
 from paperboy.mail.text import counted, together
-from paperboy.models import (
-    Alert,
-    DeliveryState,
-    ListReport,
-    MailingList,
-    Outcome,
-    Problem,
-    Shortfall,
-    Subscriber,
-)
+from paperboy.models import Alert, DeliveryState, ListReport, MailingList, Outcome, Problem, Shortfall, Subscriber
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Kept, Note
 from paperboy.tex import to_text
@@ -42,6 +35,7 @@ logger = logging.getLogger(__name__)
 MAIL_SERVER, HOME_FILES, THE_MORNING = "the mail server", "the home's files", "the morning"  # subjects beside lists
 _SERVED = frozenset({Outcome.DIGEST, Outcome.NOTE})
 _LONGEST_BACKOFF = timedelta(hours=4)
+_CAUSE = attrgetter("cause")
 _MOST = 3  # names, or reasons, in a mail; the log has the others
 
 
@@ -131,45 +125,35 @@ def bad_end(problem: str, lists: Collection[str] = ()) -> list[Note]:
 
 
 class _Words(NamedTuple):
-    """What a cause is in words."""
-
     headline: str
     means: str  # for the lists
-    fix: str  # what to do
+    fix: str = ""  # what to do
     well: str = ""  # what is well when it is over; empty: it is reported once, and never over
 
 
 _WORDS: Mapping[Cause, _Words] = {
     Cause.SCORING: _Words(
         "{score}",
-        "The LLM failed before all papers had a score. That is not a morning on which none passed: nobody has judged "
-        "these papers. No paper is lost. A list without any score has no digest and no note, and is tried again; a "
-        "digest says how many papers it is missing, and they come back next morning.",
-        "Fix what the reason names; paperboy check tries the LLM, paperboy once makes what is still due.",
+        "This is not a morning on which none passed: nobody judged these papers. None is lost; all are tried again.",
+        "Fix what the reason names. paperboy check tries the LLM; paperboy once makes what is still due.",
         "the LLM scores",
     ),
     Cause.BUDGET: _Words(
         "LLM_BUDGET_USD is used up: scored {scored}",
-        "Today's budget does not cover all papers of {names}. What was scored is in the digests; the rest comes back "
-        "next morning. A list without any score has no digest.",
-        "To have more scored, raise LLM_BUDGET_USD in .env (0 is no limit). OPENAI_SERVICE_TIER=flex, where the server "
-        "has it, or a cheaper OPENAI_MODEL make it last longer.",
+        "Papers without a score come back next morning. A list without any score has no digest.",
+        "To have more scored, raise LLM_BUDGET_USD in .env (0 is no limit), or choose a cheaper OPENAI_MODEL.",
         "the LLM budget is enough",
     ),
     Cause.LATE: _Words(
         "No {what} in time for {unserved}",
-        "GIVE_UP_AFTER_HOURS have passed since the hour of the list, or the day is over. No paper is lost: the next "
-        "try takes them all up, and what arXiv gives later is in the next morning's digest.",
+        "GIVE_UP_AFTER_HOURS have passed since the list's hour, or its day is over. No paper is lost: all come later.",
         "Fix what the reason names; paperboy once makes what is still due. If arXiv itself is late (status.arxiv.org), "
-        "there is nothing to do. If it has a holiday that Paperboy does not know, put that evening into "
-        "ARXIV_HOLIDAYS. If neither, paperboy check tries the connection to arXiv.",
+        "wait. If it has a holiday that Paperboy does not know, put that evening into ARXIV_HOLIDAYS.",
         "digests are in time",
     ),
     Cause.LET_GO: _Words(
         "{papers} could not be scored and will not come back",
-        "On three mornings the LLM scored others and not these. The digest of {names} names what it lets go of, so "
-        "that readers can look for themselves.",
-        "",
+        "On three mornings the LLM scored others and not these. The digest of {names} names them for its readers.",
     ),
     Cause.MAIL: _Words(
         "Mail does not leave",
@@ -191,7 +175,7 @@ _WORDS: Mapping[Cause, _Words] = {
     ),
     Cause.SUPPRESSED: _Words(
         "{addresses} suppressed after three bounces in a row",
-        "No list sends there any more. The mail server said that there is no such address, while others got theirs.",
+        "No list sends there any more: the mail server says that there is no such address, while others got theirs.",
         "Take it out of subscribers.yaml; or, if it exists again, bring it back with paperboy unsuppress {first}",
     ),
     Cause.FILES: _Words(
@@ -202,9 +186,8 @@ _WORDS: Mapping[Cause, _Words] = {
     ),
     Cause.PROCESS: _Words(
         "A morning crashed or got stuck",
-        "What it had done stands. The next try takes up the rest: no paper is lost, and nothing is sent twice.",
-        "The log has more: journalctl -u paperboy, where systemd runs it. If it is a bug in Paperboy, please report it "
-        "with the traceback in the log; until it is fixed it may come again.",
+        "What it had done stands, and the next try takes up the rest: no paper is lost, and nothing is sent twice.",
+        "The log has more (journalctl -u paperboy). If it is a bug in Paperboy, please report it with the traceback.",
         "a morning finished",
     ),
 }
@@ -226,22 +209,23 @@ def _alert(rows: Sequence[Kept]) -> Alert:
 
 def _fields(rows: Sequence[Kept]) -> dict[str, str]:
     """What the words may say of the rows of one cause. An address or a list's name is its row's subject."""
+    rows = sorted(rows, key=lambda row: row.subject)
     unserved, number = [row for row in rows if not row.facts.get("served")], len(rows)
-    lists = [str(row.facts.get("list", row.subject)) for row in rows]
-    names, without, scored = _names(lists), _names(row.subject for row in unserved), _scored(row.facts for row in rows)
-    nothing = f"Scored {_scored(row.facts for row in unserved)}: no digest for {without}"
-    back = [row.subject for row in rows if row.facts.get("back")]
+    lists = list(dict.fromkeys(str(row.facts.get("list", row.subject)) for row in rows))
+    names, without = together(lists, _MOST), together([row.subject for row in unserved], _MOST)
+    scored, nothing = _scored(row.facts for row in rows), _scored(row.facts for row in unserved)
+    back = together([row.subject for row in rows if row.facts.get("back")], _MOST)
     return {
         "names": names,
-        "first": min(lists),
+        "first": lists[0],
         "unserved": without or names,
-        "score": nothing if unserved else f"Scored only {scored} for {names}",
+        "score": f"Scored {nothing}: no digest for {without}" if unserved else f"Scored only {scored} for {names}",
         "scored": scored,
         "what": "digest" if unserved else "new papers",
         "papers": counted(number, "paper"),
         "mails": counted(number, "mail"),
         "addresses": counted(number, "address", "addresses"),
-        "back": f"The papers are not lost: they come with the next digest of {_names(back)}." if back else "",
+        "back": f"The papers are not lost: they come with the next digest of {back}." if back else "",
         "place": str(rows[0].facts.get("place", HOME_FILES)),
     }
 
@@ -258,10 +242,6 @@ def no_start(problem: str) -> Alert:
     """Nothing can be done, and nothing be written down."""
     advice = "It is retried without your help; paperboy check says what else is wrong. This is reported once a day."
     return Alert("Paperboy cannot work", (_reason(problem), f"No digest goes out until that is fixed. {advice}"))
-
-
-def _names(of: Iterable[str]) -> str:
-    return together(sorted(set(of)), _MOST)
 
 
 def _reason(problem: str) -> str:
@@ -302,7 +282,7 @@ class Waiting(NamedTuple):
 
 def lasting(rows: Iterable[Kept]) -> dict[Cause, list[Kept]]:
     """What is not over, by cause."""
-    return _by_cause(row for row in rows if row.over is None)
+    return {cause: [*of] for cause, of in groupby((row for row in rows if row.over is None), _CAUSE)}
 
 
 def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
@@ -310,7 +290,8 @@ def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
     operator's `zone`.
     """
     found = []
-    for cause, rows in _by_cause(store.alerts.all()).items():
+    for cause, of in groupby(store.alerts.all(), _CAUSE):
+        rows = list(of)
         lasts = [row for row in rows if row.over is None]
         at = max(row.over or row.noted for row in lasts or rows)
         last = max((row.reported for row in rows if row.reported), default=None)
@@ -319,11 +300,6 @@ def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
             next_try = max((row.next_try for row in lasts or rows if row.next_try), default=at)
             found.append(Waiting(cause, alert, not lasts, at, next_try))
     return sorted(found, key=lambda each: each.at)
-
-
-def next_try(store: Store, zone: tzinfo) -> datetime | None:
-    """When the first alert that waits may be sent; None if none waits."""
-    return min((each.next_try for each in waiting(store, zone)), default=None)
 
 
 def report(
@@ -338,24 +314,14 @@ def report(
         backoff = min(max(now - each.at, due.RETRY), _LONGEST_BACKOFF)  # so it doubles with each try
         if to:
             store.alerts.postpone(each.cause, now + backoff)
-        accepted = False
-        with never_raising(MailServerError):
-            accepted = to is None or (transport is not None and _accepted(transport, composer, each, to))
+        accepted = to is None
+        if to and transport:
+            with never_raising(MailServerError):
+                receipt = transport.send(composer.alert(each.alert, to, each.at))
+                accepted = receipt.state is DeliveryState.SENT
+                if not accepted:
+                    logger.error("ALERT_TO could not be alerted: %s (%s)", receipt.state, receipt.reply)
         if accepted and (each.over or not _WORDS[each.cause].well):
             store.alerts.forget(each.cause)
         elif accepted:
             store.alerts.reported(each.cause, now.astimezone(zone).date())
-
-
-def _accepted(transport: Transport, composer: Composer, waiting: Waiting, to: Subscriber) -> bool:
-    receipt = transport.send(composer.alert(waiting.alert, to, waiting.at))
-    if receipt.state is not DeliveryState.SENT:
-        logger.error("ALERT_TO could not be alerted: %s (%s)", receipt.state, receipt.reply)
-    return receipt.state is DeliveryState.SENT
-
-
-def _by_cause(rows: Iterable[Kept]) -> dict[Cause, list[Kept]]:
-    found: dict[Cause, list[Kept]] = {}
-    for row in rows:
-        found.setdefault(row.cause, []).append(row)
-    return found

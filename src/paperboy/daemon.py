@@ -191,8 +191,8 @@ class Daemon:
             lists = [option for each in self.home.lists if each.name in names for option in ("--list", each.name)]
             self._start("morning", ["once", "--scheduled", "morning", *lists], now, names)
         next_try = self._store.deliveries.next_try(now)
-        report_at = alerts.next_try(self._store, self.home.settings.timezone)
-        if any(at is not None and at <= now for at in (next_try, report_at)) and self._may_start("sending"):
+        reports = [each.next_try for each in alerts.waiting(self._store, self.home.settings.timezone)]
+        if any(at is not None and at <= now for at in (next_try, *reports)) and self._may_start("sending"):
             self._start("sending", ["once", "--scheduled", "sending"], now)
 
     def _ready(self, now: datetime) -> frozenset[str]:

@@ -59,7 +59,7 @@ values (:cause, :subject, :reason, :detail, :facts, :at, :at) on conflict do upd
         then noted else :at end,
     reason = :reason, detail = :detail, facts = :facts, over = null
 """
-_TYPED: dict[str, Callable[[Any], object]] = {
+_TYPED: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("since", "noted", "over", "next_try"), instant),
     "cause": Cause,
     "facts": json.loads,
@@ -74,9 +74,9 @@ class Alerts:
         self._database = database
 
     def all(self) -> tuple[Kept, ...]:
-        """The whole outbox, oldest first, but for causes that only an older version knows."""
+        """The whole outbox by cause, oldest first, but for causes that only an older version knows."""
         known = ", ".join(f"'{cause}'" for cause in Cause)
-        query = f"select * from alerts where cause in ({known}) order by noted, cause, subject"
+        query = f"select * from alerts where cause in ({known}) order by cause, noted, subject"
         return tuple(Kept(**row) for row in self._database.rows(query, typed=_TYPED))
 
     def note(self, notes: Iterable[Note], at: datetime) -> None:
@@ -89,21 +89,22 @@ class Alerts:
 
     def end(self, cause: Cause, subject: str, at: datetime) -> None:
         """It is well again, which waits to be reported."""
-        self._move("update alerts set over = coalesce(over, :value)", cause, subject, iso(at))
+        self._change(
+            "update alerts set over = coalesce(over, ?) where (cause, subject) = (?, ?)", iso(at), cause, subject
+        )
 
     def forget(self, cause: Cause, subject: str | None = None) -> None:
         """There is nothing more to report of it, or of the whole cause."""
-        self._move("delete from alerts", cause, subject)
+        self._change("delete from alerts where cause = ? and subject = coalesce(?, subject)", cause, subject)
 
     def reported(self, cause: Cause, day: date) -> None:
         """The operator's mail of that day has it."""
-        self._move("update alerts set next_try = null, reported = :value", cause, value=day.isoformat())
+        self._change("update alerts set next_try = null, reported = ? where cause = ?", day.isoformat(), cause)
 
     def postpone(self, cause: Cause, until: datetime) -> None:
         """Its mail is not tried again before that."""
-        self._move("update alerts set next_try = :value", cause, value=iso(until))
+        self._change("update alerts set next_try = ? where cause = ?", iso(until), cause)
 
-    def _move(self, statement: str, cause: Cause, subject: str | None = None, value: str = "") -> None:
-        which = "where cause = :cause and subject = coalesce(:subject, subject)"
+    def _change(self, statement: str, *values: str | None) -> None:
         with self._database.transaction():
-            self._database.execute(f"{statement} {which}", {"cause": cause, "subject": subject, "value": value})
+            self._database.execute(statement, values)
