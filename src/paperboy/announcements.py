@@ -121,9 +121,7 @@ def holidays(year: int) -> frozenset[date]:
 
 
 def _observed(holiday: date) -> date:
-    if holiday.weekday() == _SATURDAY:
-        return holiday - _DAY
-    return holiday + _DAY if holiday.weekday() == _SUNDAY else holiday
+    return holiday + {_SATURDAY: -_DAY, _SUNDAY: _DAY}.get(holiday.weekday(), timedelta())
 
 
 def _nth_weekday(first_of_month: date, *, weekday: int, nth: int) -> date:

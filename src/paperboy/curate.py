@@ -66,47 +66,36 @@ def curate(digest: Digest, papers: Sequence[Paper], scores: Mapping[str, Score],
     go, where `tries` says that this is the third morning on which others got scores and it could not.
     """
     mailing_list = digest.mailing_list
-    matches: list[Entry] = []
-    passed: list[Entry] = []
-    carried_over: list[Paper] = []
-    let_go: list[Paper] = []
-    became: dict[str, Became] = {}
-    for paper in papers:
-        score = scores.get(paper.arxiv_id)
-        if score is None:
-            (let_go if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS else carried_over).append(paper)
-        elif author := matched_author(paper, mailing_list.authors):
-            matches.append(Entry(0, paper, score, author))
-        elif passes(mailing_list, score):
-            passed.append(Entry(0, paper, score))
-        else:
-            became[paper.arxiv_id] = Became.BELOW
-    matches.sort(key=lambda entry: entry.paper.arxiv_id)
-    passed.sort(key=_best_first)
-    ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate([*matches, *passed], start=1))
-    in_digest, below = len(matches) + mailing_list.max_papers, len(became)
+    scored = [
+        Entry(0, paper, scores[paper.arxiv_id], matched_author(paper, mailing_list.authors))
+        for paper in papers
+        if paper.arxiv_id in scores
+    ]
+    matches = sorted((each for each in scored if each.matched_author), key=lambda each: each.paper.arxiv_id)
+    others = (each for each in scored if not each.matched_author)
+    passed = sorted((each for each in others if passes(mailing_list, each.score)), key=_best_first)
+    ranked = tuple(replace(each, rank=rank) for rank, each in enumerate([*matches, *passed], start=1))
+    in_digest = len(matches) + mailing_list.max_papers
     entries, over_cap = ranked[:in_digest], ranked[in_digest:]
-    for entry in entries:
-        became[entry.paper.arxiv_id] = Became.AUTHOR_MATCH if entry.matched_author else Became.SELECTED
-    became |= {entry.paper.arxiv_id: Became.OVER_CAP for entry in over_cap}
+    unscored = [paper for paper in papers if paper.arxiv_id not in scores]
+    let_go = tuple(paper for paper in unscored if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS)
+    carried = tuple(paper for paper in unscored if paper not in let_go)
+    became = {each.paper.arxiv_id: Became.BELOW for each in scored}
+    became |= {each.paper.arxiv_id: Became.SELECTED for each in entries}
+    became |= {each.paper.arxiv_id: Became.AUTHOR_MATCH for each in matches}
+    became |= {each.paper.arxiv_id: Became.OVER_CAP for each in over_cap}
     became |= {paper.arxiv_id: Became.LET_GO for paper in let_go}
     counts = Counts(
         considered=len(papers),
-        carried_over=len(carried_over),
+        carried_over=len(carried),
         let_go=len(let_go),
         author_matches=len(matches),
         selected=len(entries) - len(matches),
         over_cap=len(over_cap),
-        below=below,
+        below=len(scored) - len(ranked),
     )
     return replace(
-        digest,
-        entries=entries,
-        over_cap=over_cap,
-        carried_over=tuple(carried_over),
-        let_go=tuple(let_go),
-        became=became,
-        counts=counts,
+        digest, entries=entries, over_cap=over_cap, carried_over=carried, let_go=let_go, became=became, counts=counts
     )
 
 

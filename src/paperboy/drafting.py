@@ -43,10 +43,9 @@ logger = logging.getLogger(__name__)
 
 
 class Scorer(Protocol):
-    """Who scores. `recent_days` of papers, the candidates among them, are what it compares with; 0: it needs none.
-
-    `score` serves several lists at once, since what they share is asked for only once. It gives what each request
-    brought as it arrives. Raises ScoringError when it cannot go on.
+    """Who scores several lists at once, since what they share is asked for only once. `score` yields what each request
+    brought as it arrives, and raises ScoringError when it cannot go on. It compares with `recent_days` of papers, the
+    candidates among them; 0: it needs none.
     """
 
     @property
@@ -140,7 +139,7 @@ class Drafter:
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
-    _dead: tuple[str, Shortfall] | None = None  # why the scorer is asked for nothing more
+    _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
 
     def candidates(self, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], frozenset[str]]:
         """The papers that the list has not seen: those to consider, and the ids of those from before its start."""
@@ -185,10 +184,7 @@ class Drafter:
             raise  # without a disk there is no morning
         except Exception as error:
             logger.exception("this is a bug in Paperboy; what is scored already goes on")
-            for each in materials:
-                if each.missing:
-                    each.problem, each.bug = f"scoring met a bug in Paperboy: {error!r}; see the log", True
-            return
+            self._dead = f"scoring met a bug in Paperboy: {error!r}; see the log", None
         for each, before in zip(materials, kept, strict=True):
             name, number = each.mailing_list.name, len(each.scores)
             logger.info("%s: %d of %d scored, %d now", name, number, len(each.papers), number - before)
@@ -251,10 +247,11 @@ class Drafter:
 
     def _conclude(self, material: Material) -> None:
         """Log why scores are missing, and keep it for the draft."""
-        name, (problem, shortfall) = material.mailing_list.name, self._dead or ("", Shortfall.SERVER)
+        name = material.mailing_list.name
+        problem, shortfall = self._dead or ("", Shortfall.SERVER)  # which may answer for one list and not for another
         if missing := len(material.missing):
             material.problem = material.problem or problem
-            material.shortfall = shortfall  # SERVER also where it answered nothing for this list
+            material.shortfall, material.bug = shortfall, shortfall is None
             logger.error("%s: %s not scored, carried over: %s", name, counted(missing, "paper"), material.problem)
         for reason, number in Counter(material.unscored.values()).items():
             logger.warning("%s: %s could not be scored: %s", name, counted(number, "paper"), reason)

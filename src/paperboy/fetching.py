@@ -28,16 +28,11 @@ class Feed(Protocol):
     """Where papers come from. `fetch` gives every paper of the window or raises FeedError."""
 
     def fetch(
-        self,
-        categories: Sequence[str],
-        since: datetime,
-        until: datetime,
-        progress: Callable[[int, int], None] | None = None,
+        self, categories: Sequence[str], since: datetime, until: datetime, progress: Callable[[int, int], None]
     ) -> list[Paper]: ...
 
     def has_news(self, since: datetime, until: datetime) -> bool:
         """Whether it knows of any paper of that window, whatever its category. False also where it cannot tell."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

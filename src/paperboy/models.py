@@ -98,9 +98,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that an LLM counted, as its replies report them. Cached and cache-write tokens are part of the prompt's,
-    reasoning tokens are part of the completion's.
-    """
+    """Tokens that an LLM counted. The prompt's include cached and cache-write ones, the completion's reasoning ones."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -159,13 +157,11 @@ class ToScore:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What came of one request to a scorer. `unscored` says of papers why they, and not the scorer, are the reason that
-    there will be no score this morning.
-    """
+    """What came of one request to a scorer."""
 
     list_name: str
     scores: Mapping[str, Score] = field(default_factory=dict)  # by arXiv id
-    unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id
+    unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id: why the paper itself has no score today
     spending: Spending = Spending()
     problem: str = ""  # why the list's other papers are not even asked for
 

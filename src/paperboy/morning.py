@@ -10,7 +10,7 @@
                   candidates ← stored papers in its categories that it has not seen, less those from before its start
         score: kept scores, else the scorer's, for the whole group at once, kept as they arrive
         for each list:
-            compose: curate, render, compress; what could not be scored is carried over, and let go after three mornings
+            compose: curate and render; what could not be scored is carried over, and let go after three mornings
             close:   curate says what the day comes to, or that the list waits: then the attempt is noted
                      freeze outcome, digest, what the list has seen, a delivery per subscriber, and what the
                      operator is to hear of it: one transaction
@@ -75,7 +75,7 @@ def run(
         return MorningReport(tuple(reports.values()))
     first = store.retention.is_due(now)
     looked = fetching.look(drafter, feed, lists, now, lookback)
-    morning = _Morning(drafter, looked, now, patience, overdue_after, attempts)
+    morning = _Morning(store, drafter, looked, now, patience, overdue_after, attempts)
     for group in _groups(to_do):
         reports |= morning.serve(group)
     if first:
@@ -96,16 +96,13 @@ def _groups(lists: Sequence[MailingList]) -> Iterator[Sequence[MailingList]]:
 class _Morning:
     """One run."""
 
+    store: Store
     drafter: Drafter
     looked: fetching.Look
     now: datetime
     patience: timedelta | None  # None: by hand
     overdue_after: timedelta
     attempts: dict[str, Attempt]  # as they were before it
-
-    @property
-    def store(self) -> Store:
-        return self.drafter.store
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to attempts that came to nothing; by the lists' names."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
@@ -43,6 +42,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.transaction, self.close = database.transaction, database.close
         self.papers = Papers(database)
         self.scores = Scores(database)
         self.days = Days(database)
@@ -66,10 +66,6 @@ class Store:
         database.prepare()
         return cls(database)
 
-    def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
-        """All that is written inside is one commit, or nothing."""
-        return self._database.transaction(durable=durable)
-
     def settle_clock(self, now: datetime) -> bool:
         """Date all that was written while the clock was ahead to `now`; return whether there was any.
 
@@ -89,9 +85,6 @@ class Store:
     def secret(self) -> bytes:
         """32 random bytes that this database keeps: the key of Message-IDs and unsubscribe tokens."""
         return bytes(self._database.rows("select value from secrets where name = 'mail'")[0]["value"])
-
-    def close(self) -> None:
-        self._database.close()
 
     def __enter__(self) -> Self:
         return self

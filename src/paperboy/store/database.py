@@ -144,9 +144,8 @@ def iso(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def instant(text: str) -> datetime:
-    """The reverse of `iso`."""
-    return datetime.fromisoformat(text)
+instant = datetime.fromisoformat
+"""The reverse of `iso`."""
 
 
 def _advice(error: sqlite3.DatabaseError) -> str:

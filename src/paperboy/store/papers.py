@@ -29,18 +29,16 @@ class Papers:
 
         A newer version of a known paper replaces its text.
         """
-        stamp = iso(at)
+        stamp, execute = iso(at), self._database.execute
         self.forget()
         with self._database.transaction():
             before = self._count()
             for paper in papers:
-                self._database.execute(_UPSERT, _row(paper) | {"fetched_at": stamp})
+                execute(_UPSERT, _row(paper) | {"fetched_at": stamp})
                 for category in {paper.primary_category, *paper.categories}:
-                    self._database.execute(
-                        "insert into paper_categories values (?, ?) on conflict do nothing", [category, paper.arxiv_id]
-                    )
+                    execute("insert or ignore into paper_categories values (?, ?)", [category, paper.arxiv_id])
             for category in categories:
-                self._database.execute("insert or replace into fetches values (?, ?)", [category, stamp])
+                execute("insert or replace into fetches values (?, ?)", [category, stamp])
             return self._count() - before
 
     def fetched(self) -> dict[str, datetime]:
