@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
 
@@ -86,20 +86,22 @@ class Days:
         rows = self._database.rows("select arxiv_id, mornings from tries where list = ?", [list_name])
         return {row["arxiv_id"]: row["mornings"] for row in rows}
 
-    def freeze(self, day: Day, at: datetime) -> None:
-        """Everything a morning decides for a list, in one durable transaction: all of it stands, or nothing.
+    def freeze(self, day: Day, at: datetime, also: Callable[[], object] = lambda: None) -> None:
+        """Everything a morning decides for a list, and what `also` writes, in one durable transaction: all of it
+        stands, or nothing.
 
         What was skipped or given up may come to something after all. Raises StoreWriteError, and sqlite3.IntegrityError
         where that day has another outcome already.
         """
         name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
+        message = lzma.compress(day.composed.message, filters=_LZMA) if day.composed else b""  # others may write
         with self._database.transaction():
             execute(
                 "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?)",
                 [name, local, Outcome.SKIPPED, Outcome.GAVE_UP],
             )
             row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
-            more = {"digest_id": self._freeze_digest(day, iso(at)), "at": iso(at)}
+            more = {"digest_id": self._freeze_digest(day, message, iso(at)), "at": iso(at)}
             self._database.insert_all("days", [row | more | asdict(day.counts)])
             for arxiv_id, became in day.became.items():
                 execute("insert into seen values (?, ?, ?, ?)", [name, arxiv_id, became, local])
@@ -111,14 +113,14 @@ class Days:
                 )
             execute("update spending set date = ? where list = ? and date is null", [local, name])
             execute("delete from attempts where list = ?", [name])
+            also()
 
-    def _freeze_digest(self, day: Day, stamp: str) -> int | None:
+    def _freeze_digest(self, day: Day, message: bytes, stamp: str) -> int | None:
         if day.composed is None:
             return None
-        mail, message = day.composed, lzma.compress(day.composed.message, filters=_LZMA)
         (row,) = self._database.rows(
             "insert into digests (list, date, subject, sender, message, at) values (?, ?, ?, ?, ?, ?) returning id",
-            [day.list_name, day.date.isoformat(), mail.subject, mail.sender, message, stamp],
+            [day.list_name, day.date.isoformat(), day.composed.subject, day.composed.sender, message, stamp],
         )
         for to in day.addressed:
             self._database.execute(
