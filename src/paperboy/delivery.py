@@ -20,11 +20,10 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Event, Lock, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -73,7 +72,6 @@ class Report:
 
 
 class _Task(NamedTuple):
-    transport: Transport
     composed: Composed
     delivery: Delivery
     began: float  # on the timer
@@ -96,13 +94,11 @@ class Round:
     most_per_minute: int = 0
 
     _waiting: deque[int] = field(default_factory=deque)  # deliveries
-    _idle: deque[Transport] = field(default_factory=deque)
-    _under_way: int = 0  # messages
-    _tasks: SimpleQueue[_Task | None] = field(default_factory=SimpleQueue)
-    _done: SimpleQueue[tuple[_Task, Receipt | BaseException]] = field(default_factory=SimpleQueue)
+    _lock: Lock = field(default_factory=Lock)  # for the store and all that follows
+    _connections: int = 0  # still at work
+    _accepted: Event = field(default_factory=Event)  # the server has accepted a connection, or the first one has ended
     _composed: tuple[int, Composed] | None = None  # the digest in hand
     _not_before: float = 0.0  # on the timer: when the next message may begin
-    _accepted: bool = False  # the server has accepted a connection
     _errors: int = 0  # of the server, in a row
     _error: str = ""  # the last one
     _failed_at: float = float("-inf")  # on the timer: the last one
@@ -119,9 +115,9 @@ class Round:
         waiting = store.deliveries.waiting(self.clock(), by_hand=by_hand, only=only)
         if not waiting:
             return Report({})
-        self._waiting, self._idle = deque(waiting), deque(self.transports)
+        self._waiting, self._connections = deque(waiting), len(self.transports)
         with self.progress.stage("Sending") as show:
-            self._run(lambda: show(len(waiting) - len(self._waiting) - self._under_way, len(waiting)))
+            self._run(lambda: show(self._states.total(), len(waiting)))
         now = self.clock()
         since = list(filter(None, (store.deliveries.get(waiting[0]).frozen_at, store.deliveries.last_sent())))
         if self._problem:
@@ -131,21 +127,22 @@ class Round:
             reason = "it did not exist in three digests running"
             store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
             logger.warning("%s is suppressed: %s", masked(address), reason)
-        states = sum(
-            (Counter({state: number}) for (_, state), number in self._states.items()), Counter[DeliveryState]()
-        )
+        states = Counter[DeliveryState]()
+        for (_, state), number in self._states.items():
+            states[state] += number
         for name in sorted({name for name, _ in self._states}):
             counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))
             logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
         refused = store.deliveries.refused_by_all(self._failed)
-        return Report(states, self._problem, self._passing, max(since), refused, frozenset(self._reached))
+        return Report(+states, self._problem, self._passing, max(since), refused, frozenset(self._reached))
 
     def _run(self, show: Callable[[], None]) -> None:
-        """Return when all connections have finished. Raises any error that is a bug outside one message."""
-        aborts_at, work = None, Thread(target=self._work, daemon=True)
-        work.start()
-        while work.is_alive():
-            work.join(_POLL)
+        """Watch for a stop until all connections have ended. Raises any error that is a bug outside one message."""
+        aborts_at, threads = None, [Thread(target=self._connect, args=[each], daemon=True) for each in self.transports]
+        for thread in threads:
+            thread.start()
+        while alive := [thread for thread in threads if thread.is_alive()]:
+            alive[0].join(_POLL)
             show()
             if self.stopped():
                 aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
@@ -156,69 +153,53 @@ class Round:
         if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
             self._problem, self._passing = f"the mail server takes nothing: {self._error}", True
 
-    def _work(self) -> None:
-        """Reserve, have sent and settle. One connection alone sends here: a thread of its own would cost it time."""
-        apart = self.transports if len(self.transports) > 1 else ()
-        threads = [Thread(target=self._connection, args=[each], daemon=True) for each in apart]
-        for thread in threads:
-            thread.start()
-        while self._under_way or (self._waiting and not self._over()):
+    def _connect(self, transport: Transport) -> None:
+        """Send over one connection. The first goes ahead, so that a wrong password is offered only once."""
+        with closing(transport):
             try:
-                self._step()
+                if transport is not self.transports[0]:
+                    self._accepted.wait()
+                while task := self._next():
+                    came = self._sent(transport, task)
+                    with self._lock:
+                        if not self._end(task, came, transport.via):
+                            break
             except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
                 self._crash = self._crash or error
-        for _ in threads:
-            self._tasks.put(None)
-        for thread in threads:
-            thread.join()
-        if not threads:
-            self.transports[0].close()
+            finally:
+                self._accepted.set()
 
-    def _connection(self, last: Transport) -> None:
-        """Send whatever is to be sent, over any connection; close the `last` one when there is no more."""
-        while task := self._tasks.get():
-            self._done.put((task, self._sent(task)))
-        last.close()
+    def _next(self) -> _Task | None:
+        """The next delivery, reserved as soon as a message may begin. None: this connection has no more to do."""
+        while True:
+            with self._lock:
+                if not self._waiting or self._problem or self._crash or self.stopped():
+                    self._connections -= 1
+                    return None
+                pause = self._not_before - self.timer()
+                if pause <= 0 and (task := self._reserved(self._waiting.popleft())):
+                    return task
+            if pause > 0:
+                self.wait(min(pause, _POLL))
 
-    def _sent(self, task: _Task) -> Receipt | BaseException:
-        try:
-            return task.transport.send(self.composer.envelope(task.composed, task.delivery))
-        except BaseException as error:  # noqa: BLE001  # judged where it is settled
-            return error
-
-    def _over(self) -> bool:
-        return bool(self._problem or self._crash or self.stopped())
-
-    def _step(self) -> None:
-        """Begin a message if one may begin, or else wait for one to end, or for the end of a pause.
-
-        The first connection goes ahead, so that a wrong password is offered only once.
-        """
-        pause = self._not_before - self.timer()
-        may_begin = self._waiting and self._idle and (self._accepted or not self._under_way) and not self._over()
-        if may_begin and pause <= 0:
-            self._begin()
-        elif self._under_way:
-            with suppress(Empty):
-                self._end(*self._done.get(timeout=min(pause, _POLL) if may_begin else _POLL))
-        elif may_begin:
-            self.wait(min(pause, _POLL))
-
-    def _begin(self) -> None:
-        """Reserve the next delivery and give it to a connection, if its address may have it now."""
-        delivery = self.store.deliveries.get(self._waiting.popleft())
+    def _reserved(self, delivery_id: int) -> _Task | None:
+        """The delivery, if its address may have it now, and no other process has moved it."""
+        delivery = self.store.deliveries.get(delivery_id)
         if not self._may_go(delivery):
-            return
+            return None
         if self._composed is None or self._composed[0] != delivery.digest_id:
             self._composed = delivery.digest_id, self.store.days.composed_by_id(delivery.digest_id)
-        if self.store.deliveries.reserve(delivery, self.clock()):  # or another process has moved it
-            task = _Task(self._idle.popleft(), self._composed[1], delivery, self.timer())
-            self._not_before = task.began + (60 / self.most_per_minute if self.most_per_minute else 0)
-            self._under_way += 1
-            if len(self.transports) > 1:
-                self._tasks.put(task)
-            else:
-                self._end(task, self._sent(task))
+        if not self.store.deliveries.reserve(delivery, self.clock()):
+            return None
+        task = _Task(self._composed[1], delivery, self.timer())
+        self._not_before = task.began + (60 / self.most_per_minute if self.most_per_minute else 0)
+        return task
+
+    def _sent(self, transport: Transport, task: _Task) -> Receipt | BaseException:
+        try:
+            return transport.send(self.composer.envelope(task.composed, task.delivery))
+        except BaseException as error:  # noqa: BLE001  # judged where it is settled
+            return error
 
     def _may_go(self, delivery: Delivery) -> bool:
         """Whether the address may have it now; if not, the delivery is settled."""
@@ -234,31 +215,28 @@ class Round:
             logger.warning("%s to %s: %s (%s)", name, masked(address), state, without(reason, address))
         return not reason
 
-    def _end(self, task: _Task, came: Receipt | BaseException) -> None:
-        """Settle what a connection has sent; it is idle again, unless the others have to do without it."""
-        self._under_way -= 1
-        transport, _, delivery, began = task
+    def _end(self, task: _Task, came: Receipt | BaseException, via: str) -> bool:
+        """Settle what the connection has sent. False: the others have to do without it."""
+        _, delivery, began = task
         if isinstance(came, MailServerError):
-            if not self._refused(delivery, came, began):
-                return
-        elif isinstance(came, Receipt):
-            self._settle(delivery, came, transport.via, began)
-        elif isinstance(came, Exception):  # logged without its text, which may hold the address
+            return self._refused(delivery, came, began)
+        if isinstance(came, Exception):  # logged without its text, which may hold the address
             kind, trace = type(came).__name__, "".join(format_tb(came.__traceback__))
             address = masked(delivery.addressed.subscriber.address)
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
-            reply = f"a bug in Paperboy: {kind}; see the log"
-            self._settle(delivery, Receipt(DeliveryState.DEFERRED, reply), transport.via, began)
-        else:
+            came = Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
+        elif isinstance(came, BaseException):
             raise came
-        self._idle.appendleft(transport)
+        self._settle(delivery, came, via, began)
+        return True
 
     def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
-        """Put the delivery back as it was. False: the others work, and the server may only limit their number."""
+        """Put the delivery back as it was. False: others work, and the server may only limit their number."""
         self.store.deliveries.settle(delivery, delivery.state, str(error), self.clock(), undone=True)
         self._waiting.appendleft(delivery.id)
-        if self._accepted and (self._idle or self._under_way) and (error.temporary or self._reached):
+        if self._accepted.is_set() and self._connections > 1 and (error.temporary or self._reached):
             logger.info("one connection less: %s", without_addresses(str(error)))
+            self._connections -= 1
             return False
         if error.busy or (error.temporary and self._reached):
             self._server_error(str(error), began)
@@ -271,7 +249,7 @@ class Round:
         if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it, and nothing was handed over
             state, wait = DeliveryState.PENDING, None
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
-        self._accepted = True
+        self._accepted.set()
         self._states[name, state] += self.store.deliveries.settle(
             delivery,
             state,
