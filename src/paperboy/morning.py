@@ -26,6 +26,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 from paperboy import alerts, announcements, curate, drafting, due, fetching
@@ -161,9 +162,7 @@ class _Morning:
             # not left to the first digest: if that has to wait, today's papers are not too old tomorrow
             self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None and report.outcome:
-            with self.store.transaction():
-                self.freeze(Day(name, day, report.outcome))
-                self.alert(mailing_list, report)
+            self.freeze(Day(name, day, report.outcome), partial(self.alert, mailing_list, report))
         return report or self.drafter.gather(mailing_list, papers, self.now)
 
     def waits(self, mailing_list: MailingList) -> bool:
@@ -199,11 +198,8 @@ class _Morning:
             readers = mailing_list.subscribers if made.composed else ()
             addressed = tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers)
             model, counts = digest.model.name, digest.counts
-            with self.store.transaction():
-                self.freeze(
-                    Day(name, day, outcome, reason, model, counts, digest.became, made.tried, made.composed, addressed)
-                )
-                self.alert(mailing_list, report)
+            frozen = Day(name, day, outcome, reason, model, counts, digest.became, made.tried, made.composed, addressed)
+            self.freeze(frozen, partial(self.alert, mailing_list, report))
         return report
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
@@ -221,9 +217,9 @@ class _Morning:
         missing, news = self.looked.missing, self.looked.news
         alerts.of_list(self.store, report, missing, self.now, news=news, overdue=overdue)
 
-    def freeze(self, day: Day) -> None:
-        """One durable transaction."""
-        self.store.days.freeze(day, self.now)
+    def freeze(self, day: Day, also: Callable[[], object] = lambda: None) -> None:
+        """One durable transaction, of which `also` is part."""
+        self.store.days.freeze(day, self.now, also)
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
         counts = f"; {_in_words(day.counts)}" if day.counts.considered else ""
         logger.info("%s: %s %s%s%s", day.list_name, day.date, day.outcome, because, counts)
