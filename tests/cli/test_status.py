@@ -188,7 +188,7 @@ def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.Mon
         (Outcome.DIGEST, Counts(considered=183, selected=3, below=179, let_go=1), "3 of 183, 1 unscored"),
         (Outcome.NOTE, Counts(considered=183, below=183), "0 of 183"),
         (Outcome.NOTE, Counts(considered=183, below=143, carried_over=40), "0 of 183, 40 unscored"),
-        (Outcome.GAVE_UP, Counts(considered=183, carried_over=183), "0 of 183 scored"),
+        (Outcome.GAVE_UP, Counts(considered=183, carried_over=183), "0 of 183, 183 unscored"),
         (Outcome.GAVE_UP, Counts(), ""),
         (Outcome.QUIET, Counts(), ""),
     ],
@@ -423,7 +423,7 @@ def test_a_quiet_day_whose_reason_has_no_room_in_the_answer_says_it_below(world:
     had(world, Outcome.GAVE_UP, reason="arXiv's answer has 2 papers of 40 " * 4)
     had(world, Outcome.QUIET, list_name="galaxies")
     printed = world.run("status").out
-    assert "\ngalaxies, Fri 20 Nov: no mail, arXiv had nothing new in its categories\n" in printed
+    assert "\ngalaxies, Fri 20 Nov: arXiv had nothing new in its categories\n" in printed
 
 
 def test_a_holiday_that_the_operator_names_counts(world: World) -> None:

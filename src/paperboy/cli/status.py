@@ -19,11 +19,14 @@ from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import Home
 from paperboy.mail.text import one_line, together
-from paperboy.models import DeliveryState, Outcome, Spending, Suppression
+from paperboy.models import Counts, DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status, moment
 from paperboy.store.alerts import Kept
-from paperboy.store.history import DaySummary, Undelivered
+from paperboy.store.history import Undelivered
 
+_Section = Sequence[Text | Table | str]
+_Shown = Mapping[str, Any] | Iterable[_Section]
+_MOMENT = "%a %d %b %H:%M %Z"
 _PIPED = 200  # columns of a table that nobody looks at
 _SOME = 5  # groups of those who lack a digest, and addresses of each, unless all are asked for
 _NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
@@ -45,16 +48,12 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
     app.home = _home(app)
     if suppressed:
-        found = app.store_to_ask.suppressions.all()
-        if as_json:
-            _print_json({"suppressed": [_suppression(each) for each in found]})
-        else:
-            _print([_suppressed(found, app.settings.timezone) or ["Nobody is suppressed."]])
+        _print(_suppressed(app, as_json=as_json))
         return 0
     seen = _look(app, 1 if as_json else mornings)
     if as_json:
         undelivered = {"undelivered": [_lack(row, seen.status.now) for row in seen.status.undelivered]}
-        _print_json(undelivered if only_undelivered else _as_json(seen) | undelivered)
+        _print(undelivered if only_undelivered else _as_json(seen) | undelivered)
     elif only_undelivered:
         _print([_not_delivered(seen, most=None) or ["Nobody lacks a digest."]])
     else:
@@ -84,32 +83,44 @@ class _Picture:
     alerts: Sequence[Sequence[Kept]]  # by cause
 
     def when(self, at: datetime) -> str:
-        return f"{at.astimezone(self.zone):%a %d %b %H:%M %Z}"
+        return f"{at.astimezone(self.zone):{_MOMENT}}"
 
     def again(self, at: datetime) -> str:
         now = self.status.now
         return f"next try about {moment(at, now, self.zone)}" if at > now else "to be tried now"
 
 
+def _suppressed(app: App, *, as_json: bool) -> _Shown:
+    """Who must not get mail."""
+    found, zone = app.store_to_ask.suppressions.all(), app.settings.timezone
+    if as_json:
+        keys = ("address", "list", "since", "reason")
+        rows = [(each.address, each.list_name or None, each.at, each.reason) for each in found]
+        return {"suppressed": [dict(zip(keys, row, strict=True)) for row in rows]}
+    lines = [
+        (who.address, who.list_name or "all", f"{who.at.astimezone(zone):%a %d %b %Y}", who.reason) for who in found
+    ]
+    return [_table(("Address", "List", "Since", "Why"), lines) or ["Nobody is suppressed."]]
+
+
 def _look(app: App, mornings: int) -> _Picture:
     settings, store, now = app.settings, app.store_to_ask, app.clock()
-    holder = lock.holder(settings.paperboy_database)
-    at_work = lock.holder(settings.paperboy_database, "morning") is not None
-    read = picture.read(store, app.home.lists, now, app.patience, settings.arxiv_holidays, mornings)
-    running, in_outbox = holder is not None, settings.uses_outbox
-    answer = picture.answer(read, at_work=at_work, running=running, in_outbox=in_outbox)
+    holder, morning = lock.holder(settings.paperboy_database), lock.holder(settings.paperboy_database, "morning")
+    found = picture.read(store, app.home.lists, now, app.patience, settings.arxiv_holidays, mornings)
+    is_running, in_outbox = holder is not None, settings.uses_outbox
+    answer = picture.answer(found, at_work=morning is not None, running=is_running, in_outbox=in_outbox)
     months, lasting = store.history.months(now.astimezone(settings.timezone)), alerts.lasting(store.alerts.all())
-    return _Picture(settings.timezone, holder, read, answer, months, list(lasting.values()))
+    return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()))
 
 
-def _sections(seen: _Picture) -> Iterator[Sequence[Text | Table | str]]:
+def _sections(seen: _Picture) -> Iterator[_Section]:
     """What is asked most comes first."""
     yield [Text(seen.answer, "bold")]
     yield list(_why(seen))
     yield _not_delivered(seen)
-    yield _mornings(seen)
+    yield _table(("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), _mornings(seen.status.lists))
     yield list(_following(seen))
-    yield _spent(seen.months)
+    yield _table([""] * 3, _spent(seen.months))
 
 
 def _why(seen: _Picture) -> Iterator[str]:
@@ -122,26 +133,27 @@ def _why(seen: _Picture) -> Iterator[str]:
             again = f", {seen.again(each.attempt.next_try)}" if seen.holder else ""
             reason = NONE_SCORED.sub("nothing could be scored: ", one_line(each.attempt.reason))
             said.append((each.name, f": {reason} (last tried {seen.when(each.attempt.at)}{again})"))
-        if each.newest and each.newest.reason and not each.quiet:
-            said.append((each.name, f", {each.newest.date:%a %d %b}: {one_line(each.newest.reason)}"))
-        elif each.newest and each.quiet and each.quiet not in seen.answer:
-            said.append((each.name, f", {each.newest.date:%a %d %b}: no mail, {each.quiet}"))
+        if each.newest and (odd := each.quiet or each.newest.reason) and (not each.quiet or odd not in seen.answer):
+            said.append((each.name, f", {each.newest.date:%a %d %b}: {one_line(odd)}"))
     yield from _together(said)
 
 
 def _following(seen: _Picture) -> Iterator[str]:
     """What happens next and when, for each list."""
-    yield from (f"Next for {said}" for said in _together((each.name, _next(seen, each)) for each in seen.status.lists))
+    said = []
+    for each in seen.status.lists:
+        if each.next is None:
+            what = "never, it has no subscribers"
+        elif each.next <= seen.status.now:
+            what = f"due since {each.next:{_MOMENT}}"
+        elif why := each.no_batch:
+            what = f"{each.next:{_MOMENT}} ({why}, no batch); the next batch {each.next_batch:{_MOMENT}}"
+        else:
+            what = f"{each.next:{_MOMENT}}"
+        said.append((each.name, f": {what}"))
+    yield from (f"Next for {line}" for line in _together(said))
     if seen.holder is None and picture.IDLE not in seen.answer and any(each.next for each in seen.status.lists):
         yield f"{picture.IDLE}: nothing is sent until you start it, or paperboy once"
-
-
-def _next(seen: _Picture, each: ListStatus) -> str:
-    if each.next is None:
-        return ": never, it has no subscribers"
-    due = "due since " if each.next <= seen.status.now else ""
-    why = f" ({each.no_batch}, no batch); the next batch {each.next_batch:%a %d %b %H:%M %Z}" if each.no_batch else ""
-    return f": {due}{each.next:%a %d %b %H:%M %Z}{'' if due else why}"
 
 
 def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -178,96 +190,80 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[Text | str]
 # --- tables
 
 
-def _mornings(seen: _Picture) -> list[Table]:
+def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
     """The last days of each list."""
-    rows: list[Sequence[str]] = []
-    for each in seen.status.lists:
+    for each in lists:
         for number, day in enumerate(each.days):
             cost = output.cost(day.spending) if day.spending.usage.calls else ""
             name, on = "" if number else each.name, f"{day.date:%a %d %b}"
-            rows.append((name, on, day.outcome, _papers(day), cost, output.in_words(day.deliveries)))
+            yield name, on, day.outcome, _papers(day.counts), cost, output.in_words(day.deliveries)
         if not each.days:
-            rows.append((each.name, "–", "none yet"))
-    return _table(("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), rows)
+            yield each.name, "–", "none yet"
 
 
-def _papers(day: DaySummary) -> str:
-    """How many were relevant; and what tells a morning on which none was from one that could not be scored."""
-    counts = day.counts
-    if not counts.considered:
-        return ""
-    if day.outcome is Outcome.GAVE_UP:
-        return f"{counts.scored} of {counts.considered} scored"
+def _papers(counts: Counts) -> str:
+    """How many were relevant, and how many could not be scored."""
     unscored = counts.considered - counts.scored
-    return f"{counts.relevant} of {counts.considered}{f', {unscored} unscored' if unscored else ''}"
+    said = f"{counts.relevant} of {counts.considered}{f', {unscored} unscored' if unscored else ''}"
+    return said if counts.considered else ""
 
 
-def _spent(months: Mapping[date, Spending]) -> list[Table]:
+def _spent(months: Mapping[date, Spending]) -> Iterator[Sequence[str]]:
     """What each month cost."""
-    rows = []
     for first, spent in months.items():
         tokens = "tokens not counted" if output.uncounted(spent.usage) else f"{spent.usage.total_tokens:,} tokens"
-        rows.append((f"Spent in {first:%B %Y}", output.cost(spent), tokens))
-    return _table([""] * 3, rows)
+        yield f"Spent in {first:%B %Y}", output.cost(spent), tokens
 
 
-def _suppressed(found: Sequence[Suppression], zone: tzinfo) -> list[Table]:
-    rows = [
-        (each.address, each.list_name or "all", f"{each.at.astimezone(zone):%a %d %b %Y}", each.reason)
-        for each in found
-    ]
-    return _table(("Address", "List", "Since", "Why"), rows)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Table]:
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
     """Nothing without rows. Where there is no room, its first and last columns go on below."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
     for number, head in enumerate(heads):
         table.add_column(head, no_wrap=0 < number < len(heads) - 1, overflow="fold")
     for row in rows:
         table.add_row(*map(one_line, row))
-    return [table] if rows else []
+    return [table] if table.rows else []
 
 
-def _print(sections: Iterable[Sequence[Text | Table | str]]) -> None:
-    """On a terminal, a line that is too long goes on below itself; elsewhere each stays whole, and easy to search."""
+def _print(found: _Shown) -> None:
+    """JSON, or sections. On a terminal, a line that is too long goes on below itself; elsewhere each stays whole, and
+    easy to search.
+    """
+    if isinstance(found, Mapping):
+        click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))
+        return
     console = Console(markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = _PIPED
     with console.capture() as printed:
-        for number, section in enumerate(filter(None, sections)):
+        for number, section in enumerate(filter(None, found)):
             for part in ["", *section] if number else section:
                 console.print(part, soft_wrap=not console.is_terminal)
     click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
-
-
-def _print_json(found: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))
 
 
 # --- JSON, whose keys are only ever added
 
 
 def _as_json(seen: _Picture) -> dict[str, Any]:
-    months = [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()]
+    this_month, *_ = seen.months.values()
     return {
         "answer": seen.answer,
-        "running": {"process": seen.holder.process, "command": seen.holder.command} if seen.holder else None,
+        "running": seen.holder and {"process": seen.holder.process, "command": seen.holder.command},
         "alerts": [_alert(rows) for rows in seen.alerts],
         "lists": [_list(each, seen.status.now) for each in seen.status.lists],
-        "month": {key: value for key, value in months[0].items() if key != "month"},
-        "months": months,
+        "month": _spending(this_month),
+        "months": [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()],
     }
 
 
 def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
-    """`told`: the operator's day on which a mail, or the log where ALERT_TO is empty, last said so."""
     return {
         "cause": rows[0].cause,
         "headline": one_line(alerts.headline(rows)),
         "since": min(row.since for row in rows),
         "about": sorted(row.subject for row in rows),
-        "told": max((row.reported for row in rows if row.reported), default=None),
+        "told": max((row.reported for row in rows if row.reported), default=None),  # the day of the last mail
     }
 
 
@@ -300,7 +296,3 @@ def _lack(row: Undelivered, now: datetime) -> dict[str, Any]:
     """`reply` is the last one to this address, `reason` what is in its way."""
     kept = {name: getattr(row, name) for name in ("date", "address", "state", "reply", "at", "given_up")}
     return {"list": row.list_name, "reason": one_line(row.reason), "next_try": row.next_try(now), **kept}
-
-
-def _suppression(each: Suppression) -> dict[str, Any]:
-    return {"address": each.address, "list": each.list_name or None, "since": each.at, "reason": each.reason}
