@@ -92,23 +92,19 @@ class _Picture:
 
 def _suppressed(app: App, *, as_json: bool) -> _Shown:
     """Who must not get mail."""
-    found, zone = app.store_to_ask.suppressions.all(), app.settings.timezone
+    zone, everyone = app.settings.timezone, app.store_to_ask.suppressions.all()
+    found = [(who.address, who.list_name or None, who.at, who.reason) for who in everyone]
     if as_json:
-        keys = ("address", "list", "since", "reason")
-        rows = [(each.address, each.list_name or None, each.at, each.reason) for each in found]
-        return {"suppressed": [dict(zip(keys, row, strict=True)) for row in rows]}
-    lines = [
-        (who.address, who.list_name or "all", f"{who.at.astimezone(zone):%a %d %b %Y}", who.reason) for who in found
-    ]
-    return [_table(("Address", "List", "Since", "Why"), lines) or ["Nobody is suppressed."]]
+        return {"suppressed": [dict(zip(("address", "list", "since", "reason"), row, strict=True)) for row in found]}
+    rows = [(who, name or "all", f"{at.astimezone(zone):%a %d %b %Y}", reason) for who, name, at, reason in found]
+    return [_table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
 def _look(app: App, mornings: int) -> _Picture:
     settings, store, now = app.settings, app.store_to_ask, app.clock()
     holder, morning = lock.holder(settings.paperboy_database), lock.holder(settings.paperboy_database, "morning")
     found = picture.read(store, app.home.lists, now, app.patience, settings.arxiv_holidays, mornings)
-    is_running, in_outbox = holder is not None, settings.uses_outbox
-    answer = picture.answer(found, at_work=morning is not None, running=is_running, in_outbox=in_outbox)
+    answer = picture.answer(found, at_work=bool(morning), running=bool(holder), in_outbox=settings.uses_outbox)
     months, lasting = store.history.months(now.astimezone(settings.timezone)), alerts.lasting(store.alerts.all())
     return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()))
 
@@ -180,14 +176,10 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[Text | str]
         lines += [f"    {one_line(row.address):{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
     if more := len(seen.status.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
-    again = [row for row in seen.status.undelivered if row.state in _GONE and (row.newest or row.given_up)]
-    if again:
-        commands = "; ".join(f"paperboy resend {name} --failed" for name in dict.fromkeys(r.list_name for r in again))
+    gone = [row for row in seen.status.undelivered if row.state in _GONE and (row.newest or row.given_up)]
+    if commands := "; ".join(dict.fromkeys(f"paperboy resend {row.list_name} --failed" for row in gone)):
         lines.append(f"Once the cause, or the address, is fixed: {commands}")
     return lines
-
-
-# --- tables
 
 
 def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
@@ -268,20 +260,20 @@ def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
 
 
 def _list(each: ListStatus, now: datetime) -> dict[str, Any]:
-    newest, tried = each.newest, each.attempt
-    return {
+    found: dict[str, Any] = {
         "name": each.name,
-        "outcome": newest and newest.outcome,
-        "date": newest and newest.date,
-        "reason": newest.reason if newest else "",
+        "outcome": None,
+        "date": None,
+        "reason": "",
         "quiet": each.quiet or None,
-        "trouble": tried and {"reason": tried.reason, "at": tried.at, "next_try": max(tried.next_try, now)},
-        "counts": newest and {**asdict(newest.counts), "scored": newest.counts.scored},
-        "deliveries": newest.deliveries if newest else {},
-        **(_spending(newest.spending) if newest else {"cost": None, "usage": None}),
-        "next": each.next,
-        "next_batch": each.next_batch,
     }
+    found |= {"trouble": None, "counts": None, "deliveries": {}, "cost": None, "usage": None}
+    if tried := each.attempt:
+        found["trouble"] = {"reason": tried.reason, "at": tried.at, "next_try": max(tried.next_try, now)}
+    if day := each.newest:
+        found |= {name: getattr(day, name) for name in ("outcome", "date", "reason", "deliveries")}
+        found |= {"counts": {**asdict(day.counts), "scored": day.counts.scored}, **_spending(day.spending)}
+    return found | {"next": each.next, "next_batch": each.next_batch}
 
 
 def _spending(spending: Spending) -> dict[str, Any]:
