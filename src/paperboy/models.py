@@ -333,7 +333,7 @@ class Envelope:
 
     sender: str
     recipient: str
-    message: bytes
+    message: bytes  # no line begins with a dot, which SMTP would double: a search of each copy costs too much
     list_name: str
 
 

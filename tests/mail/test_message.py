@@ -126,6 +126,7 @@ def assert_legal(message: bytes) -> None:
     assert message.endswith(b"\r\n")
     assert not re.search(rb"\r(?!\n)|(?<!\r)\n|\0", message)
     assert not re.search(rb"(?m)^From ", message), "mail folders would change such a line"
+    assert not re.search(rb"(?m)^\.", message), "SMTP would take a dot away"
     head, _, rest = message.partition(b"\r\n\r\n")
     folded = [line for line in head.split(b"\r\n") if not line.startswith((b"List-Unsubscribe: ", b" <mailto:"))]
     for line in (*folded, *rest.split(b"\r\n")):

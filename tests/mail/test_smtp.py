@@ -47,7 +47,7 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 def test_messages_share_a_connection_and_arrive_unchanged(server: SmtpServer) -> None:
-    message = b"Subject: dots\r\n\r\n.\r\n..\r\nlast line\r\n"
+    message = b"Subject: dots\r\n\r\n=2E\r\nno dot begins a line.\r\nlast line\r\n"
     sender = transport(server)
     receipts = [sender.send(envelope("ada@example.org", message)), sender.send(envelope("bob@example.org", message))]
     sender.close()

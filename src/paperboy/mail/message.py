@@ -161,8 +161,8 @@ def placeholders(secret: bytes, list_name: str) -> Copy:
 
 
 def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None) -> bytes:
-    """Text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No line begins with
-    "From ", which mail folders would change.
+    """Text and HTML as alternatives after the headers, in ASCII lines of at most 76 octets. No line begins with a dot
+    or "From ", which SMTP and mail folders would change.
     """
     bodies = {"plain": _body(rendered.text, marks), "html": _body(rendered.html, marks)}
     boundary = "=_" + hashlib.sha256("".join(bodies.values()).encode()).hexdigest()[:32]  # "=_" is no quoted-printable
@@ -186,8 +186,13 @@ def _encoded(piece: str) -> bytes:
     # "=" takes three octets and leaves again: the encoder alone would fill the last line to its end.
     encoded = binascii.b2a_qp(octets + b"=", istext=True)[:-3].removesuffix(b"=\n")
     # It also notices too late that the space at a line's end needs three octets.
-    late_or_from = rb"^(.{74,75})(?==20$|=09$)|^F(?=rom )"
-    return re.sub(late_or_from, lambda found: (found[1] or b"=46") + b"=\n", encoded, flags=re.MULTILINE)
+    encoded = re.sub(rb"=(?<=[^\n]{75})(?=(?:20|09)$)", b"=\n=", encoded, flags=re.MULTILINE)
+    return re.sub(rb"\n(\.*F(?=rom )|\.+)", _first, b"\n" + encoded)[1:]
+
+
+def _first(found: re.Match[bytes]) -> bytes:
+    """What no line may begin with, encoded on lines of its own."""
+    return b"\n" + b"".join(b"=%02X=\n" % octet for octet in found[1])
 
 
 def complete(message: bytes, marks: Copy, copy: Copy) -> bytes:
@@ -206,7 +211,8 @@ def complete(message: bytes, marks: Copy, copy: Copy) -> bytes:
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
 def _pieces(message: bytes, marks: Copy) -> tuple[list[bytes], list[bytes]]:
     """The message up to the HTML part, and that part, both cut at the placeholders."""
-    text, separator, html = message.partition(_HTML_PART)
+    # Older versions left the dots at the beginnings of lines to SMTP.
+    text, separator, html = message.replace(b"\r\n.", b"\r\n=2E").partition(_HTML_PART)
     mark = re.compile(f"({'|'.join(marks)})".encode())
     return mark.split(text), mark.split(separator + html)
 

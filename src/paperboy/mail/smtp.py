@@ -168,8 +168,7 @@ class SmtpTransport:
         """Send the message with its final dot, and read the reply. If sending fails, the final CRLF.CRLF was not sent,
         so the message was not accepted; only a lost reply leaves that open.
         """
-        dotted = message.replace(b"\r\n.", b"\r\n..")  # RFC 5321, 4.5.2; the first line is a header
-        connection.send(dotted + (b".\r\n" if dotted.endswith(b"\r\n") else b"\r\n.\r\n"))
+        connection.send(message + (b".\r\n" if message.endswith(b"\r\n") else b"\r\n.\r\n"))
         try:
             connection.sock.settimeout(self.dot_timeout)  # type: ignore[union-attr]
             code, reply = connection.getreply()
