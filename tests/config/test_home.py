@@ -91,8 +91,12 @@ def test_version_in_force_is_its_owners_alone_and_does_not_follow_edits(home: Pa
 def test_version_before_stays_for_its_readers_and_older_ones_go(home: Path) -> None:
     first, second = in_force(home).resolve(), in_force(home).resolve()
     assert first.is_dir()
+    earlier_release = home / "data" / "in-force"
+    earlier_release.mkdir()
+    (earlier_release / ".env").write_text("SMTP_PASSWORD=secret")
     third = in_force(home).resolve()
     assert not first.exists()
+    assert not earlier_release.exists()
     assert (second / "subscribers.yaml").exists()
     assert (third / "subscribers.yaml").exists()
 

@@ -192,7 +192,8 @@ class Files:
             link.replace(self.last_good)
         except OSError as error:
             raise self._unwritable(error) from error
-        for old in {*self._data.glob("files-*")} - {copy, before}:
+        # The release before kept its copy, with the secrets of `.env`, in "in-force".
+        for old in {*self._data.glob("files-*"), self._data / "in-force"} - {copy, before}:
             shutil.rmtree(old, ignore_errors=True)
 
     def _unwritable(self, error: OSError) -> StoreWriteError:

@@ -49,7 +49,7 @@ def _category(text: str) -> str:
     if text in ARCHIVES_ONLY:
         example = min(category for category in CATEGORIES if category.startswith(f"{text}."))
         raise ValueError(f"{text!r} is a whole archive; name its categories, as {example}")
-    start = text.casefold()[: text.find(".") + 2]  # of two letters, the second alone is too little to guess by
+    start = text.casefold()[: text.find(".") + 3]  # two letters after the dot: one alone is too little to guess by
     alike = [each for each in CATEGORIES if "." not in text or each.casefold().startswith(start)]
     raise ValueError(f"unknown category {text!r}{did_you_mean(text, alike)}")
 
