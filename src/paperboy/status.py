@@ -29,7 +29,6 @@ IDLE = "paperboy run is not active"
 
 _WITH_MAIL = {State.COMING, State.DUE, *Outcome} - {Outcome.SKIPPED}  # of lists that send today
 _LATELY = timedelta(days=7)  # what went wrong before that is no news any more
-_A_MOMENT = timedelta(seconds=1)
 _WHERE = re.compile(r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+")  # `status` says it below the answer
 
 
@@ -86,8 +85,10 @@ class ListStatus:
         """When a morning of the list comes that has a batch of arXiv's, in its zone. None: nobody would get it."""
         if self.next is None:
             return None
-        visible = announcements.next_batch(self._last_look(self.now), self.holidays).visible
-        return due.next_morning(self.mailing_list, visible - _A_MOMENT).astimezone(self.mailing_list.timezone)
+        start = due.next_morning(self.mailing_list, self.now)
+        while self._no_batch(start):
+            start = due.next_morning(self.mailing_list, start)
+        return start.astimezone(self.mailing_list.timezone)
 
     @property
     def quiet(self) -> str:
@@ -100,13 +101,10 @@ class ListStatus:
         return f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
 
     def _no_batch(self, start: datetime) -> str:
-        return announcements.why_none(self._last_look(start - _A_MOMENT), start, self.holidays)
-
-    def _last_look(self, at: datetime) -> datetime:
-        """The newest of the list's mornings that has begun."""
-        days = (due.local_date(self.mailing_list, at) - timedelta(days=ago) for ago in range(9))
-        starts = (due.begins(self.mailing_list, day) for day in days if due.sends_on(self.mailing_list, day))
-        return next(start for start in starts if start <= at)
+        """Why no batch became visible between the list's morning that begins then and the one before."""
+        days = (due.local_date(self.mailing_list, start) - timedelta(days=ago) for ago in range(1, 9))
+        before = next(day for day in days if due.sends_on(self.mailing_list, day))
+        return announcements.why_none(due.begins(self.mailing_list, before), start, self.holidays)
 
 
 @dataclass(frozen=True, slots=True)

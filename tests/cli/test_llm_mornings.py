@@ -140,7 +140,7 @@ def test_morning_with_each_kind_of_llm_server_loses_no_paper(case: Case, world: 
     if case.counts.carried_over and case.outcome:
         assert f"the next morning: {case.counts.carried_over}" in told(world, ADA)
     if case.code:
-        assert "foundations: still due, scored 0 of 8 papers." in ran.out
+        assert "foundations: still due, scored 0 of 8 papers; " in ran.out
         assert "foundations is due" in world.run("status").out
 
     # what has no score comes back, and what has one is not asked for again

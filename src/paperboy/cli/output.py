@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from paperboy.mail.text import counted, money, together
+from paperboy.mail.text import counted, money
 from paperboy.models import Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Spending, Usage
 from paperboy.privacy import without_addresses
 
@@ -24,26 +23,20 @@ if TYPE_CHECKING:
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
-class _Formatter(logging.Formatter):
-    """Masks every address, whoever wrote it: a mail server, a file, a traceback. For the journal, each line begins with
-    its priority: `<N>`.
+class _Stderr(logging.Handler):
+    """Prints to stderr as it is now: while bars are drawn, rich stands in for it, so that neither tears the other.
+
+    Masks every address, whoever wrote it: a mail server, a file, a traceback.
     """
 
-    def __init__(self, form: str = "%(message)s", *, whole_addresses: bool = False, journal: bool = False) -> None:
-        super().__init__(form)
+    def __init__(self, *, whole_addresses: bool, journal: bool) -> None:
+        super().__init__()
         self._whole_addresses, self._journal = whole_addresses, journal
 
-    def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        text = text if self._whole_addresses else without_addresses(text)
-        return _with_priority(_PRIORITIES.get(record.levelno, 6), text) if self._journal else text
-
-
-class _Stderr(logging.Handler):
-    """Prints to stderr as it is now: while bars are drawn, rich stands in for it, so that neither tears the other."""
-
     def emit(self, record: logging.LogRecord) -> None:
-        print(self.format(record), file=sys.stderr, flush=True)
+        text = self.format(record) if self._whole_addresses else without_addresses(self.format(record))
+        text = _with_priority(_PRIORITIES.get(record.levelno, 6), text) if self._journal else text
+        print(text, file=sys.stderr, flush=True)
 
 
 def set_up(level: str, environ: Mapping[str, str]) -> None:
@@ -53,9 +46,8 @@ def set_up(level: str, environ: Mapping[str, str]) -> None:
     """
     threshold, journal, terminal = logging.getLevelNamesMapping()[level], _is_journal(environ), sys.stderr.isatty()
     debug = threshold == logging.DEBUG
-    form = "%(message)s" if journal or terminal else "%(asctime)s %(levelname)s %(message)s"
-    handler = _Stderr()
-    handler.setFormatter(_Formatter(form, whole_addresses=debug, journal=journal))
+    handler = _Stderr(whole_addresses=debug, journal=journal)
+    handler.setFormatter(None if journal or terminal else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
     root.setLevel(max(threshold, logging.WARNING) if terminal and not debug else threshold)
@@ -68,15 +60,14 @@ def complaint(text: str, environ: Mapping[str, str]) -> str:
 
 
 def _with_priority(priority: int, text: str) -> str:
+    """Each line begins with its priority, `<N>`, as journald reads it."""
     return "\n".join(f"<{priority}>{line}" for line in text.splitlines())
 
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
     """Whether stderr is the journal; a service's children inherit the variable wherever their stderr leads."""
-    with suppress(OSError):
-        stderr = os.fstat(2)
-        return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"
-    return False
+    stderr = os.fstat(2)
+    return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"
 
 
 # ── Progress ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -92,10 +83,9 @@ class Bars:
             yield lambda _done, _total: None
             return
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import MofNCompleteColumn, Progress
 
-        described = TextColumn("{task.description}")
-        columns = (SpinnerColumn(), described, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
         with Progress(*columns, console=Console(stderr=True)) as progress:
             task = progress.add_task(what, total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
@@ -127,35 +117,26 @@ class Dots:
 
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> str:
-    """A line per list; then each reason that keeps several lists due, once; then how sending went."""
-    waiting: dict[str, list[str]] = {}
-    for each in report.lists:
-        if each.outcome is None and each.problem:
-            waiting.setdefault(each.problem, []).append(each.list_name)
-    shared = {problem: names for problem, names in waiting.items() if len(names) > 1}
-    lines = [_of_a_list(each, why=each.problem not in shared) for each in report.lists]
+    """A line per list, then how sending went."""
+    lines = [_of_a_list(each) for each in report.lists]
     lines += [f"{each.name}: no subscribers, nothing to do" for each in lists if not each.subscribers]
-    lines += [f"Why {together(names)} are still due: {problem}" for problem, names in shared.items()]
-    if not report.lists and not lines:
-        lines.append("Nothing is due.")
+    lines = lines or ["Nothing is due."]
     if sent.states:
         lines.append(f"Deliveries: {in_words(sent.states)}")
     return "\n".join(lines)
 
 
-def _of_a_list(report: ListReport, *, why: bool) -> str:
-    counts, problem = report.counts, sentence(report.problem)
-    if report.outcome is None:
-        scored = f", scored 0 of {counted(counts.considered, 'paper')}" if counts.considered else ""
-        return f"{report.list_name}: still due{scored}." + (f" {problem}" if why else "")
-    line = f"{report.list_name}: {report.outcome}"
+def _of_a_list(report: ListReport) -> str:
+    counts, line = report.counts, f"{report.list_name}: {report.outcome or 'still due'}"
     if report.earlier:
         return f"{line}, done earlier today"
-    if counts.considered:
+    if counts.considered and report.outcome is None:
+        line += f", scored 0 of {counted(counts.considered, 'paper')}"
+    elif counts.considered:
         line += f", {papers(counts)}"
-    if report.spending.usage.calls:
+    if report.outcome and report.spending.usage.calls:
         line += f", {cost(report.spending)}"
-    return f"{line}. {problem}" if problem else line
+    return f"{line}; {report.problem}" if report.problem else line
 
 
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> str:
@@ -164,7 +145,7 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> st
 
     name, counts = mailing_list.name, made.digest.counts
     if (outcome := made.outcome(missing)) is None:
-        return f"{name}: would stay due. {sentence(made.problem or missing)}"
+        return f"{name}: would stay due; {made.problem or missing}"
     if outcome is Outcome.QUIET:
         return f"{name}: quiet, no mail"
     if outcome is Outcome.NOTE and not mailing_list.send_empty:
@@ -211,8 +192,3 @@ def went_to_outbox(list_names: Sequence[str]) -> str:
     """A hint for homes that have only just set up a mail server."""
     commands = "; ".join(f"paperboy resend {name}" for name in list_names)
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
-
-
-def sentence(problem: str) -> str:
-    """A problem as it follows a full stop. What is no plain word stays as it is: hosts, files, arXiv."""
-    return re.sub(r"^[a-z]+(?=\s)", lambda word: word[0].capitalize(), problem)

@@ -51,10 +51,9 @@ def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settin
     if found is None:
         return [url, f"thinned after {settings.keep_days} days (KEEP_DAYS); what became of it is kept for ever"]
     paper, fetched = found
-    others = [category for category in paper.categories if category != paper.primary_category]
-    crossed = f", cross-listed in {', '.join(others)}" if others else ""
+    categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
     when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
-    return [one_line(to_text(paper.title)), url, f"{paper.primary_category}{crossed}; {when}"]
+    return [one_line(to_text(paper.title)), url, f"{categories}; {when}"]
 
 
 def _life(mailing_list: MailingList, paper: Paper | None, life: Life) -> Iterator[str]:

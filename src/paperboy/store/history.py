@@ -82,17 +82,16 @@ class History:
 
     def days(self, list_names: Iterable[str], most: int = 1) -> dict[str, tuple[DaySummary, ...]]:
         """The last days of each list that has had any, newest first."""
-        rows = self._database.rows(_DAYS, {"names": json.dumps(list(list_names)), "most": most})
-        days = json.dumps([[row["list"], row["date"]] for row in rows])
-        spent = {(row["list"], row["date"]): summed(row) for row in self._database.rows(_SPENT, [days])}
+        asked = {"names": json.dumps(list(list_names)), "most": most}
+        rows = self._database.rows(_DAYS, asked)
+        spent = {(row["list"], row["date"]): summed(row) for row in self._database.rows(_SPENT, asked)}
         states = self._states([row["digest_id"] for row in rows if row["digest_id"]])
         found: dict[str, tuple[DaySummary, ...]] = {}
         for row in rows:
-            name, day = row["list"], date.fromisoformat(row["date"])
-            counts = Counts(**{count: row[count] for count in _COUNTS})
+            name, counts = row["list"], Counts(**{count: row[count] for count in Counts.__slots__})
+            day, outcome = date.fromisoformat(row["date"]), Outcome(row["outcome"])
             cost, came = spent.get((name, row["date"]), Spending()), states.get(row["digest_id"], {})
-            outcome, reason, model = Outcome(row["outcome"]), row["reason"], row["model"]
-            summary = DaySummary(name, day, outcome, reason, model, counts, spending=cost, deliveries=came)
+            summary = DaySummary(name, day, outcome, row["reason"], counts=counts, spending=cost, deliveries=came)
             found[name] = (*found.get(name, ()), summary)
         return found
 
@@ -159,8 +158,6 @@ class History:
         return Life(scores, failures)
 
 
-_COUNTS = ("considered", "carried_over", "let_go", "author_matches", "selected", "over_cap", "below")
-
 _DAYS = """
 select days.* from json_each(:names) as name join days on list = name.value
 where date in (select date from days as own where own.list = name.value order by date desc limit :most)
@@ -174,9 +171,7 @@ select seen.became, seen.date, digest_id from seen left join days using (list, d
 """
 
 _SPENT = f"""
-select list, date, {SUMS} from spending where (list, date) in (
-    select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?)
-) group by list, date
+select list, date, {SUMS} from spending where (list, date) in (select list, date from ({_DAYS})) group by list, date
 """
 
 _STATES = """
