@@ -21,7 +21,7 @@ from paperboy import lock
 from paperboy.config.home import FILES, Files, Home, Recipients, as_known
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.models import MailingList, MorningReport, Problem, Subscriber
+from paperboy.models import MailingList, MorningReport, Problem
 from paperboy.store import Store
 
 if TYPE_CHECKING:
@@ -324,9 +324,8 @@ class App:
         from paperboy import alerts
 
         to, zone = self.settings.alert_to, self.settings.timezone
-        reader = Subscriber(to.address, to.name) if to else None
         with closing(self.transports[0]) as transport:
-            alerts.report(self.store, transport if by_mail else None, self.composer, reader, zone, self.clock())
+            alerts.report(self.store, transport if by_mail else None, self.composer, to, zone, self.clock())
 
     @property
     def patience(self) -> timedelta:

@@ -36,7 +36,7 @@ from paperboy.config.home import FILES, RESTED, Files, Fingerprint, Home
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
 from paperboy.mail.text import one_line
-from paperboy.models import DeliveryState, Problem, Subscriber
+from paperboy.models import DeliveryState, Problem
 from paperboy.privacy import without_addresses
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
@@ -332,7 +332,7 @@ def emergency(app: App, problem: str) -> None:
         os.utime(mark, (now.timestamp(),) * 2)  # first: a full disk has room for a time, and is no reason for two mails
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = Store.in_memory()
-            alert = spare.composer.alert(alerts.no_start(problem), Subscriber(to.address, to.name), now)
+            alert = spare.composer.alert(alerts.no_start(problem), to, now)
             receipt = transport.send(alert)
             if receipt.state is not DeliveryState.SENT:
                 raise MailServerError(f"{receipt.state}: {receipt.reply}")

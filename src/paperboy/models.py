@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import date, datetime, time
+from email.headerregistry import Address
 from enum import StrEnum
 from operator import add
 from zoneinfo import ZoneInfo
@@ -24,10 +25,13 @@ EVERY_DAY = frozenset(range(7))
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """Somebody on a mailing list."""
+    """Somebody with an address; `str()` is the form of a mail header, before any encoding."""
 
-    address: str
+    address: str  # ASCII: an international domain is in its xn-- form
     name: str = ""
+
+    def __str__(self) -> str:
+        return str(Address(self.name, *self.address.rsplit("@", 1)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ import pytest
 from paperboy import lock
 from paperboy.config import edits
 from paperboy.config.home import Home
-from paperboy.config.values import Mailbox
 from paperboy.errors import PaperboyError
+from paperboy.models import Subscriber
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
@@ -333,7 +333,7 @@ def test_file_saved_meanwhile_is_not_overwritten(world: World) -> None:
     for saved in (LISTS.replace("cs.LG", "cs.CV").encode(), b"# caf\xe9"):
         (world.path / "subscribers.yaml").write_bytes(saved)
         with pytest.raises(PaperboyError, match="was changed by somebody else just now; nothing was done, try again"):
-            edits.subscribe(home, home.list("galaxies"), Mailbox(ADA))
+            edits.subscribe(home, home.list("galaxies"), Subscriber(ADA))
         assert (world.path / "subscribers.yaml").read_bytes() == saved
     assert files(world) == [".env", "subscribers.yaml"]
 

@@ -27,7 +27,7 @@ def a_list(*lines: str) -> str:
     return "\n".join(["lists:", "  - name: a", "    categories: [cs.LG]", "    topics: x", *lines, ""])
 
 
-def subscribed(text: str, name: str = "a", who: values.Mailbox = ZOE) -> tuple[str, int]:
+def subscribed(text: str, name: str = "a", who: Subscriber = ZOE) -> tuple[str, int]:
     """The text with one more subscriber, and the line."""
     with TemporaryDirectory() as folder:
         home = home_with(folder, text)
@@ -183,7 +183,7 @@ def test_name_that_yaml_would_misread_is_quoted(text: str, written: str) -> None
     for before in (a_list("    subscribers:", "      - bo@b.org"), a_list("    subscribers: [bo@b.org]")):
         made, _ = subscribed(before, who=mailbox)
         assert written in made
-        assert lists_of(made)[0].subscribers[1] == Subscriber(mailbox.address, mailbox.name)
+        assert lists_of(made)[0].subscribers[1] == mailbox
 
 
 # --- files of all shapes

@@ -10,8 +10,8 @@ import pytest
 from pydantic import SecretStr
 
 from paperboy.config.settings import load
-from paperboy.config.values import Mailbox
 from paperboy.errors import ConfigError
+from paperboy.models import Subscriber
 
 MAIL = "MAIL_FROM=papers@example.org\n"
 
@@ -64,8 +64,8 @@ LOG_LEVEL=debug
     assert settings.openai_base_url == "http://localhost:11434/v1"
     assert (settings.llm_price_input, settings.llm_price_output) == (Decimal("0.25"), Decimal(2))
     assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("smtp.example.org", 465, "tls")
-    assert settings.mail_from == Mailbox("papers@example.org", "Paperboy")
-    assert settings.alert_to == Mailbox("root@localhost")
+    assert settings.mail_from == Subscriber("papers@example.org", "Paperboy")
+    assert settings.alert_to == Subscriber("root@localhost")
     assert settings.send_at == time(6, 30)
     assert settings.timezone == ZoneInfo("Europe/Berlin")
     assert settings.paperboy_database == Path("/var/lib/paperboy.db")

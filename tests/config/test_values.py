@@ -6,7 +6,8 @@ import pytest
 
 from paperboy.config import values as notation
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES
-from paperboy.config.values import Mailbox, did_you_mean
+from paperboy.config.values import did_you_mean
+from paperboy.models import Subscriber
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ from paperboy.config.values import Mailbox, did_you_mean
 )
 def test_address_is_read_with_or_without_a_name(text, address, name, written):
     mailbox = notation.mailbox(text)
-    assert mailbox == Mailbox(address, name)
+    assert mailbox == Subscriber(address, name)
     assert str(mailbox) == written
     assert notation.mailbox(written) == mailbox
 

@@ -98,7 +98,7 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
         found = values.mailbox(address)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--to") from error
-    return mailing_list.subscriber(found.address) or Subscriber(found.address, found.name)
+    return mailing_list.subscriber(found.address) or found
 
 
 def _to_all(app: App, again: Resend, deliver: Callable[..., Report], *, failed: bool) -> int:

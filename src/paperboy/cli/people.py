@@ -13,7 +13,7 @@ from paperboy.cli import output
 from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE
 from paperboy.config.lists import WEEKDAYS
-from paperboy.config.values import Mailbox, did_you_mean
+from paperboy.config.values import did_you_mean
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
@@ -105,14 +105,14 @@ def subscribe(app: App, name: str, who: str) -> int:
     ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace <ada@example.org>'. This works while the daemon
     runs, and applies from the list's next digest.
     """
-    mailbox = _mailbox(who, "ADDRESS")
+    new = _mailbox(who, "ADDRESS")
     mailing_list = app.home.list(name)
-    held = app.store_to_ask.suppressions.find(name, mailbox.address)
-    if there := mailing_list.subscriber(mailbox.address):
-        click.echo(f"Nothing to do: {Mailbox(there.address, there.name)} is already on {name}.")
+    held = app.store_to_ask.suppressions.find(name, new.address)
+    if there := mailing_list.subscriber(new.address):
+        click.echo(f"Nothing to do: {there} is already on {name}.")
     else:
-        line = edits.subscribe(app.home, mailing_list, mailbox)
-        click.echo(f"{mailbox} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
+        line = edits.subscribe(app.home, mailing_list, new)
+        click.echo(f"{new} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
     if held:
         click.echo(f"But {refusal(held, app.settings.timezone)}")
     return 0
@@ -137,13 +137,13 @@ def unsubscribe(app: App, name: str, who: str) -> int:
         on_others = f"; it is on {others}" if others else ""
         raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
     line = edits.unsubscribe(app.home, mailing_list, there)
-    click.echo(f"{Mailbox(there.address, there.name)} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
+    click.echo(f"{there} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
     if others:
         click.echo(f"{address} is still on {others}.")
     return 0
 
 
-def _mailbox(who: str, hint: str) -> Mailbox:
+def _mailbox(who: str, hint: str) -> Subscriber:
     try:
         return values.mailbox(who)
     except ValueError as error:

@@ -18,7 +18,6 @@ from tempfile import NamedTemporaryFile
 
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.config.lists import parse
-from paperboy.config.values import Mailbox
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import MailingList, Problem, Subscriber
 
@@ -29,16 +28,16 @@ _LINE = r"^(?P<dash>[ \t]*-[ \t]+)(?=[^-\s]).*{}[^\r\n]*"
 _IN_BRACKETS = r"(?:[^\s\[\],][^\[\],\r\n]*)?{}[^\s\],]*"
 
 
-def subscribe(home: Home, mailing_list: MailingList, mailbox: Mailbox) -> int:
+def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> int:
     """Adds a subscriber, who is not on the list, after its last one; gives the line.
 
     Raises ConfigError if only a person can make this edit or the file cannot be replaced, and PaperboyError if somebody
     else changed it meanwhile. The file stays as it is then.
     """
     people = mailing_list.subscribers
-    wanted = replace(mailing_list, subscribers=(*people, Subscriber(mailbox.address, mailbox.name)))
-    quoted = "'" + str(mailbox).replace("'", "''") + "'"
-    return _apply(home, wanted, lambda text: [*_added(text, str(mailbox), people), *_added(text, quoted, people)])
+    wanted = replace(mailing_list, subscribers=(*people, new))
+    quoted = "'" + str(new).replace("'", "''") + "'"
+    return _apply(home, wanted, lambda text: [*_added(text, str(new), people), *_added(text, quoted, people)])
 
 
 def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> int:

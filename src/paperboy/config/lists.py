@@ -215,13 +215,12 @@ def _subscribers(faults: _Faults, path: _Path, texts: object) -> tuple[Subscribe
     for index, text in enumerate(texts if isinstance(texts, list) else ()):
         if isinstance(text, str):  # else the schema reports it
             try:
-                mailbox = values.mailbox(text)
+                people.append(values.mailbox(text))
             except ValueError as error:
                 faults.note((*path, index), f"subscribers: {error}")
                 continue
-            people.append(Subscriber(mailbox.address, mailbox.name))
-            here = f"{mailbox.address} is on this list already"
-            faults.note_repeated(seen, mailbox.address.casefold(), (*path, index), here)
+            address = people[-1].address
+            faults.note_repeated(seen, address.casefold(), (*path, index), f"{address} is on this list already")
     return tuple(people)
 
 

@@ -22,9 +22,9 @@ from dotenv.parser import parse_stream
 from pydantic import SecretStr
 
 from paperboy.config import values as notation
-from paperboy.config.values import Mailbox, did_you_mean, one_line
+from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
-from paperboy.models import Problem
+from paperboy.models import Problem, Subscriber
 
 
 def _secret(text: str) -> SecretStr:
@@ -91,9 +91,9 @@ class Settings:
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
     smtp_connections: int = _setting(notation.whole(1, 50), "1")
     smtp_max_per_minute: int = _setting(notation.whole(0), "0")  # 0: no limit
-    mail_from: Mailbox | None = _setting(notation.mailbox, empty=None)
-    mail_reply_to: Mailbox | None = _setting(notation.mailbox, empty=None)
-    alert_to: Mailbox | None = _setting(notation.mailbox, empty=None)
+    mail_from: Subscriber | None = _setting(notation.mailbox, empty=None)
+    mail_reply_to: Subscriber | None = _setting(notation.mailbox, empty=None)
+    alert_to: Subscriber | None = _setting(notation.mailbox, empty=None)
     arxiv_api_url: str = _setting(notation.url, "https://export.arxiv.org/api/query")
     arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.

@@ -11,9 +11,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, time
-from email.utils import quote, unquote
+from email.utils import unquote
 from functools import lru_cache, partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -22,32 +21,19 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from email_validator import EmailNotValidError, validate_email
 
+from paperboy.models import Subscriber
+
 # Domains that lead nowhere on the internet, but to a mail server on this machine or in this house.
 _AT_HOME = frozenset({"localhost", "local", "test"})
 _STAND_IN = ".example"
 
 _NAME_AND_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<address>[^<>]*)>")
 _PLAIN_LOCAL_PART = re.compile(r"(?=.{1,64}$)[A-Za-z0-9]+([._+-][A-Za-z0-9]+)*")
-_SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
 _HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*")  # a DNS name, or IPv6
-
-
-@dataclass(frozen=True, slots=True)
-class Mailbox:
-    """An address, and a name if given; `str()` is the form of a mail header, before any encoding."""
-
-    address: str  # ASCII: an international domain is in its xn-- form
-    name: str = ""
-
-    def __str__(self) -> str:
-        if not self.name:
-            return self.address
-        name = f'"{quote(self.name)}"' if _SPECIALS.search(self.name) else self.name
-        return f"{name} <{self.address}>"
 
 
 def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
@@ -68,7 +54,7 @@ def one_line(text: str) -> str:
     return text
 
 
-def mailbox(text: str) -> Mailbox:
+def mailbox(text: str) -> Subscriber:
     """`ada@example.org` or `Ada Lovelace <ada@example.org>`; no question is put to the DNS.
 
     Domains for use at home (`localhost`, `*.local`, `*.test`) are taken, so that a local mail server can be tried.
@@ -76,11 +62,11 @@ def mailbox(text: str) -> Mailbox:
     text = one_line(text)
     match = _NAME_AND_ADDRESS.fullmatch(text)
     if match is None:
-        return Mailbox(_address(text))
+        return Subscriber(_address(text))
     name = unquote(match["name"]).strip()
     if "<" in name or ">" in name or "@" in name:  # a dash that is indented differently joins two lines
         raise ValueError(f"{text!r} has more than one address; write each on its own line, dashes in one column")
-    return Mailbox(_address(match["address"].strip()), name)
+    return Subscriber(_address(match["address"].strip()), name)
 
 
 def _address(text: str) -> str:
