@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -27,6 +28,7 @@ from paperboy.models import (
     Shortfall,
     Subscriber,
 )
+from paperboy.preview import Previews
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from paperboy.store.database import Database
@@ -553,10 +555,19 @@ def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(
     """A preview gathers, and then waits until the morning under way is done."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1))
     drafter, mailing_list = world.drafter(), foundations()
-    material = drafter.gather(mailing_list, world.feed.papers, FRIDAY)
-    world.run(mailing_list)
-    drafter.score([material])
-    assert len(material.scores) == 2
+
+    @contextmanager
+    def after_a_morning() -> Iterator[None]:
+        world.run(mailing_list)
+        yield
+
+    lookback = timedelta(days=7)
+    previews = Previews(drafter, drafter.composer, world.feed, [mailing_list], lookback, after_a_morning, FRIDAY)
+    missing, drafts = previews.all({"foundations"})
+    draft = drafts["foundations"]
+    assert not missing
+    assert draft
+    assert draft.digest.counts.scored == 2
     assert world.scorer.asked == ["2611.00001", "2611.00002"]
 
 

@@ -151,17 +151,11 @@ class Drafter:
 
     def gather(self, mailing_list: MailingList, papers: Iterable[Paper], now: datetime) -> Material:
         """The candidates with the scores that are kept of them, also those that another list paid for."""
-        unnamed, criteria = replace(mailing_list, subscribers=()), self.scorer.criteria(mailing_list)
-        tries = self.store.days.tries(mailing_list.name)
-        material = Material(unnamed, tuple(papers), criteria, self.scorer.model, self.composer, now, tries)
-        self._look_up(material)
-        return material
-
-    def _look_up(self, material: Material) -> None:
-        name, store = material.mailing_list.name, self.store.scores
-        missing = [paper.arxiv_id for paper in material.missing]
-        material.scores |= store.kept(name, material.criteria, material.model.name, missing, material.now)
-        material.spending = store.spending(name)
+        name, criteria, model = mailing_list.name, self.scorer.criteria(mailing_list), self.scorer.model
+        unnamed, considered, tries = replace(mailing_list, subscribers=()), tuple(papers), self.store.days.tries(name)
+        scores = self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in considered], now)
+        spending = self.store.scores.spending(name)
+        return Material(unnamed, considered, criteria, model, self.composer, now, tries, scores, spending=spending)
 
     def score(self, materials: Sequence[Material]) -> None:
         """Ask the scorer for what is missing, of all these lists at once, and fill it in as it arrives.
@@ -173,8 +167,6 @@ class Drafter:
             return
         kept = [len(each.scores) for each in materials]
         try:
-            for each in materials:
-                self._look_up(each)
             if self._dead is None:
                 self._ask(materials)
         except ScoringError as error:

@@ -64,9 +64,11 @@ class Previews:
     def _materials(self, lists: Sequence[MailingList]) -> list[Material]:
         """What these lists' digests would be made of, all of it scored."""
         drafter, now = self.drafter, self.now
-        materials = [drafter.gather(each, drafter.candidates(each, now)[0], now) for each in lists]
+        papers = [drafter.candidates(each, now)[0] for each in lists]
+        materials = [drafter.gather(*each, now) for each in zip(lists, papers, strict=True)]
         if any(material.missing for material in materials):
-            with self.alone():
+            with self.alone():  # whoever had the lock may have scored them meanwhile
+                materials = [drafter.gather(*each, now) for each in zip(lists, papers, strict=True)]
                 drafter.score(materials)
         return materials
 

@@ -1,4 +1,4 @@
-"""The `usage` of a reply → tokens, and tokens → US dollars.
+"""Tokens → US dollars.
 
 Prices are the operator's, else those of `genai-prices`' bundled table; nothing is fetched. An unknown price is None,
 never zero.
@@ -67,35 +67,3 @@ def _table(model: str, base_url: str, service_tier: str) -> dict[str, float]:
     rates = zip(("input", "cached_input", "cache_write", "output"), columns, strict=True)
     # the higher step of a tiered price is for prompts of 200,000 tokens and more, which no batch of ours has
     return {kind: float(getattr(rate, "base", rate)) for kind, rate in rates if rate is not None}
-
-
-def read_usage(usage: object) -> Usage:
-    """Count the tokens of a call by the `usage` object of its reply; no tokens if the server counts nothing.
-
-    A part of the object that is absent, null or of the wrong type counts as 0.
-    """
-    prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-    cached = min(prompt, _count(usage, "prompt_tokens_details", "cached_tokens"))
-    return Usage(
-        calls=1,
-        prompt_tokens=prompt,
-        cached_tokens=cached,
-        cache_write_tokens=min(prompt - cached, _count(usage, "prompt_tokens_details", "cache_write_tokens")),
-        completion_tokens=completion,
-        reasoning_tokens=min(completion, _count(usage, "completion_tokens_details", "reasoning_tokens")),
-    )
-
-
-def _count(usage: object, *path: str) -> int:
-    value = at(usage, *path)
-    return value if type(value) is int and 0 < value <= 10**9 else 0  # a larger count is an error
-
-
-def at(value: Any, *path: str | int) -> Any:
-    """Return what stands at a path of decoded JSON; None if nothing does."""
-    for step in path:
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return None
-    return value

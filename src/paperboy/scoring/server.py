@@ -22,7 +22,7 @@ import openai
 
 from paperboy.errors import ScoringError
 from paperboy.models import Usage
-from paperboy.scoring.prices import OPENAI_URL, at, read_usage
+from paperboy.scoring.prices import OPENAI_URL
 from paperboy.scoring.prompt import Question
 from paperboy.scoring.reply import SCHEMA, one_line, shortened
 
@@ -280,3 +280,35 @@ def _judge_completion(body: object) -> Answer:
     refused = at(choice, "message", "refusal")
     reason = "refuses to answer" if refused else _NO_TEXT.get(str(at(choice, "finish_reason")))
     return replace(answer, failure=reason or "answers with no text", pause=None if reason else 0)
+
+
+def read_usage(usage: object) -> Usage:
+    """Count the tokens of a call by the `usage` object of its reply; no tokens if the server counts nothing.
+
+    A part of the object that is absent, null or of the wrong type counts as 0.
+    """
+    prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    cached = min(prompt, _count(usage, "prompt_tokens_details", "cached_tokens"))
+    return Usage(
+        calls=1,
+        prompt_tokens=prompt,
+        cached_tokens=cached,
+        cache_write_tokens=min(prompt - cached, _count(usage, "prompt_tokens_details", "cache_write_tokens")),
+        completion_tokens=completion,
+        reasoning_tokens=min(completion, _count(usage, "completion_tokens_details", "reasoning_tokens")),
+    )
+
+
+def _count(usage: object, *path: str) -> int:
+    value = at(usage, *path)
+    return value if type(value) is int and 0 < value <= 10**9 else 0  # a larger count is an error
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """Return what stands at a path of decoded JSON; None if nothing does."""
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value
