@@ -12,19 +12,18 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email import message_from_bytes, policy
-from pathlib import Path
 from typing import cast
 
 import pytest
 
 from paperboy import daemon, lock
 from paperboy.app import App
-from paperboy.config.home import FILES, Home
+from paperboy.config.home import Home
 from paperboy.daemon import STOPS_WITHIN, Daemon, Process
 from paperboy.errors import ConfigError, StoreWriteError
 from paperboy.models import Attempt
@@ -94,23 +93,19 @@ class Office:
     world: World
     app: App
     notifier: Recorder = field(default_factory=Recorder)
-    did: list[str] = field(default_factory=list)  # "trial", or which half
+    did: list[str] = field(default_factory=list)  # which work
     instead: dict[str, list[Child]] = field(default_factory=dict)  # children that do no work
 
     def __post_init__(self) -> None:
         self.daemon = Daemon(self.app, self.notifier, self.spawn)
 
-    def spawn(self, arguments: Sequence[str], more: Mapping[str, str]) -> Process:
-        what = "trial" if arguments == ["adopt"] else arguments[2]
+    def spawn(self, arguments: Sequence[str]) -> Process:
+        what = arguments[1]
         self.did.append(what)
         if self.instead.get(what):
             return cast("Process", self.instead[what].pop(0))
-        self.world.environ, before = {**self.world.environ, **more}, self.world.environ
-        try:
-            ran = self.world.run(*arguments)
-            return cast("Process", Child(ran.code, io.BytesIO(ran.out.encode())))
-        finally:
-            self.world.environ = before
+        ran = self.world.run(*arguments)
+        return cast("Process", Child(ran.code, io.BytesIO(ran.out.encode())))
 
     def tick(self, after: timedelta = TICK) -> list[str]:
         """What is started at this look, and at those that follow at once."""
@@ -454,15 +449,13 @@ def test_files_that_never_were_good_end_the_daemon(office: Office) -> None:
     assert "READY=1" not in office.notifier.heard
 
 
-def test_children_read_a_copy_that_an_edit_does_not_change(office: Office) -> None:
+def test_morning_reads_the_version_in_force_while_an_edit_is_under_way(office: Office) -> None:
     office.settle()
-    seen: list[str] = []
-    office.daemon._spawn = lambda _arguments, more: seen.append(more[FILES]) or cast("Process", Child(None))  # type: ignore[func-returns-value]
-    office.world.clock.now += DAY
-    office.tick()
-    (copy,) = seen
+    office.world.clock.now += 3 * DAY
+    office.world.announce(1)
     office.world.write("subscribers.yaml", BROKEN)
-    assert (Path(copy) / "subscribers.yaml").read_text("utf-8") == LISTS
+    assert office.tick() == ["morning", "sending"]
+    assert office.readers() == ["ada@example.org"]
 
 
 # ---- what cannot be written
@@ -566,7 +559,7 @@ def test_loop_goes_on_when_local_time_goes_back(
 
 
 def test_stopping_waits_for_the_children(office: Office) -> None:
-    process = daemon.spawn({}, office.world.path, ["once", "--scheduled", "sending"], {})
+    process = daemon.spawn(os.environ, office.world.path, ["work", "sending"])
     office.instead["morning"] = [cast("Child", process)]
     office.tick()
     office.daemon.signalled(signal.SIGTERM)

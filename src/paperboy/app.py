@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from paperboy import lock
-from paperboy.config.home import FILES, Files, Home, Recipients, as_known
+from paperboy.config.home import Files, Home, Recipients, as_known
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import MailingList, MorningReport, Problem
@@ -199,7 +199,7 @@ class App:
         files = Files(self.path)
         copy = files.copy()
         try:
-            home = Home.load(self.path, {**self.environ, FILES: str(copy)})
+            home = Home.load(self.path, self.environ, copy)
             with self.at(home) as tried:
                 tried.prepare()
         except ConfigError as error:

@@ -32,7 +32,7 @@ import schedule
 
 from paperboy import alerts, due, lock, status
 from paperboy.app import App
-from paperboy.config.home import FILES, RESTED, Files, Fingerprint, Home
+from paperboy.config.home import RESTED, Files, Fingerprint, Home
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
 from paperboy.mail.text import one_line
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 Kind = Literal["morning", "sending", "trial"]
 Process = subprocess.Popen[bytes]
-Spawn = Callable[[Sequence[str], Mapping[str, str]], Process]  # a command line of ours, and more environment for it
+Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
 
 TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
@@ -102,8 +102,8 @@ class Daemon:
         self._files = Files(app.path)
         self._children: dict[Kind, _Child] = {}
         self._backoff: dict[Kind, float] = {}  # until when, on the timer, none starts after an abnormal exit
-        self._seen, self._tried = Fingerprint(), Fingerprint()
-        self._seen_at = self._tried_at = self._looked_at = float("-inf")
+        self._seen = Fingerprint()
+        self._try_at = self._looked_at = float("-inf")  # when the files are tried next, and the last look, on the timer
         self._reload, self._stopping = False, ""
         # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
         self._calls: SimpleQueue[None] = SimpleQueue()
@@ -188,12 +188,11 @@ class Daemon:
 
     def _start_what_is_due(self, now: datetime) -> None:
         if (names := self._ready(now)) and self._may_start("morning"):
-            lists = [option for each in self.home.lists if each.name in names for option in ("--list", each.name)]
-            self._start("morning", ["once", "--scheduled", "morning", *lists], now, names)
+            self._start("morning", now, names)
         next_try = self._store.deliveries.next_try(now)
         reports = [each.next_try for each in alerts.waiting(self._store, self.home.settings.timezone)]
         if any(at is not None and at <= now for at in (next_try, *reports)) and self._may_start("sending"):
-            self._start("sending", ["once", "--scheduled", "sending"], now)
+            self._start("sending", now)
 
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may take up now."""
@@ -210,8 +209,8 @@ class Daemon:
         free = lock.holder(self.home.settings.paperboy_database, kind) is None
         return kind not in self._children and not held_back and free
 
-    def _start(self, kind: Kind, arguments: Sequence[str], now: datetime, lists: frozenset[str] = frozenset()) -> None:
-        process = self._spawn(arguments, {} if kind == "trial" else {FILES: str(self.home.source)})
+    def _start(self, kind: Kind, now: datetime, lists: frozenset[str] = frozenset()) -> None:
+        process = self._spawn(["work", kind, *sorted(lists)])
         logger.debug("%s: process %d begins", kind, process.pid)
         patience = max(_STUCK_SECONDS[kind], 3 * self.home.settings.llm_timeout_seconds if kind == "morning" else 0.0)
         self._children[kind] = _Child(kind, process, now, self._timer(), patience, lists)
@@ -267,53 +266,47 @@ class Daemon:
     def _look_at_files(self, now: datetime) -> None:
         """Try an edit that has rested, what somebody asks for, and from time to time what is broken."""
         found, timer = self._files.fingerprint(), self._timer()
-        if found != self._seen:
-            self._seen, self._seen_at = found, timer
-        at_rest = not self._tried or timer - self._seen_at >= RESTED.total_seconds()
-        again = self.problems and timer - self._tried_at >= RETRY.total_seconds()
-        if "trial" not in self._children and (self._reload or (found != self._tried and at_rest) or again):
+        if self._seen and found != self._seen:
+            self._try_at = timer + RESTED.total_seconds()
+        self._seen = found
+        if "trial" not in self._children and (self._reload or timer >= self._try_at):
             if self._reload:
                 self._notifier.reloading(timer)
-            self._reload, self._tried, self._tried_at = False, found, timer
-            self._start("trial", ["adopt"], now)
+            self._reload, self._try_at = False, float("inf")
+            self._start("trial", now)
 
     def _trial_ended(self, child: _Child, how: str, now: datetime) -> None:
-        if how:
-            failures = child.failures or [f"the home: its files could not be tried: {how}"]
-            self._found_broken(tuple(Problem(*line.partition(": ")[::2]) for line in failures), now)
-        else:
-            first, self.problems = not self._in_force, ()
-            self._use(Home.in_force(self._app.path, self._app.environ))
-            self._store.alerts.end(Cause.FILES, alerts.HOME_FILES, now)
-            if not first:  # whatever failed may be fixed
-                self._backoff.clear()
-                self._store.days.retry_now(now)
-                self._store.deliveries.retry_now()
-                logger.info("an edit of %s is in force: %d lists", self.home.path, len(self.home.lists))
-        self._notifier.ready()
-
-    def _use(self, home: Home) -> None:
-        self._app.home = home
-        self.adopted(home)
-
-    def _found_broken(self, problems: tuple[Problem, ...], now: datetime) -> None:
-        """Keep the last good version in force. Raises ConfigError where there is none for this database."""
-        if not self._in_force:
-            last = Home.in_force(self._app.path, self._app.environ) if self._files.last_good.exists() else None
-            if last is None or last.settings.paperboy_database != self.home.settings.paperboy_database:
+        """Load what came into force. A broken edit leaves the last good version in force, if this database has one."""
+        failures = (child.failures or [f"the home: its files could not be tried: {how}"]) if how else []
+        problems = tuple(Problem(*line.partition(": ")[::2]) for line in failures)
+        first = not self._in_force
+        if first or not problems:
+            database = self.home.settings.paperboy_database
+            self._app.home = Home.in_force(self._app.path, self._app.environ)
+            if problems and not (self._in_force and self.home.settings.paperboy_database == database):
                 raise ConfigError(problems)
-            self._use(last)
-        if problems != self.problems:
-            self.problems = problems
+            self.adopted(self.home)
+        if not problems:
+            self._store.alerts.end(Cause.FILES, alerts.HOME_FILES, now)
+        elif problems != self.problems:
             logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
             self._store.alerts.note([alerts.broken_files(problems)], now)
+        if problems:
+            self._try_at = min(self._try_at, self._timer() + RETRY.total_seconds())
+        elif not first:  # whatever failed may be fixed
+            self._backoff.clear()
+            self._store.days.retry_now(now)
+            self._store.deliveries.retry_now()
+            logger.info("an edit of %s is in force: %d lists", self.home.path, len(self.home.lists))
+        self.problems = problems
+        self._notifier.ready()
 
 
-def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str], more: Mapping[str, str]) -> Process:
+def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> Process:
     """Start a command of ours; systemd's variables are for the daemon alone."""
-    inherited = {name: value for name, value in {**os.environ, **environ}.items() if name not in ENVIRONMENT}
+    inherited = {name: value for name, value in environ.items() if name not in ENVIRONMENT}
     command = [sys.executable, "-m", "paperboy", "--home", str(home), *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env={**inherited, **more})
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env=inherited)
     if process.stdout:
         os.set_blocking(process.stdout.fileno(), False)
     return process

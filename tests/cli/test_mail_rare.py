@@ -62,8 +62,8 @@ def test_digest_ambiguous_for_everybody_is_reported(number: int, world: World) -
 
 def scheduled(world: World) -> None:
     """Both halves, as the daemon asks for them."""
-    world.run("once", "--scheduled", "morning", "--list", "foundations")
-    world.run("once", "--scheduled", "sending")
+    world.run("work", "morning", "foundations")
+    world.run("work", "sending")
 
 
 def test_greylisted_recipient_gets_more_than_one_attempt_after_four_days_without_a_server(world: World) -> None:

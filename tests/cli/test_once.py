@@ -103,7 +103,7 @@ def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_i
 
 def test_scheduled_morning_takes_up_only_the_lists_that_the_daemon_names(world: World) -> None:
     world.announce(1)
-    assert world.run("once", "--scheduled", "morning").code == 0
+    assert world.run("work", "morning").code == 0
     assert world.arxiv.requests == []
 
 
@@ -177,10 +177,10 @@ def test_problems_of_all_files_are_reported_with_their_places_before_anything_is
 def test_scheduled_halves_show_progress_as_dots_at_most_once_a_second(world: World) -> None:
     world.announce(1, 2, 3)
     world.env(LLM_BATCH_SIZE=1, LLM_CONCURRENCY=1)
-    assert world.run("once", "--scheduled", "morning", "--list", "galaxies").out == "."  # its clock stands still
+    assert world.run("work", "morning", "galaxies").out == "."  # its clock stands still
     seconds = itertools.count()
-    for half, papers_or_mails in (["morning", "--list", "foundations"], 3), (["sending"], 2):
-        command = ["--home", str(world.path), "once", "--scheduled", *half]
+    for half, papers_or_mails in (["morning", "foundations"], 3), (["sending"], 2):
+        command = ["--home", str(world.path), "work", *half]
         assert invoke(command, {}, world.clock, world.waits.append, lambda: next(seconds)) == 0
         dots = world.capture.readouterr().out
         assert set(dots) == {"."}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.config.home import FILES, RESTED, Files, Home, Recipients
+from paperboy.config.home import RESTED, Files, Home, Recipients
 from paperboy.errors import ConfigError, StoreWriteError
 
 LISTS = """\
@@ -182,8 +182,8 @@ def test_broken_file_keeps_the_recipients_it_had(home: Path) -> None:
 
 
 def test_child_of_the_daemon_follows_the_version_in_force(home: Path) -> None:
-    good = in_force(home)
-    on_list = Recipients(Home.load(home, {FILES: str(good.resolve())}), now)
+    in_force(home)
+    on_list = Recipients(Home.in_force(home, {}), now)
     save(home, WITHOUT_ADA)
     assert on_list("foundations", "ada@example.org")
     in_force(home)

@@ -18,7 +18,7 @@ import random
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from heapq import heappop, heappush
@@ -282,15 +282,14 @@ class World:
         self._running.close()
         self._store = None
 
-    def _spawn(self, arguments: Sequence[str], more: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        command = arguments[2] if arguments[0] == "once" else arguments[0]
-        run = self._at_work = Run(command, self.now, self.now, lists=frozenset(arguments) & self.lists.keys())
+    def _spawn(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        run = self._at_work = Run(arguments[1], self.now, self.now, lists=frozenset(arguments) & self.lists.keys())
         self.runs.append(run)
         self._mark(" ".join(arguments))
         said = io.StringIO()
         try:
             with contextlib.redirect_stdout(said):
-                run.code = self.command(*arguments, environ=more)
+                run.code = self.command(*arguments)
             self.advance(self.now + TAKES)
         except Killed:
             self._mark("killed")
@@ -305,9 +304,9 @@ class World:
             self._copy()
         return cast("subprocess.Popen[bytes]", Child(run.code, io.BytesIO(said.getvalue().encode())))
 
-    def command(self, *arguments: str, environ: Mapping[str, str] | None = None) -> int:
+    def command(self, *arguments: str) -> int:
         """Run a command in this process; return its exit code."""
-        return invoke(["--home", str(self.home), *arguments], environ or {}, self.clock, self.wait, self.timer)
+        return invoke(["--home", str(self.home), *arguments], {}, self.clock, self.wait, self.timer)
 
     def _copy(self) -> None:
         """Copy the new deliveries, before retention deletes them."""

@@ -37,7 +37,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "unsubscribe": ("people", "Remove somebody from a list in subscribers.yaml."),
     "service": ("service", "Print the systemd unit for this home."),
 }
-_HIDDEN = {"adopt": "mornings"}  # the daemon's trial of an edit
+_HIDDEN = {"work": "mornings"}  # what the daemon starts
 
 
 class _Commands(click.Group):

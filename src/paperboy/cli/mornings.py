@@ -8,12 +8,10 @@ import signal
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Literal, get_args
+from typing import get_args
 
 import click
 
@@ -28,9 +26,6 @@ from paperboy.privacy import without_addresses
 from paperboy.systemd import Notifier
 
 logger = logging.getLogger(__name__)
-
-_Half = Literal["morning", "sending"]
-
 
 # ---- demo
 
@@ -72,9 +67,8 @@ def demo(app: App, *, open_it: bool) -> int:
 @click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent; freeze and send nothing. Scores are kept.")
-@click.option("--scheduled", type=click.Choice(get_args(_Half)), hidden=True, help="For the daemon.")
 @click.pass_obj
-def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: _Half | None) -> int:
+def once(app: App, names: tuple[str, ...], *, dry_run: bool) -> int:
     """Do today's work now, whatever the hour and weekday.
 
     This composes the digests that today lacks and delivers what waits. A second run the same day sends nothing again.
@@ -83,10 +77,6 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool, scheduled: _Half | 
     """
     output.set_up(app.settings.log_level, app.environ)
     chosen = app.home.named(names)
-    if scheduled:
-        with _failures_on_stdout():
-            _scheduled(app, names, scheduled)
-        return 0
     app.prepare()
     if dry_run:
         return _dry_run(app, chosen)
@@ -117,37 +107,33 @@ def _dry_run(app: App, chosen: frozenset[str]) -> int:
     return int(any(not made.outcome(missing) for made in drafts.values() if made))
 
 
-def _scheduled(app: App, names: tuple[str, ...], half: _Half) -> None:
-    """One half, as the daemon asks for it: a morning of the lists that it names, or a sending."""
-    app.progress = output.Dots(app.timer)
-    app.prepare()
-    with Stop() as stop, app.alone(half, "run"):
-        if half == "morning":
-            app.morning(names, app.patience)
-        else:
-            stop.gently = True
-            app.deliver(lambda: stop.asked)
-
-
-@contextmanager
-def _failures_on_stdout() -> Iterator[None]:
-    """Where the daemon reads them, one a line, after the dots of progress."""
+@click.command(hidden=True)
+@click.argument("kind", type=click.Choice(get_args(daemon.Kind)))
+@click.argument("names", nargs=-1)
+@click.pass_obj
+def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
+    """Do one piece of the daemon's work, on the version in force: a morning of these lists, a sending, or the trial of
+    an edit. What fails goes to stdout, one a line, after the dots of progress.
+    """
     try:
-        yield
+        if kind == "trial":
+            app.adopt()
+            return 0
+        app.home, app.progress = Home.in_force(app.path, app.environ), output.Dots(app.timer)
+        output.set_up(app.settings.log_level, app.environ)
+        app.prepare()
+        with Stop() as stop, app.alone(kind, "run"):
+            if kind == "morning":
+                app.morning(names, app.patience)
+            else:
+                stop.gently = True
+                app.deliver(lambda: stop.asked)
     except PaperboyError as error:
         click.echo(f"\n{error}")
-        raise click.exceptions.Exit(error.exit_code) from error
+        return error.exit_code
     except Exception as error:
         click.echo(f"\nthis is a bug in Paperboy: {error!r}; see the log")
         raise
-
-
-@click.command(hidden=True)
-@click.pass_obj
-def adopt(app: App) -> int:
-    """Try the files of the home and bring them into force, for the daemon."""
-    with _failures_on_stdout():
-        app.adopt()
     return 0
 
 

@@ -30,7 +30,6 @@ from paperboy.models import MailingList, Problem
 logger = logging.getLogger(__name__)
 
 LISTS_FILE = "subscribers.yaml"
-FILES = "PAPERBOY_FILES"  # in the environment of the daemon's children: the version to read
 RESTED = timedelta(seconds=10)  # without another change, and an edit is complete
 
 Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
@@ -46,11 +45,11 @@ class Home:
     source: Path | None = None  # where they were read: the folder itself, or a copy in force
 
     @classmethod
-    def load(cls, path: Path, environ: Mapping[str, str]) -> Home:
-        """Read everything. Raises ConfigError with all that is wrong, in all files."""
+    def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None) -> Home:
+        """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files."""
         if not path.is_dir():
             raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
-        files, found, problems = Path(environ.get(FILES) or path), Settings(), list[Problem]()
+        files, found, problems = copy or path, Settings(), list[Problem]()
         try:
             found = settings.load(path, environ, files)
         except ConfigError as error:
@@ -65,10 +64,13 @@ class Home:
 
     @classmethod
     def in_force(cls, path: Path, environ: Mapping[str, str]) -> Home:
-        """Read the version in force. Raises ConfigError."""
-        files = Files(path).last_good.resolve()
+        """Read the version in force, or the files as they are where none ever was. Raises ConfigError."""
+        last_good = Files(path).last_good
+        if not last_good.exists():
+            return cls.load(path, environ)
+        files = last_good.resolve()
         try:
-            return cls.load(path, {**environ, FILES: str(files)})
+            return cls.load(path, environ, files)
         except ConfigError as error:
             raise ConfigError(as_known(error.problems, files)) from None
 
@@ -81,8 +83,6 @@ class Home:
         try:
             return cls.load(path, environ), None
         except ConfigError as error:
-            if not Files(path).last_good.exists():
-                raise
             return cls.in_force(path, environ), error
 
     def database_in_force(self, environ: Mapping[str, str]) -> Path | None:
