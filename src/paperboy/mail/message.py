@@ -47,9 +47,7 @@ class Composer:
     secret: bytes = field(repr=False)
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
-        """Compose the mail of a digest, or the note of one without entries, dated `now`. Errors as for
-        `Templates.to_readers`.
-        """
+        """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
         mailing_list, marks = digest.mailing_list, placeholders(self.secret, digest.mailing_list.name)
         whole = page(digest, copy=marks, unsubscribe_address=addr_spec(self.reply_to or self.sender))
         rendered = self.templates.to_readers(whole)
@@ -116,10 +114,7 @@ def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
 
 
 def unsubscribe_request(text: str) -> tuple[str, str] | None:
-    """The list's name (empty: not given) and the token, both in lower case.
-
-    `text` is the subject of an unsubscribe mail, the link that opens one, or a bare token; None if it is none of these.
-    """
+    """Read list name (empty if not given) and token from the subject of an unsubscribe mail, a link or a bare token."""
     found = _REQUEST.search(unquote(text).lower())
     return (found["name"] or "", found["token"]) if found else None
 
@@ -187,23 +182,18 @@ def _encoded(piece: str) -> bytes:
     encoded = binascii.b2a_qp(octets + b"=", istext=True)[:-3].removesuffix(b"=\n")
     # It also notices too late that the space at a line's end needs three octets.
     encoded = re.sub(rb"=(?<=[^\n]{75})(?=(?:20|09)$)", b"=\n=", encoded, flags=re.MULTILINE)
-    return re.sub(rb"\n(\.*F(?=rom )|\.+)", _first, b"\n" + encoded)[1:]
-
-
-def _first(found: re.Match[bytes]) -> bytes:
-    """What no line may begin with, encoded on lines of its own."""
-    return b"\n" + b"".join(b"=%02X=\n" % octet for octet in found[1])
+    never_first = rb"\n(?:\.*F(?=rom )|\.+)"  # found four times as fast as after "^"
+    encoded = re.sub(never_first, lambda at: at[0].replace(b".", b"=2E=\n").replace(b"F", b"=46=\n"), b"\n" + encoded)
+    return encoded[1:]
 
 
 def complete(message: bytes, marks: Copy, copy: Copy) -> bytes:
-    """The frozen message with a copy's own values in the place of the placeholders: the reason has lines of its own in
-    text, and HTML is escaped as the templates escape.
-    """
+    """The frozen message with a copy's values for the placeholders: the reason wrapped in text, all escaped in HTML."""
     done: list[bytes] = []
     in_text, in_html = copy._replace(reason=wrap(copy.reason)), map(escape, copy)
     for pieces, values in zip(_pieces(message, marks), (in_text, in_html), strict=True):
-        encoded = (_encoded(value).replace(b"\n", b"\r\n") for value in values)
-        lines = dict(zip((mark.encode() for mark in marks), encoded, strict=True))
+        both = zip(marks, values, strict=True)
+        lines = {mark.encode(): _encoded(value).replace(b"\n", b"\r\n") for mark, value in both}
         done += [lines.get(piece, piece) for piece in pieces]
     return b"".join(done)
 
@@ -225,10 +215,8 @@ _ASCII, _ATOMS = re.compile(r"[ -~]*"), re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}
 
 
 def own_headers(to: Subscriber, message_id: str, list_unsubscribe: str = "") -> bytes:
-    """A recipient's own headers. ValueError for what is no address. A URI is never folded or encoded: clients would
-    not take it for one.
-    """
-    leave = f"List-Unsubscribe: <{list_unsubscribe}>\r\n" if list_unsubscribe else ""
+    """A recipient's own headers. ValueError for what is no address."""
+    leave = f"List-Unsubscribe: <{list_unsubscribe}>\r\n" if list_unsubscribe else ""  # clients read no folded URI
     return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode("ascii")
 
 
@@ -243,9 +231,8 @@ def _mailbox(name: str, address: str) -> str:
 
 
 def _words(text: str, plain: re.Pattern[str] = _ASCII) -> str:
-    """One line of text: as it is if every word is plain, else as encoded words (RFC 2047).
-
-    They end where words end: some readers show a space between them, and in a name all do.
+    """One line of text: as it is if every word is plain, else as encoded words (RFC 2047), which end where words end:
+    some readers show a space between them, and in a name all do.
     """
     line = one_line(text)
     if plain.fullmatch(line) and "=?" not in line and all(len(word) <= _WORD for word in line.split()):

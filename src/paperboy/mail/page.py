@@ -139,9 +139,7 @@ _CLAUSE = re.compile(r"(?<=\S{3})(?=: | [-–—] |(?<=[?!]) )")  # dashes of ti
 
 
 def _subject(title: str, day: date, items: Sequence[Item], counts: Counts) -> tuple[str, int]:
-    """The list, the day, how many, and the top paper if it fits, whole or up to its colon; with the number of papers
-    that it names.
-    """
+    """The list, the day, how many, and the top paper if it fits, whole or up to its colon; and how many it names."""
     start = f"{clipped(title, _TITLE)}, {_short(day)}:"
     if not items:
         is_whole = counts.scored == counts.considered  # else it claims no more than was scanned
@@ -163,8 +161,7 @@ def _none_passed(counts: Counts) -> str:
 def _preheader(items: Sequence[Item], counts: Counts) -> str:
     """What an inbox shows after the subject: the titles that the subject does not."""
     if not items:
-        left = counts.considered - counts.scored
-        if left:
+        if left := counts.considered - counts.scored:
             return f"{left:,} of {counted(counts.considered, 'new paper')} not scored."
         return f"{_none_passed(counts).capitalize()}."
     return clipped(" · ".join(str(item.title) for item in items[:5]), _PREHEADER)

@@ -30,8 +30,6 @@ from paperboy.models import Alert, Cost, Digest, MailingList, Model, Paper, Prob
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
 _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
-# What an expression in a template can raise apart from Jinja's own errors.
-_EXPRESSION_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class Templates:
     def _text(self, name: str, **values: Any) -> str:
         try:
             return _environment(self.texts).get_template(name).render(**values)
-        except (jinja2.TemplateError, *_EXPRESSION_ERRORS) as error:
+        except Exception as error:  # a template can raise anything
             raise ConfigError([_problem(error, name)]) from error
 
     def _html(self, name: str, **values: Any) -> str:

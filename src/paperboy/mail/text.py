@@ -117,11 +117,8 @@ def prose(tex: str) -> Prose:
 
 
 def _source(part: Span) -> str:
-    """The TeX of a formula between marks; empty for prose, and for what the text shows without TeX.
-
-    Braces that the formula itself shows are no TeX.
-    """
-    markup = r"[\\^_]" if _BRACES.search(part.formula) else r"[\\^_{}]"
+    """The TeX of a formula between marks; empty for prose, and for what the text shows without TeX."""
+    markup = r"[\\^_]" if _BRACES.search(part.formula) else r"[\\^_{}]"  # braces that the formula shows are no TeX
     if not part.formula or not re.search(markup, _SCRIPT.sub("", part.text)):
         return ""
     width = 2 if part.formula.startswith(("\\(", "\\[", "$$")) else 1

@@ -21,7 +21,6 @@ from paperboy.mail.text import one_line, visible
 from paperboy.tex import math_to_text
 
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
-_FRAME = 100  # bytes of HTML around a block
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def blocks(markdown: str) -> tuple[Block, ...]:
 
 def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
     """The first blocks, up to about that many bytes of HTML. No heading is left alone."""
-    costs = accumulate(_FRAME + len(escape(block.text).encode()) for block in topics)
+    costs = accumulate(100 + len(escape(block.text).encode()) for block in topics)  # 100 for the tags around it
     kept = [block for block, cost in zip(topics, costs, strict=True) if cost <= room]
     while kept and kept[-1].kind == "heading" and len(kept) < len(topics):
         kept.pop()
