@@ -56,19 +56,17 @@ def _over(each: ListReport, *, arrived: bool) -> set[Cause]:
     """What that day of the list proves to be over, unless it is met again."""
     if each.bug or each.outcome in {None, Outcome.GAVE_UP}:
         return set()
-    if each.outcome is Outcome.SKIPPED:
-        return {Cause.PROCESS}
     scores = {Cause.SCORING, Cause.BUDGET} if each.outcome in _SERVED else set()  # on a quiet day nobody asked the LLM
-    return {Cause.PROCESS, *scores, *([Cause.LATE] if arrived else [])}
+    return {Cause.PROCESS, *scores, *([Cause.LATE] if arrived and each.outcome is not Outcome.SKIPPED else [])}
 
 
 def _notes(each: ListReport, missing: str, *, overdue: bool) -> Iterator[Note]:
     counts, name = each.counts, each.list_name
     if cause := _cause(each, missing, overdue=overdue):
         facts = {"considered": counts.considered, "scored": counts.scored, "served": each.outcome in _SERVED}
-        said = {"carried over": counts.carried_over, "let go": counts.let_go}
-        parts = [f"{_scored([facts])} scored"] * bool(counts.considered) + [f"{n:,} {w}" for w, n in said.items() if n]
-        yield Note(cause, name, each.problem, ", ".join([f"{name}: {each.outcome or 'still due'}", *parts]), facts)
+        scored = f", {counts.scored:,} of {counted(counts.considered, 'paper')} scored" if counts.considered else ""
+        left = f", {counts.carried_over:,} carried over" if counts.carried_over else ""
+        yield Note(cause, name, each.problem, f"{name}: {each.outcome or 'still due'}{scored}{left}", facts)
     reason = each.problem if each.shortfall is None else ""
     for paper in each.let_go:
         detail = f"{name}: {paper.arxiv_id} {to_text(paper.title)}"
@@ -213,7 +211,7 @@ def _fields(rows: Sequence[Kept]) -> dict[str, str]:
     unserved, number = [row for row in rows if not row.facts.get("served")], len(rows)
     lists = list(dict.fromkeys(str(row.facts.get("list", row.subject)) for row in rows))
     names, without = together(lists, _MOST), together([row.subject for row in unserved], _MOST)
-    scored, nothing = _scored(row.facts for row in rows), _scored(row.facts for row in unserved)
+    scored, nothing = _scored(rows), _scored(unserved)
     back = together([row.subject for row in rows if row.facts.get("back")], _MOST)
     return {
         "names": names,
@@ -248,9 +246,8 @@ def _reason(problem: str) -> str:
     return f"The reason: {' '.join(problem.split()).removesuffix('.')}."
 
 
-def _scored(facts: Iterable[Mapping[str, int]]) -> str:
-    known = list(facts)
-    scored, considered = (sum(each.get(name, 0) for each in known) for name in ("scored", "considered"))
+def _scored(rows: Sequence[Note]) -> str:
+    scored, considered = (sum(row.facts.get(name, 0) for row in rows) for name in ("scored", "considered"))
     return f"{scored:,} of {counted(considered, 'paper')}"
 
 

@@ -19,7 +19,7 @@ from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import Home
 from paperboy.mail.text import one_line, together
-from paperboy.models import Counts, DeliveryState, Spending
+from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status, moment
 from paperboy.store.alerts import Kept
 from paperboy.store.history import Undelivered
@@ -138,14 +138,11 @@ def _following(seen: _Picture) -> Iterator[str]:
     """What happens next and when, for each list."""
     said = []
     for each in seen.status.lists:
-        if each.next is None:
-            what = "never, it has no subscribers"
-        elif each.next <= seen.status.now:
-            what = f"due since {each.next:{_MOMENT}}"
+        what = f"{each.next:{_MOMENT}}" if each.next else "never, it has no subscribers"
+        if each.next and each.next <= seen.status.now:
+            what = f"due since {what}"
         elif why := each.no_batch:
-            what = f"{each.next:{_MOMENT}} ({why}, no batch); the next batch {each.next_batch:{_MOMENT}}"
-        else:
-            what = f"{each.next:{_MOMENT}}"
+            what += f" ({why}, no batch); the next batch {each.next_batch:{_MOMENT}}"
         said.append((each.name, f": {what}"))
     yield from (f"Next for {line}" for line in _together(said))
     if seen.holder is None and picture.IDLE not in seen.answer and any(each.next for each in seen.status.lists):
@@ -186,18 +183,14 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
     """The last days of each list."""
     for each in lists:
         for number, day in enumerate(each.days):
-            cost = output.cost(day.spending) if day.spending.usage.calls else ""
+            cost, counts = output.cost(day.spending) if day.spending.usage.calls else "", day.counts
+            papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
+            if unscored := counts.considered - counts.scored:
+                papers += f", {unscored} unscored"
             name, on = "" if number else each.name, f"{day.date:%a %d %b}"
-            yield name, on, day.outcome, _papers(day.counts), cost, output.in_words(day.deliveries)
+            yield name, on, day.outcome, papers, cost, output.in_words(day.deliveries)
         if not each.days:
             yield each.name, "–", "none yet"
-
-
-def _papers(counts: Counts) -> str:
-    """How many were relevant, and how many could not be scored."""
-    unscored = counts.considered - counts.scored
-    said = f"{counts.relevant} of {counts.considered}{f', {unscored} unscored' if unscored else ''}"
-    return said if counts.considered else ""
 
 
 def _spent(months: Mapping[date, Spending]) -> Iterator[Sequence[str]]:

@@ -89,9 +89,8 @@ class Alerts:
 
     def end(self, cause: Cause, subject: str, at: datetime) -> None:
         """It is well again, which waits to be reported."""
-        self._change(
-            "update alerts set over = coalesce(over, ?) where (cause, subject) = (?, ?)", iso(at), cause, subject
-        )
+        ends = "update alerts set over = ? where cause = ? and subject = ? and over is null"
+        self._change(ends, iso(at), cause, subject)
 
     def forget(self, cause: Cause, subject: str | None = None) -> None:
         """There is nothing more to report of it, or of the whole cause."""

@@ -125,17 +125,13 @@ class History:
             row["list"]: Mailed(row["id"], date.fromisoformat(row["date"]), states.get(row["id"], {})) for row in rows
         }
 
-    def undelivered(self, newest: Collection[int], since: datetime | None = None) -> tuple[Undelivered, ...]:
+    def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Undelivered, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
         ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
         """
-        values = {
-            "newest": json.dumps(list(newest)),
-            "since": iso(since) if since else None,
-            "recent": iso(since - _TRIED_FOR) if since else None,
-        }
+        asked = {"newest": json.dumps(list(newest)), "since": iso(since), "recent": iso(since - _TRIED_FOR)}
         typed = {"date": date.fromisoformat, "state": DeliveryState, "at": instant, "try_at": instant, "given_up": bool}
-        rows = self._database.rows(_UNDELIVERED, values, typed)
+        rows = self._database.rows(_UNDELIVERED, asked, typed)
         return tuple(Undelivered(**row, newest=row["digest_id"] in newest) for row in rows)
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
