@@ -137,13 +137,16 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
             "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",
         ),
         ("LLM_BUDGET_USD=-1", "LLM_BUDGET_USD: must be a number of at least 0, with a point if it has decimals"),
-        ("LLM_PRICE_INPUT=-1", "LLM_PRICE_INPUT: must be USD per million tokens, as 0.25"),
+        (
+            "LLM_PRICE_INPUT=-1\nLLM_PRICE_OUTPUT=2",
+            "LLM_PRICE_INPUT: must be a number of at least 0, with a point if it has decimals",
+        ),
         (
             "LLM_PRICE_CACHE_WRITE=1",
             "LLM_PRICE_CACHE_WRITE: it needs LLM_PRICE_INPUT and LLM_PRICE_OUTPUT beside it; set that, too",
         ),
         (
-            "SMTP_HOST=smtp.example.org:587",
+            f"SMTP_HOST=smtp.example.org:587\n{MAIL}",
             "SMTP_HOST: must be the name of a server alone, as smtp.example.org; the port is a setting of its own",
         ),
         ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),

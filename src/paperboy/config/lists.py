@@ -65,16 +65,12 @@ def _scalar(read: Callable[[str], Any]) -> PlainValidator:
 
 def _topics(text: str, info: ValidationInfo) -> str:
     """The text itself, or that of the file it names. The context holds the folders with prompts."""
-    text = text.strip()
-    if text.endswith(".md") and "\n" not in text:
-        return _topics_file(text, info.context or ())
-    if not text:
+    name = text.strip()
+    if not name:
         raise ValueError("there is nothing in it; say what the list wants to read")
-    return text
-
-
-def _topics_file(name: str, prompts: Sequence[Path]) -> str:
-    for folder in prompts:
+    if not name.endswith(".md") or "\n" in name:
+        return name
+    for folder in info.context or ():
         file = folder / name
         if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
             raise ValueError(f"{name!r} leads out of the folder prompts; put a file there, as topics/physics.md")
@@ -129,8 +125,7 @@ class _File(_Strict):
     lists: list[_List] = Field(min_length=1)
 
 
-KEYS = tuple(_List.model_fields)
-"""The keys that a list may have."""
+KEYS = tuple(_List.model_fields)  # that a list may have
 
 _WORDS = {  # by pydantic's type of error
     "list_type": "must be a list, as [one, two]",
@@ -169,10 +164,11 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
         text = values.read_text(path, errors="surrogateescape")
     except FileNotFoundError:
         message = f"there is no such file in {path.parent}; create it, one line is enough to begin: {_SMALLEST}"
-        raise ConfigError([Problem(path.name, message)]) from None
     except ValueError as error:
-        raise ConfigError([Problem(path.name, str(error))]) from None
-    return parse(path.name, text, prompts, settings)
+        message = str(error)
+    else:
+        return parse(path.name, text, prompts, settings)
+    raise ConfigError([Problem(path.name, message)])
 
 
 def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:

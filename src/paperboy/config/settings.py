@@ -43,12 +43,6 @@ def _login(text: str) -> str:
     return _secret(text.strip()).get_secret_value()
 
 
-def _price(text: str) -> Decimal:
-    if not notation.DECIMAL.fullmatch(text.strip()):
-        raise ValueError("must be USD per million tokens, as 0.25")
-    return Decimal(text.strip())
-
-
 def _api_base(text: str) -> str:
     url = notation.url(text)
     if url.endswith("/chat/completions"):
@@ -80,10 +74,12 @@ class Settings:
     llm_concurrency: int = _setting(notation.whole(1, 100), "8")
     llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
     llm_budget_usd: float = _setting(notation.number(0), "0")  # per day; 0: none
-    llm_price_input: Decimal | None = _setting(_price, empty=None)  # prices in USD per million tokens
-    llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
-    llm_price_cache_write: Decimal | None = _setting(_price, empty=None)
-    llm_price_output: Decimal | None = _setting(_price, empty=None)
+    llm_price_input: Decimal | None = _setting(
+        notation.number(0, kind=Decimal), empty=None
+    )  # prices in USD per million tokens
+    llm_price_cached_input: Decimal | None = _setting(notation.number(0, kind=Decimal), empty=None)
+    llm_price_cache_write: Decimal | None = _setting(notation.number(0, kind=Decimal), empty=None)
+    llm_price_output: Decimal | None = _setting(notation.number(0, kind=Decimal), empty=None)
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
     smtp_port: int = _setting(notation.whole(1, 65535), "587")
     smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
@@ -140,18 +136,15 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     problems: list[Problem] = []
     given = _from_credentials(environ, problems) | _from_dotenv((files or home) / ".env", problems)
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
+    given = {name: (text, place) for name, (text, place) in given.items() if text.strip()}
     values: dict[str, Any] = {}
     for name, (text, place) in given.items():
         try:
-            if text.strip():
-                values[name] = _read(name, text)
+            values[name.lower()] = _read(name, text)
         except ValueError as error:
             problems.append(Problem(place, f"{name}: {error}"))
-    broken = {name for name, (text, _) in given.items() if text.strip()} - values.keys()
-    settings = Settings(**{name.lower(): value for name, value in values.items()})
-    for names, message in _conflicts(settings, values):
-        if not broken.intersection(names):
-            problems.append(Problem(given[names[0]][1], f"{names[0]}: {message}"))
+    settings = Settings(**values)
+    problems += [Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given)]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     return replace(
@@ -167,22 +160,22 @@ def _read(name: str, text: str) -> Any:
     return _READERS[name](text)
 
 
-def _conflicts(settings: Settings, are_set: Collection[str]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Settings that are right alone and wrong together: the names, the one to blame first, and what to do."""
+def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Settings that are right alone and wrong together: the name to blame, and what to do."""
     for name, needed in _NEEDS.items():
-        missing = [other for other in needed if other not in are_set]
-        if name in are_set and missing:
-            yield (name, *missing), f"it needs {' and '.join(missing)} beside it; set that, too"
-    if "SMTP_PASSWORD" in are_set and settings.smtp_security == "none":
+        missing = [other for other in needed if other not in given]
+        if name in given and missing:
+            yield name, f"it needs {' and '.join(missing)} beside it; set that, too"
+    if "SMTP_PASSWORD" in given and settings.smtp_security == "none":
         fix = "use starttls or tls, or leave out SMTP_USERNAME and SMTP_PASSWORD"
-        yield ("SMTP_SECURITY", "SMTP_PASSWORD"), f"a password is never sent in the clear; {fix}"
+        yield "SMTP_SECURITY", f"a password is never sent in the clear; {fix}"
     url = urlsplit(settings.openai_base_url)
-    if "OPENAI_API_KEY" in are_set and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
+    if "OPENAI_API_KEY" in given and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
         fix = "use https, or leave OPENAI_API_KEY empty"
-        yield ("OPENAI_BASE_URL", "OPENAI_API_KEY"), f"a key is not sent over plain http to another machine; {fix}"
+        yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
     host = (urlsplit(settings.arxiv_api_url).hostname or "").rstrip(".")
     if settings.arxiv_delay_seconds < 3 and f".{host}".endswith(".arxiv.org"):
-        yield ("ARXIV_DELAY_SECONDS", "ARXIV_API_URL"), "arxiv.org asks for 3 seconds between requests; set 3 or more"
+        yield "ARXIV_DELAY_SECONDS", "arxiv.org asks for 3 seconds between requests; set 3 or more"
 
 
 def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _Given:
@@ -199,8 +192,7 @@ def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _G
 
 
 def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
-    text = ""
-    given: _Given = {}
+    text, given = "", _Given()
     try:
         text = notation.read_text(path)
     except FileNotFoundError:
@@ -215,12 +207,10 @@ def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
         if key is None and not binding.error:
             continue  # a comment, or the end
         if key is None or value is None or not key.isidentifier():
-            fault = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
-            problems.append(Problem(place, fault))
+            message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
+            problems.append(Problem(place, message))
         elif key in SETTINGS:
             given[key] = value, place
-        elif key != "PAPERBOY_HOME" and (
-            meant := did_you_mean(key, SETTINGS, cutoff=0.8)
-        ):  # the command line reads that
+        elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
             problems.append(Problem(place, f"unknown setting {key!r}{meant}"))
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}

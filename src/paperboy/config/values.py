@@ -16,6 +16,7 @@ from email.utils import unquote
 from functools import lru_cache, partial
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -30,9 +31,6 @@ _STAND_IN = ".example"
 _NAME_AND_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<address>[^<>]*)>")
 _PLAIN_LOCAL_PART = re.compile(r"(?=.{1,64}$)[A-Za-z0-9]+([._+-][A-Za-z0-9]+)*")
 _HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
-
-DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
-_WHOLE = re.compile(r"[0-9]{1,9}")
 _HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*")  # a DNS name, or IPv6
 
 
@@ -120,16 +118,16 @@ def timezone(text: str) -> ZoneInfo:
         raise ValueError(f"unknown timezone {text!r}{hint or '; write it as Europe/Berlin'}") from None
 
 
-def number(least: float, most: float | None = None, kind: type[float] = float) -> Callable[[str], float]:
+def number(least: float, most: float = math.inf, kind: Callable[[str], Any] = float) -> Callable[[str], Any]:
     """A reader of numbers in plain digits, whole ones if `kind` is int; both ends belong to the range."""
-    form, what, hint = DECIMAL, "a number", ", with a point if it has decimals"
+    form, what, hint = r"[0-9]{1,9}(\.[0-9]{1,9})?", "a number", ", with a point if it has decimals"
     if kind is int:
-        form, what, hint = _WHOLE, "a whole number", ""
-    span = f"of at least {least}" if most is None else f"from {least} to {most}"
+        form, what, hint = r"[0-9]{1,9}", "a whole number", ""
+    span = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
 
-    def read(text: str) -> float:
+    def read(text: str) -> Any:
         text = text.strip()
-        if form.fullmatch(text) and least <= float(text) <= (math.inf if most is None else most):
+        if re.fullmatch(form, text) and least <= float(text) <= most:
             return kind(text)
         raise ValueError(f"must be {what} {span}{hint}")
 
