@@ -1,6 +1,6 @@
 """The imperative shell, second half: from frozen digests to receipts.
 
-    for each delivery that waits, oldest digest first, as soon as a connection is idle:
+    for each delivery that waits, oldest digest first, over the next idle connection:
         wait                ← the rate limit, and pauses while the server has trouble
         no longer on its list, suppressed, or expired? settle it as that
         reserve             ← its own commit, before the first command to the server
@@ -12,7 +12,8 @@
     addresses that did not exist in three digests in a row are suppressed
 
 A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes and Message-ID.
-Connections send side by side, each in a thread of its own; one thread does everything else.
+Each connection has a thread of its own, which takes, sends and settles one delivery after another. A lock guards all
+but the sending.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class _Task(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Round:
-    """One round of sending. Several connections send in threads of their own; one thread does everything else."""
+    """One round of sending. `wait` and `stopped` are called by the threads of all connections."""
 
     store: Store
     transports: Sequence[Transport]  # one for each connection
@@ -162,7 +163,9 @@ class Round:
                 while task := self._next():
                     came = self._sent(transport, task)
                     with self._lock:
-                        if not self._end(task, came, transport.via):
+                        if isinstance(came, Receipt):
+                            self._settle(task.delivery, came, transport.via, task.began)
+                        elif not self._refused(task.delivery, came, task.began):
                             break
             except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
                 self._crash = self._crash or error
@@ -195,11 +198,17 @@ class Round:
         self._not_before = task.began + (60 / self.most_per_minute if self.most_per_minute else 0)
         return task
 
-    def _sent(self, transport: Transport, task: _Task) -> Receipt | BaseException:
+    def _sent(self, transport: Transport, task: _Task) -> Receipt | MailServerError:
+        composed, delivery, _ = task
         try:
-            return transport.send(self.composer.envelope(task.composed, task.delivery))
-        except BaseException as error:  # noqa: BLE001  # judged where it is settled
+            return transport.send(self.composer.envelope(composed, delivery))
+        except MailServerError as error:
             return error
+        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold the address
+            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
+            address = masked(delivery.addressed.subscriber.address)
+            logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
+            return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
 
     def _may_go(self, delivery: Delivery) -> bool:
         """Whether the address may have it now; if not, the delivery is settled."""
@@ -214,21 +223,6 @@ class Round:
             self._states[name, state] += self.store.deliveries.end(delivery, state, reason, now)
             logger.warning("%s to %s: %s (%s)", name, masked(address), state, without(reason, address))
         return not reason
-
-    def _end(self, task: _Task, came: Receipt | BaseException, via: str) -> bool:
-        """Settle what the connection has sent. False: the others have to do without it."""
-        _, delivery, began = task
-        if isinstance(came, MailServerError):
-            return self._refused(delivery, came, began)
-        if isinstance(came, Exception):  # logged without its text, which may hold the address
-            kind, trace = type(came).__name__, "".join(format_tb(came.__traceback__))
-            address = masked(delivery.addressed.subscriber.address)
-            logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
-            came = Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
-        elif isinstance(came, BaseException):
-            raise came
-        self._settle(delivery, came, via, began)
-        return True
 
     def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
         """Put the delivery back as it was. False: others work, and the server may only limit their number."""

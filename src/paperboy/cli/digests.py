@@ -11,7 +11,6 @@ import click
 
 from paperboy.app import App
 from paperboy.cli import output
-from paperboy.config import values
 from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
@@ -87,30 +86,27 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
     with app.alone("sending", "resend"), Stop() as stop:
         stop.gently = True
         deliver = partial(app.deliver, lambda: stop.asked, by_hand=True)
-        return _to_all(app, again, deliver, failed=failed) if reader is None else _to_one(app, again, deliver, reader)
+        if reader:
+            return _to_one(app, again, deliver, reader)
+        for day, number in again.put_back(failed_only=failed).items():
+            whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
+            click.echo(f"{name}, the digest of {day:%a %d %b}: {whom}")
+        sent = deliver()
+        if sent.states:
+            click.echo(f"Deliveries of all that waited: {output.in_words(sent.states)}")
+        if unfinished := app.store.deliveries.unfinished():
+            click.echo(output.unfinished(unfinished, sent), err=True)
+        return 1 if unfinished else 0
 
 
 def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:
     """The list's subscriber of that address, or somebody who is none."""
+    from paperboy.cli.people import mailbox_from
+
     if address is None:
         return None
-    try:
-        found = values.mailbox(address)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--to") from error
+    found = mailbox_from(address, "--to")
     return mailing_list.subscriber(found.address) or found
-
-
-def _to_all(app: App, again: Resend, deliver: Callable[..., Report], *, failed: bool) -> int:
-    for day, number in again.put_back(failed_only=failed).items():
-        whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
-        click.echo(f"{again.mailing_list.name}, the digest of {day:%a %d %b}: {whom}")
-    sent = deliver()
-    if sent.states:
-        click.echo(f"Deliveries of all that waited: {output.in_words(sent.states)}")
-    if unfinished := app.store.deliveries.unfinished():
-        click.echo(output.unfinished(unfinished, sent), err=True)
-    return 1 if unfinished else 0
 
 
 def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Subscriber) -> int:

@@ -105,7 +105,7 @@ def subscribe(app: App, name: str, who: str) -> int:
     ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace <ada@example.org>'. This works while the daemon
     runs, and applies from the list's next digest.
     """
-    new = _mailbox(who, "ADDRESS")
+    new = mailbox_from(who, "ADDRESS")
     mailing_list = app.home.list(name)
     held = app.store_to_ask.suppressions.find(name, new.address)
     if there := mailing_list.subscriber(new.address):
@@ -128,7 +128,7 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     This works while the daemon runs, and takes effect within 25 seconds: not even a digest already composed goes there.
     To stop mail to an address whatever the file says, use suppress.
     """
-    address = _mailbox(who, "ADDRESS").address
+    address = mailbox_from(who, "ADDRESS").address
     mailing_list = app.home.list(name)
     others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
     there = mailing_list.subscriber(address)
@@ -143,7 +143,7 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     return 0
 
 
-def _mailbox(who: str, hint: str) -> Subscriber:
+def mailbox_from(who: str, hint: str) -> Subscriber:
     try:
         return values.mailbox(who)
     except ValueError as error:
@@ -214,7 +214,7 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
     request = unsubscribe_request(who)
     if request is None:
         if "@" in who:
-            return _mailbox(who, "ADDRESS_OR_TOKEN").address, name, "by hand"
+            return mailbox_from(who, "ADDRESS_OR_TOKEN").address, name, "by hand"
         what = "the last word of the subject of an unsubscribe mail, of 32 letters and digits"
         raise UnknownNameError(f"{who!r} is neither an address nor a token; a token is {what}")
     named, token = request

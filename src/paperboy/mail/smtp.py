@@ -19,7 +19,6 @@ import re
 import smtplib
 import socket
 import ssl
-from collections.abc import Container
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -28,11 +27,6 @@ from typing import ClassVar, Literal
 from paperboy.errors import MailServerError
 from paperboy.mail.text import one_line, shorten
 from paperboy.models import DeliveryState, Envelope, Receipt
-
-Security = Literal["starttls", "tls", "none"]
-
-_GOOD: dict[str, Container[int]] = {"MAIL": range(200, 300), "RCPT": range(200, 300), "DATA": {354}}
-_LOGIN_WANTED = {530, 534, 535, 538}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -44,7 +38,7 @@ class SmtpTransport:
 
     host: str
     port: int
-    security: Security
+    security: Literal["starttls", "tls", "none"]
     username: str
     password: str
     timeout: float = 60  # seconds for connecting, for each send, and for each whole reply
@@ -95,23 +89,22 @@ class SmtpTransport:
         certificate expires. Raises MailServerError if any of it fails.
         """
         connection = self._opened()
-        try:
-            _expect(connection.docmd(f"MAIL FROM:<{sender}>"), "MAIL", _GOOD["MAIL"])
-        except RefusedError as refused:
-            text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
-            raise self._about_us(refused, sender) or MailServerError(text, temporary=not refused.permanent) from refused
-        except OSError as error:
-            raise MailServerError(f"{self} hung up after the login: {_complaint(error)}", temporary=True) from error
-        else:
+        with contextlib.closing(self):
+            try:
+                code, reply = connection.docmd(f"MAIL FROM:<{sender}>")
+            except OSError as error:
+                raise MailServerError(f"{self} hung up after the login: {_complaint(error)}", temporary=True) from error
+            if code // 100 != 2:
+                refused = RefusedError("MAIL", code, reply)
+                text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
+                raise self._about_us(refused, sender) or MailServerError(text, temporary=not refused.permanent)
             login = f"logged in as {self.username}" if self.username else "no login"
-            secured, ends = "no encryption", None
-            if isinstance(connection.sock, ssl.SSLSocket):
-                secured = f"{'STARTTLS' if self.security == 'starttls' else 'TLS'} ({connection.sock.version()})"
-                certificate = connection.sock.getpeercert() or {}
-                ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
+            if not isinstance(connection.sock, ssl.SSLSocket):
+                return f"{self}, no encryption, {login}", None
+            secured = f"{'STARTTLS' if self.security == 'starttls' else 'TLS'} ({connection.sock.version()})"
+            certificate = connection.sock.getpeercert() or {}
+            ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
             return f"{self}, {secured}, {login}", ends
-        finally:
-            self.close()
 
     # --- one message
 
@@ -141,21 +134,17 @@ class SmtpTransport:
         a round trip. The first refusal is raised, after all replies are read.
         """
         size = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
-        lines = {
-            "MAIL": f"MAIL FROM:<{envelope.sender}>{size}",
-            "RCPT": f"RCPT TO:<{envelope.recipient}>",
-            "DATA": "DATA",
-        }
+        lines = [f"MAIL FROM:<{envelope.sender}>{size}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
         together = self._pipelining and connection.has_extn("pipelining")
         refused: RefusedError | None = None
-        for commands in [tuple(lines)] if together else [(command,) for command in lines]:
-            connection.send("".join(f"{lines[command]}\r\n" for command in commands))
+        for batch in [lines] if together else [[line] for line in lines]:
+            connection.send("".join(f"{line}\r\n" for line in batch))
             try:
-                for command in commands:
+                for line in batch:
                     code, reply = connection.getreply()
-                    if code not in _GOOD[command]:
-                        refused = refused or RefusedError(command, code, reply)
-                    elif refused and command == "DATA":
+                    if code // 100 != (3 if line == "DATA" else 2):
+                        refused = refused or RefusedError(line[:4], code, reply)
+                    elif refused and line == "DATA":
                         connection.docmd(".")  # the server waits for a message to nobody
             except OSError:
                 if refused is None:
@@ -178,15 +167,15 @@ class SmtpTransport:
         except OSError as error:
             self._drop()
             return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {_complaint(error)}")
-        _expect((code, reply), "end of message", range(200, 300))
+        if code // 100 != 2:
+            raise RefusedError("end of message", code, reply)
         return Receipt(DeliveryState.SENT, _said(code, reply))
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
         """What a refusal means for the message. The connection is ready for the next one afterwards, or dropped."""
-        try:
+        ready = False
+        with contextlib.suppress(OSError):
             ready = self._connection is not None and self._connection.rset()[0] == 250
-        except OSError:
-            ready = False
         if not ready or refused.verdict is Verdict.SLOW_DOWN:
             self._drop()  # a new connection may be welcome
         if error := self._about_us(refused, sender):
@@ -202,7 +191,7 @@ class SmtpTransport:
         """The error if every other message would be refused, too. Some servers ask for a login only at RCPT."""
         if refused.verdict is Verdict.LIMIT:
             return MailServerError(f"{self} takes no more from us for now: {refused}", busy=True)
-        if refused.verdict is Verdict.SENDER or (refused.code in _LOGIN_WANTED and not self.username):
+        if refused.verdict is Verdict.SENDER or (refused.code in {530, 534, 535, 538} and not self.username):
             return MailServerError(
                 f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
                 "to an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
@@ -273,9 +262,8 @@ class SmtpTransport:
             advice = "It may be temporary." if later else "Check SMTP_USERNAME and SMTP_PASSWORD."
             text = f"{self} refuses the login of {self.username} ({code}). {advice}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
-            text = (
-                f"{self} offers no {step} that Paperboy supports. {ports} Without a login, leave SMTP_USERNAME empty."
-            )
+            advice = "Without a login, leave SMTP_USERNAME empty."
+            text = f"{self} offers no {step} that Paperboy supports. {ports} {advice}"
         elif isinstance(error, UnicodeError) and step == "login":
             text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
         elif code:
@@ -346,11 +334,6 @@ class RefusedError(Exception):
         self.verdict = judge(command, code, _text(reply))
 
 
-def _expect(answer: tuple[int, bytes], command: str, good: Container[int]) -> None:
-    if answer[0] not in good:
-        raise RefusedError(command, *answer)
-
-
 def _said(code: int, reply: bytes) -> str:
     return shorten(f"{code} {_text(reply)}", 300)
 
@@ -365,6 +348,4 @@ def _text(reply: bytes) -> str:
     return one_line(reply.decode("utf-8", "replace"))
 
 
-@functools.cache
-def _usual_context() -> ssl.SSLContext:  # cached: reading the authorities takes as long as sending 50 messages
-    return ssl.create_default_context()
+_usual_context = functools.cache(ssl.create_default_context)  # reading the authorities takes as long as 50 messages

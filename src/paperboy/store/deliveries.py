@@ -63,14 +63,19 @@ class Deliveries:
 
     def get(self, delivery_id: int) -> Delivery:
         """One delivery, whatever became of it."""
-        return _delivery(self._database.rows(f"{_SELECT} where deliveries.id = ?", [delivery_id])[0])
+        return self._select("deliveries.id = ?", [delivery_id])[0]
 
     def find(self, digest_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, whatever became of it."""
-        rows = self._database.rows(
-            f"{_SELECT} where address = ? collate nocase and digest_id = ?", [address, digest_id]
-        )
-        return _delivery(rows[0]) if rows else None
+        found = self._select("address = ? collate nocase and digest_id = ?", [address, digest_id])
+        return found[0] if found else None
+
+    def _select(self, where: str, values: list[Any]) -> list[Delivery]:
+        def made(address: str, name: str, message_id: str, token: str, **others: Any) -> Delivery:
+            return Delivery(addressed=Addressed(Subscriber(address, name), message_id, token), **others)
+
+        typed = {"state": DeliveryState, "frozen_at": instant}
+        return [made(**row) for row in self._database.rows(f"{_SELECT} where {where}", values, typed)]
 
     def unfinished(self) -> int:
         """How many deliveries are pending, sending or deferred."""
@@ -141,13 +146,8 @@ class Deliveries:
     def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:
         """Settle a waiting delivery without another try: suppressed, or failed, which is noted for the operator."""
         name, gave_up = delivery.list_name, state is DeliveryState.FAILED
-        note = Note(
-            Cause.EXPIRED,
-            str(delivery.id),
-            "",
-            f"{name}: {delivery.addressed.subscriber.address}: {reason}",
-            {"list": name},
-        )
+        detail = f"{name}: {delivery.addressed.subscriber.address}: {reason}"
+        note = Note(Cause.EXPIRED, str(delivery.id), detail=detail, facts={"list": name})
         with self._database.transaction(durable=False):
             moved = self._move(
                 "update deliveries set state = ?, reply = ?, at = ?, given_up = ? "
@@ -224,7 +224,8 @@ class Deliveries:
 
 
 _SELECT = """
-select deliveries.*, digests.list, coalesce(again, digests.at) as frozen_at
+select deliveries.id, digest_id, list as list_name, address, name, message_id, token, state, attempts, uncertain, reply,
+    coalesce(again, digests.at) as frozen_at
 from deliveries cross join digests on digests.id = digest_id
 """
 
@@ -260,17 +261,3 @@ select address, max(reply) filter (where n = 1) as reply from ended where n <= 3
 )
 group by address having max(n) = 3 and min(bounce) order by address
 """
-
-
-def _delivery(row: dict[str, Any]) -> Delivery:
-    return Delivery(
-        id=row["id"],
-        digest_id=row["digest_id"],
-        list_name=row["list"],
-        addressed=Addressed(Subscriber(row["address"], row["name"]), row["message_id"], row["token"]),
-        state=DeliveryState(row["state"]),
-        attempts=row["attempts"],
-        uncertain=row["uncertain"],
-        frozen_at=instant(row["frozen_at"]),
-        reply=row["reply"],
-    )
