@@ -13,7 +13,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta
 
 from paperboy import announcements, due
 from paperboy.due import Standing, State
@@ -202,12 +202,6 @@ def _well(status: Status, got: str, *, running: bool) -> Iterator[str]:
         yield f"No mail today, a day on which no list sends; the next comes {comes}."
 
 
-def moment(instant: datetime, now: datetime, zone: tzinfo) -> str:
-    """A time of day, and the day where it is another one."""
-    local = instant.astimezone(zone)
-    return f"{local:%H:%M %Z}" if local.date() == now.astimezone(zone).date() else f"{local:%a %H:%M %Z}"
-
-
 def _names(lists: Sequence[ListStatus]) -> str:
     return together([each.name for each in lists], 2)
 
@@ -220,8 +214,8 @@ def _for(status: Status, lists: Sequence[ListStatus]) -> str:
 def _again(status: Status, tries: Iterable[datetime | None]) -> str:
     """The first of the next tries; empty: it may come at any moment."""
     first = min((at for at in tries if at), default=status.now)
-    zone = status.lists[0].mailing_list.timezone
-    return f"; next try {moment(first, status.now, zone)}" if first > status.now else ""
+    local = first.astimezone(status.lists[0].mailing_list.timezone)
+    return f"; next try {local:%H:%M %Z}" if first > status.now else ""
 
 
 def _first(instants: Iterable[datetime | None]) -> str:

@@ -20,7 +20,7 @@ from paperboy.cli import output
 from paperboy.config.home import Home
 from paperboy.mail.text import one_line, together
 from paperboy.models import DeliveryState, Spending
-from paperboy.status import NONE_SCORED, ListStatus, Status, moment
+from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import Undelivered
 
@@ -86,8 +86,7 @@ class _Picture:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
 
     def again(self, at: datetime) -> str:
-        now = self.status.now
-        return f"next try about {moment(at, now, self.zone)}" if at > now else "to be tried now"
+        return f"next try about {at.astimezone(self.zone):%H:%M %Z}" if at > self.status.now else "to be tried now"
 
 
 def _suppressed(app: App, *, as_json: bool) -> _Shown:

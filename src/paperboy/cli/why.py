@@ -87,11 +87,10 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
 
 
 def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
-    ways = {paper.primary_category, *paper.categories} if paper else set()
-    if not set(mailing_list.categories) & ways:
-        return f"not in its categories ({', '.join(mailing_list.categories)})"
-    if paper and not mailing_list.cross_lists and paper.primary_category not in mailing_list.categories:
-        return "only cross-listed in its categories, and its cross_lists is false"
+    crossed = paper.categories if paper and mailing_list.cross_lists else ()
+    if not set(mailing_list.categories) & {paper and paper.primary_category, *crossed}:
+        without = "" if mailing_list.cross_lists else "; cross_lists is false"
+        return f"not in its categories ({', '.join(mailing_list.categories)}{without})"
     if not mailing_list.subscribers:
         return "not considered: the list has no subscribers"
     if life.scores:
