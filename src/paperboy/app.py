@@ -11,7 +11,7 @@ import random
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class App:
+class App(ExitStack):
     """One home at work. Use as a context manager: that closes what was opened."""
 
     path: Path  # the folder, read when its settings or lists are first asked for
@@ -51,19 +51,15 @@ class App:
     timer: Callable[[], float]  # monotonic seconds
     progress: drafting.Progress
     say: Callable[[str], None] = logger.info  # that a command waits for a lock
-    _opened: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        super().__init__()
 
     def at(self, home: Home) -> App:
         """Another App, of a home that was read already."""
-        app = replace(self, path=home.path, _opened=ExitStack())
+        app = replace(self, path=home.path)
         app.home = home
         return app
-
-    def __enter__(self) -> App:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._opened.close()
 
     # The parts
 
@@ -79,7 +75,7 @@ class App:
     @cached_property
     def store(self) -> Store:
         """The database, made if it is new. Raises StoreError."""
-        store = self._opened.enter_context(Store.open(self.settings.paperboy_database))
+        store = self.enter_context(Store.open(self.settings.paperboy_database))
         store.settle_clock(self.clock())
         return store
 
@@ -88,7 +84,7 @@ class App:
         """The database; where it is still to be made, an empty one in memory, since a question makes none."""
         if self.settings.paperboy_database.exists():
             return self.store
-        return self._opened.enter_context(Store.in_memory())
+        return self.enter_context(Store.in_memory())
 
     @cached_property
     def feed(self) -> fetching.Feed:
@@ -123,7 +119,7 @@ class App:
             wait=self.wait,
         )
         made = LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)
-        return self._opened.enter_context(closing(made))
+        return self.enter_context(closing(made))
 
     @cached_property
     def prices(self) -> Prices | None:
@@ -212,8 +208,8 @@ class App:
         from paperboy.preview import Previews
 
         self.prepare()
-        lists, alone = self.home.lists, partial(self.alone, "morning", command)
-        return Previews(self.drafter, self.composer, self.feed, lists, self.lookback, alone, self.clock())
+        alone, lookback = partial(self.alone, "morning", command), timedelta(days=self.settings.arxiv_lookback_days)
+        return Previews(self.drafter, self.composer, self.feed, self.home.lists, lookback, alone, self.clock())
 
     # The two halves of a morning
 
@@ -253,18 +249,11 @@ class App:
         """
         from paperboy import morning
 
-        lists, keep = self.home.lists, timedelta(days=self.settings.keep_days)
-        run = partial(morning.run, overdue_after=self.patience, lookback=self.lookback, keep=keep)
-        return run(self.drafter, self.feed, lists, names, patience=patience)
+        keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
+        run = partial(morning.run, overdue_after=self.patience, lookback=lookback, keep=keep)
+        return run(self.drafter, self.feed, self.home.lists, names, patience=patience)
 
-    def deliver(
-        self,
-        stopped: Callable[[], bool],
-        *,
-        on_list: Callable[[str, str], bool] | None = None,
-        by_hand: bool = False,
-        only: int = 0,
-    ) -> delivery.Report:
+    def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
         """Send what waits, or `only` one delivery, then the alerts; see `delivery.Round`."""
         from paperboy import alerts, delivery
         from paperboy.store.alerts import Cause
@@ -277,7 +266,7 @@ class App:
             store=self.store,
             transports=self.transports,
             composer=self.composer,
-            on_list=on_list or Recipients(self.home, self.clock),
+            on_list=Recipients(self.home, self.clock),
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,
@@ -331,7 +320,3 @@ class App:
     def patience(self) -> timedelta:
         """How long a morning of the daemon waits for a late arXiv or a dead LLM."""
         return timedelta(hours=self.settings.give_up_after_hours)
-
-    @property
-    def lookback(self) -> timedelta:
-        return timedelta(days=self.settings.arxiv_lookback_days)

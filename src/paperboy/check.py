@@ -196,7 +196,8 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
         domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
         if not _EXAMPLE.fullmatch(domain):
             yield lambda: _sender(domain), Finding("sender", f"DNS, asked about {domain}, {late}", note=True)
-    silence = f"{_host(settings) or 'api.openai.com'} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
+    host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
+    silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
     yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
     silence = f"{settings.arxiv_api_url} {late}; if it stays so, see status.arxiv.org"
     yield lambda: _tried("arXiv", lambda: _arxiv(app)), Finding("arXiv", silence, exit_code=1)
@@ -220,15 +221,11 @@ def _scoring(app: App) -> list[Finding]:
     scorer, found = _read("scoring", lambda: app.scorer)
     if scorer:
         found = _tried("scoring", scorer.probe)
-    somebody_pays = settings.openai_api_key.get_secret_value() and not is_loopback(_host(settings))
-    if somebody_pays and app.prices is None:
+    is_local = is_loopback(urlsplit(settings.openai_base_url).hostname or "")
+    if settings.openai_api_key.get_secret_value() and not is_local and app.prices is None:
         message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
         found.append(Finding("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT", note=True))
     return found
-
-
-def _host(settings: Settings) -> str:
-    return urlsplit(settings.openai_base_url).hostname or ""
 
 
 def _arxiv(app: App) -> str:

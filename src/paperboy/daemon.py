@@ -26,7 +26,7 @@ from datetime import datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Literal
+from typing import IO, Literal, cast
 
 import schedule
 
@@ -59,35 +59,25 @@ _STUCK_SECONDS: Mapping[Kind, float] = {"morning": 1800.0, "sending": 1800.0, "t
 class _Child:
     kind: Kind
     process: Process
+    stdout: IO[bytes]
     began: datetime
     progressed: float  # on the timer
     patience: float  # seconds without progress
     lists: frozenset[str]  # that a morning is to serve
     output: str = ""
 
-    def progress(self) -> bool:
-        """Whether it has written something since the last look."""
-        new = self.process.stdout.read() if self.process.stdout else b""
-        self.output += (new or b"").decode(errors="replace")
-        return bool(new)
-
     @property
     def failures(self) -> list[str]:
         """What it reported on the lines after its dots of progress."""
         return self.output.lstrip(".").strip().splitlines()
 
-    def abnormal(self, code: int, *, stuck: bool) -> str:
-        """Describe an abnormal exit; empty if the child reported its own failure."""
-        if code and stuck:
+    def abnormal(self, code: int, silent: float) -> str:
+        """Describe an abnormal exit after so many seconds without progress; empty if all went well."""
+        if code and silent >= self.patience:
             return f"it made no progress for {self.patience // 60:.0f} minutes, and was ended"
         if code < 0:
             return f"signal {-code} ended it"
         return ([f"its exit code was {code}", *self.failures])[-1] if code else ""
-
-    def close(self) -> None:
-        """Close the pipe of an ended process."""
-        if self.process.stdout:
-            self.process.stdout.close()
 
 
 class Daemon:
@@ -176,10 +166,9 @@ class Daemon:
 
     def _status(self, now: datetime) -> str:
         """The day in a line; before it, what is broken. Anybody on the machine may read it."""
-        holidays = self.home.settings.arxiv_holidays
-        found = status.read(self._store, self.home.lists, now, self._app.patience, holidays)
-        in_outbox = self.home.settings.uses_outbox
-        line = status.answer(found, at_work="morning" in self._children, in_outbox=in_outbox)
+        settings = self.home.settings
+        found = status.read(self._store, self.home.lists, now, self._app.patience, settings.arxiv_holidays)
+        line = status.answer(found, at_work="morning" in self._children, in_outbox=settings.uses_outbox)
         if not self.problems:
             return line
         return f"{without_addresses(one_line(str(self.problems[0])))} (the last good version stays in force). {line}"
@@ -205,30 +194,31 @@ class Daemon:
         )
 
     def _may_start(self, kind: Literal["morning", "sending"]) -> bool:
-        held_back = self._timer() < self._backoff.get(kind, float("-inf"))
-        free = lock.holder(self.home.settings.paperboy_database, kind) is None
-        return kind not in self._children and not held_back and free
+        if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):
+            return False
+        return lock.holder(self.home.settings.paperboy_database, kind) is None
 
     def _start(self, kind: Kind, now: datetime, lists: frozenset[str] = frozenset()) -> None:
         process = self._spawn(["work", kind, *sorted(lists)])
         logger.debug("%s: process %d begins", kind, process.pid)
         patience = max(_STUCK_SECONDS[kind], 3 * self.home.settings.llm_timeout_seconds if kind == "morning" else 0.0)
-        self._children[kind] = _Child(kind, process, now, self._timer(), patience, lists)
+        stdout = cast("IO[bytes]", process.stdout)
+        self._children[kind] = _Child(kind, process, stdout, now, self._timer(), patience, lists)
 
     def _look_after(self, child: _Child, now: datetime) -> None:
-        code, silent = child.process.poll(), self._timer() - child.progressed
-        progress, stuck = child.progress(), silent >= child.patience
+        code, said, silent = child.process.poll(), child.stdout.read(), self._timer() - child.progressed
+        child.output += (said or b"").decode(errors="replace")
         if code is not None:
-            child.close()
+            child.stdout.close()
             del self._children[child.kind]
             self._looked_at = float("-inf")
             ended = self._trial_ended if child.kind == "trial" else self._work_ended
-            ended(child, child.abnormal(code, stuck=stuck), now)
-        elif progress:
+            ended(child, child.abnormal(code, silent), now)
+        elif said:
             child.progressed = self._timer()
         elif silent >= child.patience + STOPS_WITHIN:
             child.process.kill()
-        elif stuck:
+        elif silent >= child.patience:
             child.process.terminate()
 
     def _work_ended(self, child: _Child, how: str, now: datetime) -> None:
@@ -259,7 +249,7 @@ class Daemon:
                 logger.warning("the %s did not stop within %d s and is killed", child.kind, STOPS_WITHIN)
                 child.process.kill()
                 child.process.wait()
-            child.close()
+            child.stdout.close()
 
     # ---- the files
 

@@ -286,7 +286,7 @@ def test_alerts_leave_after_the_digests_on_a_connection_of_their_own(told: World
         frozen = Composed("s", "papers@example.org", b"From: papers@example.org\r\nSubject: s\r\n\r\nhello\r\n")
         day = Day("foundations", date(2026, 11, 20), Outcome.DIGEST, composed=frozen, addressed=(copy,))
         app.store.days.freeze(day, told.clock())
-        sent = app.deliver(lambda: False, on_list=lambda *_: True)
+        sent = app.deliver(lambda: False)
         note(app, LET_GO)
         app.tell(sent)
     assert told.mails() == ["ada@example.org", "ops@example.org"]

@@ -36,21 +36,20 @@ _COMMANDS = {  # name: its module, and a line for --help
     "subscribe": ("people", "Add somebody to a list in subscribers.yaml."),
     "unsubscribe": ("people", "Remove somebody from a list in subscribers.yaml."),
     "service": ("service", "Print the systemd unit for this home."),
+    "work": ("mornings", ""),  # hidden: what the daemon starts
 }
-_HIDDEN = {"work": "mornings"}  # what the daemon starts
 
 
 class _Commands(click.Group):
     """Imports a command's module when it is asked for: `--help` needs none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [name for name, (_, line) in _COMMANDS.items() if line]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        modules = {name: module for name, (module, _) in _COMMANDS.items()} | _HIDDEN
-        if cmd_name not in modules:
+        if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"paperboy.cli.{modules[cmd_name]}")
+        module = importlib.import_module(f"paperboy.cli.{_COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, cmd_name)
         if all(parameter.name != "home" for parameter in command.params):
             command.params.append(_home_option())
@@ -58,7 +57,7 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items() if line])
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

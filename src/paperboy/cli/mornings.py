@@ -48,7 +48,7 @@ def demo(app: App, *, open_it: bool) -> int:
         demo.feed = sample.SampleFeed(app.clock())
         demo.prepare()
         report = demo.morning(home.named(()))
-        sent = demo.deliver(lambda: False, on_list=lambda *_: True)
+        sent = demo.deliver(lambda: False)
     click.echo(output.a_morning(report, sent, home.lists))
     click.echo("\nThe papers are invented, and no LLM judged them. The mail is in")
     outbox = home.settings.paperboy_outbox
@@ -123,10 +123,10 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
         output.set_up(app.settings.log_level, app.environ)
         app.prepare()
         with Stop() as stop, app.alone(kind, "run"):
+            stop.gently = kind == "sending"
             if kind == "morning":
                 app.morning(names, app.patience)
             else:
-                stop.gently = True
                 app.deliver(lambda: stop.asked)
     except PaperboyError as error:
         click.echo(f"\n{error}")
@@ -154,9 +154,8 @@ class Stop:
 
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
         if self.gently:
-            first, self.asked = not self.asked, True
-            if first:
-                os.write(2, b"Stopping after the message in hand.\n")
+            self.asked = True
+            os.write(2, b"Stopping after the message in hand.\n")
             return
         if os.isatty(2):
             os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
@@ -196,10 +195,9 @@ def run(app: App) -> int:
             if sys.stderr.isatty():
                 click.echo(f"{watches}. Ctrl-C stops it.", err=True)
             service.run()
-    except HomeBusyError:
-        raise
     except PaperboyError as error:
-        notifier.status(without_addresses(one_line(str(error))))
-        daemon.emergency(app, str(error))
+        if not isinstance(error, HomeBusyError):
+            notifier.status(without_addresses(one_line(str(error))))
+            daemon.emergency(app, str(error))
         raise
     return 0
