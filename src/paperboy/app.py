@@ -261,7 +261,7 @@ class App(ExitStack):
         settings = self.settings
         with alerts.never_raising():
             if Cause.PROCESS in alerts.lasting(self.store.alerts.all()):  # for this one may end as badly
-                self._report()
+                self.tell()
         sending = delivery.Round(
             store=self.store,
             transports=self.transports,
@@ -300,21 +300,16 @@ class App(ExitStack):
 
     # What the operator is told; never raises, for what a morning came to does not depend on it
 
-    def tell(self, sent: delivery.Report) -> None:
+    def tell(self, sent: delivery.Report | None = None) -> None:
         """Note what a round of sending came to, and report what waits, but through no server that has just refused."""
         from paperboy import alerts
 
-        with alerts.never_raising():
-            alerts.sending(self.store, self.home.lists, sent, self.clock(), self.patience)
-            self._report(by_mail=not sent.problem or sent.passing)
-
-    def _report(self, *, by_mail: bool = True) -> None:
-        """Report the alerts that wait."""
-        from paperboy import alerts
-
-        to, zone = self.settings.alert_to, self.settings.timezone
-        with closing(self.transports[0]) as transport:
-            alerts.report(self.store, transport if by_mail else None, self.composer, to, zone, self.clock())
+        to, zone, now = self.settings.alert_to, self.settings.timezone, self.clock()
+        by_mail = sent is None or not sent.problem or sent.passing
+        with alerts.never_raising(), closing(self.transports[0]) as transport:
+            if sent is not None:
+                alerts.sending(self.store, self.home.lists, sent, now, self.patience)
+            alerts.report(self.store, transport if by_mail else None, self.composer, to, zone, now)
 
     @property
     def patience(self) -> timedelta:

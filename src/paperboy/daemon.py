@@ -92,8 +92,8 @@ class Daemon:
         self._files = Files(app.path)
         self._children: dict[Kind, _Child] = {}
         self._backoff: dict[Kind, float] = {}  # until when, on the timer, none starts after an abnormal exit
-        self._seen = Fingerprint()
-        self._try_at = self._looked_at = float("-inf")  # when the files are tried next, and the last look, on the timer
+        self._seen, self._try_at = Fingerprint(), float("-inf")  # of the files; their next trial, on the timer
+        self._looked_at = float("-inf")  # at the database, on the timer
         self._reload, self._stopping = False, ""
         # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
         self._calls: SimpleQueue[None] = SimpleQueue()

@@ -8,10 +8,11 @@ import signal
 import sys
 import tempfile
 import webbrowser
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import get_args
+from typing import Self, get_args
 
 import click
 
@@ -137,20 +138,15 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
     return 0
 
 
-class Stop:
+class Stop(ExitStack):
     """SIGTERM and Ctrl-C end the work at once before sending begins, and between two messages from then on."""
 
-    def __init__(self) -> None:
-        self.asked = False
-        self.gently = False
+    asked = gently = False
 
-    def __enter__(self) -> Stop:
-        self._before = {number: signal.signal(number, self._handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    def __enter__(self) -> Self:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.callback(signal.signal, number, signal.signal(number, self._handle))
         return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
 
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
         if self.gently:
