@@ -236,8 +236,6 @@ def test_printable_path_is_quoted_and_read_back_unchanged(name: str) -> None:
         ),
         ({"writable": [Path("/srv/a\x1b")]}, "holds a line end or another control character"),
         ({"writable": [Path("/srv/a\udcff")]}, "holds a line end or another control character"),
-        ({"python": Path("/opt/a'b/python")}, "holds a quote or a backslash"),
-        ({"python": Path("/opt/a\\b/python")}, "holds a quote or a backslash"),
     ],
 )
 def test_path_that_no_unit_can_hold_is_refused(changes: dict[str, object], fault: str) -> None:

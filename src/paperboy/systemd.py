@@ -83,11 +83,7 @@ def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Pat
     for path in [python, *folders]:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
-        elif path == python and set(str(path)) & set("\"'\\"):
-            fault = "the interpreter's path holds a quote or a backslash; make the virtual environment elsewhere"
-        else:
-            continue
-        raise ConfigError([Problem(repr(str(path)), f"systemd cannot start a service from here: {fault}")])
+            raise ConfigError([Problem(repr(str(path)), f"systemd cannot start a service from here: {fault}")])
     outermost = [path for path in folders if not any(path.is_relative_to(other) for other in folders if other != path)]
     return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", _UNIT).format(
         paths=" ".join(map(_literal, outermost)),

@@ -11,6 +11,7 @@ import click
 
 from paperboy.app import App
 from paperboy.cli import output
+from paperboy.cli.people import mailbox_from, refusal
 from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
@@ -101,8 +102,6 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
 
 def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:
     """The list's subscriber of that address, or somebody who is none."""
-    from paperboy.cli.people import mailbox_from
-
     if address is None:
         return None
     found = mailbox_from(address, "--to")
@@ -111,8 +110,6 @@ def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None
 
 def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Subscriber) -> int:
     """Through the ledger if the digest did not reach this subscriber; otherwise outside it."""
-    from paperboy.cli.people import refusal
-
     if suppressed := app.store.suppressions.find(again.mailing_list.name, reader.address):
         raise PaperboyError(refusal(suppressed, app.settings.timezone))
     waiting = again.put_back_for(reader)

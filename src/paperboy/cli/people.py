@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE
@@ -18,16 +19,7 @@ from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 
-if TYPE_CHECKING:
-    from paperboy.app import App
-
-_WIDEST = 40  # columns for addresses; names after longer ones stand further right
-_NEAR = 0.85  # two strangers at one domain are alike already
-
 _People = list[tuple[Subscriber, Suppression | None]]
-
-
-# --- subscribers
 
 
 @click.command()
@@ -38,30 +30,30 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
     output.set_up(app.settings.log_level, app.environ)
     wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
-    lists = [each for each in app.home.lists if each.name in wanted]
-    people = {each.name: [(who, find(each.name, who.address)) for who in each.subscribers] for each in lists}
-    everybody = [(who.address.casefold(), held) for each in people.values() for who, held in each]
+    shown = [each for each in app.home.lists if each.name in wanted]
+    lists = [(each, [(who, find(each.name, who.address)) for who in each.subscribers]) for each in shown]
+    everybody = [(who.address.casefold(), held) for _, people in lists for who, held in people]
     addresses, suppressed = len(dict(everybody)), len({address for address, held in everybody if held})
     if as_json:
-        told = {"lists": [_as_json(each, people[each.name]) for each in lists], "addresses": addresses}
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps({"lists": [_as_json(*each) for each in lists], "addresses": addresses}, indent=2))
         return 0
     for each in lists:
-        click.echo(click.style(each.name, bold=True) + (f": {each.title}" if each.title != each.name else ""))
-        click.echo("\n".join([*_lines(each, people[each.name], app.settings.timezone), ""]))
+        click.echo("\n".join([*_lines(*each, app.settings.timezone), ""]))
     also = f", {suppressed} of them suppressed" if suppressed else ""
     click.echo(f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}")
     return 0
 
 
 def _lines(mailing_list: MailingList, people: _People, zone: tzinfo) -> Iterator[str]:
+    name, title = mailing_list.name, mailing_list.title
+    yield click.style(name, bold=True) + (f": {title}" if title != name else "")
     if not people:
         yield "no subscribers, so it is never due"
         return
     days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
     when = f"{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
     yield f"{when}, to {counted(len(people), 'address', 'addresses')}"
-    width = min(max(len(who.address) for who, _ in people), _WIDEST)
+    width = max(len(who.address) for who, _ in people)
     for who, held in people:
         yield f"  {who.address:{width}}  {who.name}".rstrip()
         if held:
@@ -90,9 +82,6 @@ def _as_json(mailing_list: MailingList, people: _People) -> dict[str, Any]:
 
 def _weekdays(mailing_list: MailingList) -> list[str]:
     return [WEEKDAYS[day] for day in sorted(mailing_list.weekdays)]
-
-
-# --- subscribe, unsubscribe
 
 
 @click.command()
@@ -133,7 +122,8 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
     there = mailing_list.subscriber(address)
     if there is None:
-        hint = did_you_mean(address, (each.address for each in mailing_list.subscribers), cutoff=_NEAR)
+        addresses = (each.address for each in mailing_list.subscribers)
+        hint = did_you_mean(address, addresses, cutoff=0.85)  # two strangers at one domain are alike already
         on_others = f"; it is on {others}" if others else ""
         raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
     line = edits.unsubscribe(app.home, mailing_list, there)
@@ -144,13 +134,11 @@ def unsubscribe(app: App, name: str, who: str) -> int:
 
 
 def mailbox_from(who: str, hint: str) -> Subscriber:
+    """The mailbox that was given as the argument `hint`. Raises click.BadParameter."""
     try:
         return values.mailbox(who)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint=hint) from error
-
-
-# --- suppress, unsuppress
 
 
 @click.command()
@@ -167,12 +155,12 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
     if name:
         app.home.list(name)
     address, only, reason = _whom(app, " ".join(who), name)
-    if app.store.suppressions.add(address, only, reason, app.clock()):
+    suppressions = app.store.suppressions
+    if suppressions.add(address, only, reason, app.clock()):
         known = any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
         misspelt = "" if known else f" (In {LISTS_FILE} it is not on {'that' if only else 'any'} list.)"
         click.echo(f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}")
-    else:
-        held = next(each for each in _held(app, address) if each.list_name == only)
+    elif held := suppressions.find(only, address):
         click.echo(f"Nothing to do: {refusal(held, app.settings.timezone)}")
     return 0
 
@@ -190,15 +178,18 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     """
     output.set_up(app.settings.log_level, app.environ)
     address, only, _ = _whom(app, " ".join(who), name)
-    store = app.store_to_ask
-    if store.suppressions.lift(address, only, app.clock()):
+    suppressions = app.store_to_ask.suppressions
+    if suppressions.lift(address, only, app.clock()):
         click.echo(f"{address} may get mail from {only or 'its lists'} again, if {LISTS_FILE} has it there.")
     else:
         if name:
             app.home.list(name)  # only now, for it may have left the file since
         click.echo(f"Nothing to do: {address} is not suppressed for {f'the list {only}' if only else 'all lists'}.")
-    for held in _held(app, address):
-        if not (held.list_name and only):  # it keeps mail away from what was meant
+    for held in suppressions.all():
+        if held.address == address.casefold() and "" in {
+            held.list_name,
+            only,
+        }:  # it keeps mail away from what was meant
             click.echo(f"But {refusal(held, app.settings.timezone)}")
     return 0
 
@@ -220,19 +211,14 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
     named, token = request
     found = app.named_by(token)
     if found is None:
-        raise UnknownNameError(
-            f"{token!r} is the token of no mail that was sent from here to a subscriber. (A test mail to an address on "
-            "no list carries one, too, and nothing more goes there.) Give the address instead"
-        )
+        test_mail = "A test mail to an address on no list carries one, too, and nothing more goes there."
+        what = f"is the token of no mail that was sent from here to a subscriber. ({test_mail})"
+        raise UnknownNameError(f"{token!r} {what} Give the address instead")
     list_name, address = found
     if others := {named, name} - {list_name, ""}:
         fix = "give the token alone, if that is the list that is meant"
         raise UnknownNameError(f"this token is of the list {list_name!r} and not of {others.pop()!r}; {fix}")
     return address, list_name, "asked to leave the list"
-
-
-def _held(app: App, address: str) -> list[Suppression]:
-    return [each for each in app.store_to_ask.suppressions.all() if each.address == address.casefold()]
 
 
 def refusal(held: Suppression, zone: tzinfo) -> str:

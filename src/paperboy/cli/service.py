@@ -6,6 +6,7 @@ import grp
 import pwd
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -42,25 +43,22 @@ def service(app: App) -> int:
     places = home, found.paperboy_database.parent, found.paperboy_database.resolve().parent, found.paperboy_outbox
     folders = dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
     user, group = names_of(home.stat().st_uid, home)
+    note = partial(click.echo, err=True)
     click.echo(unit(home, python, user, group, list(folders)), nl=False)
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
-        note = (
-            f"{home} belongs to root, and so would the service. Better give it a user of its own, and print this again"
+        note(
+            f"{home} belongs to root, and so would the service; give it a user of its own, and print this again: {add}"
         )
-        click.echo(f"{note}: {add}", err=True)
     if here:
-        note = (
-            f"Your environment, which the service does not have, sets {together(here)}: write what it needs into .env"
-        )
-        click.echo(note, err=True)
+        note(f"Your environment, which the service does not have, sets {together(here)}: what it needs goes into .env")
     for folder in folders:
         if not folder.is_dir() and not folder.resolve().is_relative_to(home.resolve()):
             make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
-            click.echo(f"{folder} does not exist, and the service could not make it: {make}", err=True)
+            note(f"{folder} does not exist, and the service could not make it: {make}")
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
-        click.echo(_INSTALL.format(again=again), err=True)
+        note(_INSTALL.format(again=again))
     return 0
 
 
