@@ -220,7 +220,7 @@ class App(ExitStack):
         Raises ConfigError where a daemon still works with another database, which would send all of it twice.
         """
         before = self.home.database_in_force(self.environ)
-        if before and before != self.settings.paperboy_database and (holder := lock.holder(before)):
+        if before != self.settings.paperboy_database and (holder := lock.holder(before)):
             who = f"paperboy {holder.command} (process {holder.process or 'unknown'}) still works with {before}"
             message = f"PAPERBOY_DATABASE has changed, and {who}; restart that one first"
             raise ConfigError([Problem(".env", message)])

@@ -66,7 +66,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
     yield from faults or _of_the_lists(lists or (), settings or Settings())
     late = f"did not answer within {patience:g} s"
-    home = Home(app.path, settings or Settings(), lists or ())
+    home = Home(app.path, settings or Settings(), lists or (), app.path)
     with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads: the program waits for no silent server
         servers = _servers(tried, late) if settings and not offline else ()
         asked = [(pool.apply_async(look), silence) for look, silence in servers]

@@ -47,7 +47,7 @@ def unsubscribed(text: str, name: str = "a", address: str = ZOE.address) -> tupl
 def home_with(folder: str, text: str) -> Home:
     path = Path(folder)
     (path / "subscribers.yaml").write_bytes(text.encode())
-    return Home(path, Settings(), lists_of(text))
+    return Home(path, Settings(), lists_of(text), path)
 
 
 LINES = ["    subscribers:", "      - ada@b.org"]

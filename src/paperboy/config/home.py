@@ -42,7 +42,7 @@ class Home:
     path: Path
     settings: Settings
     lists: tuple[MailingList, ...]
-    source: Path | None = None  # where they were read: the folder itself, or a copy in force
+    source: Path  # where they were read: the folder itself, or a copy in force
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None) -> Home:
@@ -59,41 +59,29 @@ class Home:
         except ConfigError as error:
             problems += error.problems
         if problems:
-            raise ConfigError(problems)
+            raise ConfigError(as_known(problems, files))
         return cls(path, found, lists, files)
 
     @classmethod
     def in_force(cls, path: Path, environ: Mapping[str, str]) -> Home:
         """Read the version in force, or the files as they are where none ever was. Raises ConfigError."""
-        last_good = Files(path).last_good
-        if not last_good.exists():
-            return cls.load(path, environ)
-        files = last_good.resolve()
-        try:
-            return cls.load(path, environ, files)
-        except ConfigError as error:
-            raise ConfigError(as_known(error.problems, files)) from None
+        return cls.load(path, environ, Files(path).in_force())
 
     @classmethod
     def own_or_in_force(cls, path: Path, environ: Mapping[str, str]) -> tuple[Home, ConfigError | None]:
-        """The files as they are; where they are broken, the version in force, and what is wrong with them now.
-
-        Raises ConfigError where none is in force.
-        """
+        """The files as they are; where they are broken, the version in force, and what is wrong with them now."""
         try:
             return cls.load(path, environ), None
         except ConfigError as error:
             return cls.in_force(path, environ), error
 
-    def database_in_force(self, environ: Mapping[str, str]) -> Path | None:
-        """The database of the version in force, if these are the folder's own files and there is one."""
-        if self.source not in {None, self.path} or not Files(self.path).last_good.exists():
-            return None
-        return Home.in_force(self.path, environ).settings.paperboy_database
+    def database_in_force(self, environ: Mapping[str, str]) -> Path:
+        """The database of the version in force, or of the files as they are where none ever was."""
+        return settings.load(self.path, environ, Files(self.path).in_force()).paperboy_database
 
     def folders(self, kind: str) -> list[Path]:
         """Where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
-        return folders(self.source or self.path, kind)
+        return folders(self.source, kind)
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
         """The names, checked; all lists' where none is given. Raises UnknownNameError."""
@@ -143,6 +131,10 @@ class Files:
     def __init__(self, home: Path) -> None:
         self._home, self._data = home, home / "data"
         self.last_good = self._data / "last-good"
+
+    def in_force(self) -> Path | None:
+        """The copy in force; None where there never was one."""
+        return self.last_good.resolve() if self.last_good.exists() else None
 
     def fingerprint(self) -> Fingerprint:
         """A value that changes whenever a file does."""
@@ -210,7 +202,7 @@ class Recipients:
 
     def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
         self._settings, self._clock = home.settings, clock
-        by_daemon = home.source not in {None, home.path}
+        by_daemon = home.source != home.path
         self._source = Files(home.path).last_good if by_daemon else home.path
         self._rest = timedelta() if by_daemon else RESTED
         self._on = _addresses(home.lists)
@@ -226,11 +218,11 @@ class Recipients:
                 self._on = _addresses(load_lists(self._source, self._settings))
             except ConfigError as error:
                 logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
-        return address.casefold() in self._on.get(list_name, frozenset())
+        return (list_name, address.casefold()) in self._on
 
 
-def _addresses(lists: Iterable[MailingList]) -> dict[str, frozenset[str]]:
-    return {each.name: frozenset(who.address.casefold() for who in each.subscribers) for each in lists}
+def _addresses(lists: Iterable[MailingList]) -> set[tuple[str, str]]:
+    return {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
