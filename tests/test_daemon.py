@@ -82,7 +82,7 @@ class Recorder(Notifier):
         super().__init__()
         self.heard: list[str] = []
 
-    def _send(self, message: str) -> None:
+    def send(self, message: str) -> None:
         self.heard.append(message.partition("\n")[0])
 
 

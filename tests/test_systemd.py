@@ -42,11 +42,8 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[st
 @pytest.mark.parametrize(
     ("say", "heard"),
     [
-        (lambda to: to.ready(), "READY=1"),
+        (lambda to: to.send("READY=1"), "READY=1"),
         (lambda to: to.status("3 lists, 7 sent"), "STATUS=3 lists, 7 sent"),
-        (lambda to: to.watchdog(), "WATCHDOG=1"),
-        (lambda to: to.reloading(1234.5678901), "RELOADING=1\nMONOTONIC_USEC=1234567890"),
-        (lambda to: to.stopping(), "STOPPING=1"),
     ],
 )
 def test_each_message_is_one_datagram(
@@ -71,7 +68,7 @@ def test_status_is_one_short_line(manager: tuple[str, socket.socket]) -> None:
 
 def test_nothing_is_sent_without_a_socket(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    Notifier.of({}, 1).ready()
+    Notifier.of({}, 1).send("READY=1")
     assert not caplog.records
 
 
@@ -81,7 +78,7 @@ def test_failed_notification_is_logged_and_never_raised(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     caplog.set_level(logging.DEBUG)
-    Notifier(address).ready()
+    Notifier(address).send("READY=1")
     assert [record.levelname for record in caplog.records] == ["DEBUG"]
     assert "systemd could not be notified of READY=1" in caplog.text
 

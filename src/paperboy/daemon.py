@@ -119,7 +119,7 @@ class Daemon:
                 self._wait()
             logger.info("%s: stopping", self._stopping)
         finally:
-            self._notifier.stopping()
+            self._notifier.send("STOPPING=1")
             self._end_children()
 
     def signalled(self, signum: int, _frame: FrameType | None = None) -> None:
@@ -158,7 +158,7 @@ class Daemon:
         for child in list(self._children.values()):
             self._look_after(child, now)
         self._look_at_files(now)
-        self._notifier.watchdog()
+        self._notifier.send("WATCHDOG=1")
         if self._in_force and self._timer() - self._looked_at >= _LOOK_SECONDS:
             self._looked_at = self._timer()
             self._start_what_is_due(now)
@@ -261,7 +261,7 @@ class Daemon:
         self._seen = found
         if "trial" not in self._children and (self._reload or timer >= self._try_at):
             if self._reload:
-                self._notifier.reloading(timer)
+                self._notifier.send(f"RELOADING=1\nMONOTONIC_USEC={round(timer * 1_000_000)}")
             self._reload, self._try_at = False, float("inf")
             self._start("trial", now)
 
@@ -289,7 +289,7 @@ class Daemon:
             self._store.deliveries.retry_now()
             logger.info("an edit of %s is in force: %d lists", self.home.path, len(self.home.lists))
         self.problems = problems
-        self._notifier.ready()
+        self._notifier.send("READY=1")
 
 
 def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> Process:

@@ -30,7 +30,7 @@ class Notifier:
     """Notify systemd. Never raises: a notification that cannot be sent is lost."""
 
     address: str = ""  # a path, or @name for an abstract socket; empty: nobody listens
-    feed_every: float | None = None  # seconds between two calls of `watchdog`; None: there is no watchdog
+    feed_every: float | None = None  # seconds between two WATCHDOG=1; None: there is no watchdog
 
     @classmethod
     def of(cls, environ: Mapping[str, str], pid: int) -> Notifier:
@@ -40,28 +40,13 @@ class Notifier:
         watched = ours and usec.isascii() and usec.isdigit() and int(usec) > 0
         return cls(environ.get("NOTIFY_SOCKET", ""), int(usec) / 3e6 if watched else None)  # two may be late
 
-    def ready(self) -> None:
-        """The daemon is up, or has reloaded."""
-        self._send("READY=1")
-
     def status(self, text: str) -> None:
         """The line that `systemctl status` shows."""
         line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
-        self._send(f"STATUS={line if len(line) <= _LONGEST_STATUS else line[: _LONGEST_STATUS - 1].rstrip() + '…'}")
+        self.send(f"STATUS={line if len(line) <= _LONGEST_STATUS else line[: _LONGEST_STATUS - 1].rstrip() + '…'}")
 
-    def watchdog(self) -> None:
-        """The daemon is not stuck."""
-        self._send("WATCHDOG=1")
-
-    def reloading(self, monotonic: float) -> None:
-        """The daemon reloads its files at this moment of CLOCK_MONOTONIC, in seconds; `ready` has to follow."""
-        self._send(f"RELOADING=1\nMONOTONIC_USEC={round(monotonic * 1_000_000)}")
-
-    def stopping(self) -> None:
-        """The daemon is about to exit."""
-        self._send("STOPPING=1")
-
-    def _send(self, message: str) -> None:
+    def send(self, message: str) -> None:
+        """Send lines of NAME=value, as sd_notify(3) has them."""
         if not self.address:
             return
         try:

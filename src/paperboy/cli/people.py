@@ -186,10 +186,8 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
             app.home.list(name)  # only now, for it may have left the file since
         click.echo(f"Nothing to do: {address} is not suppressed for {f'the list {only}' if only else 'all lists'}.")
     for held in suppressions.all():
-        if held.address == address.casefold() and "" in {
-            held.list_name,
-            only,
-        }:  # it keeps mail away from what was meant
+        # It still keeps mail away: one for all lists, or, where that was lifted, one for a single list.
+        if held.address == address.casefold() and not (held.list_name and only):
             click.echo(f"But {refusal(held, app.settings.timezone)}")
     return 0
 

@@ -47,9 +47,7 @@ def service(app: App) -> int:
     click.echo(unit(home, python, user, group, list(folders)), nl=False)
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
-        note(
-            f"{home} belongs to root, and so would the service; give it a user of its own, and print this again: {add}"
-        )
+        note(f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}")
     if here:
         note(f"Your environment, which the service does not have, sets {together(here)}: what it needs goes into .env")
     for folder in folders:
