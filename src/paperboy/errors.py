@@ -1,15 +1,4 @@
-"""Every exception that Paperboy raises on purpose.
-
-    PaperboyError
-    ├── ConfigError             settings, lists, prompts or templates are unusable (exit 78)
-    ├── StoreError              the database cannot be used at all (exit 78)
-    │   └── StoreWriteError     the database was opened but a write failed: full disk, lost volume (exit 1)
-    ├── HomeBusyError           another `run` holds this home (exit 75)
-    ├── UnknownNameError        no such list, paper or address (exit 2)
-    ├── FeedError               arXiv did not give a whole answer
-    ├── ScoringError            the scorer cannot go on: refused key, unknown model, dead server
-    │   └── BudgetUsedUpError   the day's budget is used up
-    └── MailServerError         the mail server refuses us and not a recipient: connection, TLS, login, sender
+"""Every exception that Paperboy raises on purpose, with the exit code of a command that it ends.
 
 A message is one or two sentences that a person can act on: it names the file or server, and the fix. It never holds a
 secret.
@@ -67,7 +56,7 @@ class FeedError(PaperboyError):
 
 
 class ScoringError(PaperboyError):
-    """The scorer cannot go on. Earlier scores stand."""
+    """The scorer cannot go on: refused key, unknown model, dead server. Earlier scores stand."""
 
 
 class BudgetUsedUpError(ScoringError):

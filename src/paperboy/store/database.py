@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlite_utils
 
@@ -16,6 +16,8 @@ from paperboy.errors import StoreError, StoreWriteError
 from paperboy.store.schema import BEFORE, NOW, migrations
 
 _BUSY_SECONDS = 30
+
+_T = TypeVar("_T")
 
 
 class Database:
@@ -25,6 +27,7 @@ class Database:
         self.path = path
         self._connection = connection
         self._utils = sqlite_utils.Database(connection)
+        self._durable: bool | None = None  # what the connection's commits are now
 
     @classmethod
     def open(cls, path: Path, *, check: bool = False) -> Database:
@@ -90,7 +93,9 @@ class Database:
         if self._connection.in_transaction:
             yield
             return
-        self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+        if durable is not self._durable:
+            self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+            self._durable = durable
         self.execute("begin immediate")
         try:
             yield
@@ -107,29 +112,26 @@ class Database:
         typed: Mapping[str, Callable[[Any], object]] | None = None,
     ) -> list[dict[str, Any]]:
         """The rows of a query, by column name. `typed` makes values of columns, but for those that are null."""
-        with self._failures():
-            cursor = self._connection.execute(sql, values)
-            names = [column[0] for column in cursor.description or ()]
-            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        cursor = self._connection.cursor()
+        found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
+        names = [column[0] for column in cursor.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in found]
         for row in rows if typed else ():
             row |= {name: of(row[name]) for name, of in (typed or {}).items() if row[name] is not None}
         return rows
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
         """Run one statement inside a transaction; gives how many rows it touched."""
-        with self._failures():
-            return self._connection.execute(sql, values).rowcount
+        return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
     def insert_all(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
-        with self._failures():
-            self._utils.table(table).insert_all(map(dict, rows))
+        self._guarded(lambda: self._utils.table(table).insert_all(map(dict, rows)))
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """Turn disk errors into ours; errors of a statement are bugs."""
+    def _guarded(self, work: Callable[[], _T]) -> _T:
+        """Turn disk errors into ours; errors of a statement are bugs. A context manager would take twice as long."""
         try:
-            yield
+            return work()
         except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
             raise
         except sqlite3.DatabaseError as error:
