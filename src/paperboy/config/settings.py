@@ -116,7 +116,7 @@ class Settings:
 # Each setting's name, and its default as a person would write it.
 SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fields(Settings)}
 
-_READERS: Mapping[str, Callable[[str], Any]] = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
+_READERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
 
 _NEEDS = {  # what a setting does nothing without
@@ -204,13 +204,12 @@ def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
         key, value, lines = binding.key, binding.value, binding.original.string
         empty = lines[: len(lines) - len(lines.lstrip())].count("\n")  # before it, which the parser counts as its own
         place = f".env:{binding.original.line + empty}"
-        if key is None and not binding.error:
-            continue  # a comment, or the end
-        if key is None or value is None or not key.isidentifier():
+        if key and value is not None and key.isidentifier():
+            if key in SETTINGS:
+                given[key] = value, place
+            elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
+                problems.append(Problem(place, f"unknown setting {key!r}{meant}"))
+        elif key is not None or binding.error:  # else a comment, or the end
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))
-        elif key in SETTINGS:
-            given[key] = value, place
-        elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
-            problems.append(Problem(place, f"unknown setting {key!r}{meant}"))
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
