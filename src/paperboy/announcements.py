@@ -13,8 +13,6 @@ arXiv publishes its holidays year by year. `holidays` derives those that follow 
 as `deferred`: the US Eastern dates of evenings without an announcement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta

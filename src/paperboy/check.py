@@ -5,8 +5,6 @@ home     database, disk, file modes, where mail and alerts go
 servers  mail, the sender's DNS records, LLM, arXiv: asked side by side, so that silence costs its time only once
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import re

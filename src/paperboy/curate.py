@@ -3,8 +3,6 @@
 Everything here is a pure function of its arguments: no I/O, no clock.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

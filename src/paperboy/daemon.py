@@ -12,8 +12,6 @@ A child writes dots of progress to its standard output, then its failures, one a
 system when it ends, and its crash is contained. When something is retried is data, which survives a restart.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

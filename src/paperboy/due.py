@@ -9,8 +9,6 @@ The only place that answers. The daemon, `once` and `status` ask `standing`:
     DUE      its hour has come, and today has no outcome yet
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum

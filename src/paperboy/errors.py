@@ -4,8 +4,6 @@ A message is one or two sentences that a person can act on: it names the file or
 secret.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from paperboy.models import Problem

@@ -7,8 +7,6 @@
 What surfaces after the fetch comes the next morning, by its id, from the look-back window.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 `run` belongs to the daemon, `morning` to whoever fetches and scores, `sending` to whoever drains the ledger.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

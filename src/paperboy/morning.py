@@ -20,8 +20,6 @@ Papers of a group are read once and shared, so memory does not grow with the num
 `delivery.py`.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Marks nothing. Scores are kept, because they were paid for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

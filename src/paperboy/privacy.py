@@ -1,7 +1,5 @@
 """Masks mail addresses in logs and reports. Pure."""
 
-from __future__ import annotations
-
 import re
 
 _ADDRESS = re.compile(r"[^\s<>()\[\]{}\"',;:@]+@[^\s<>()\[\]{}\"',;:@]+")

@@ -4,8 +4,6 @@ A delivery that did not reach its reader waits again, and the next sending takes
 a copy outside the ledger.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta

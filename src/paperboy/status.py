@@ -6,8 +6,6 @@
 Light to import, for the daemon does.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections import Counter

@@ -1,7 +1,5 @@
 """One page of arXiv's Atom: whether it is whole, and the papers on it. Pure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

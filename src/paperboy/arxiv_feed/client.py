@@ -9,8 +9,6 @@ Two internals of the `arxiv` package are used, since its own loop takes a broken
 `Client._format_url` here, and its reader of one entry in `atom`.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import time

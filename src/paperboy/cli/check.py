@@ -1,7 +1,5 @@
 """`paperboy check`: everything that would fail tomorrow, found today."""
 
-from __future__ import annotations
-
 import click
 
 from paperboy.app import App

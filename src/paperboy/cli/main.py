@@ -1,7 +1,5 @@
 """The command `paperboy`: find the home, import the one command that is asked for, turn errors into exit codes."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

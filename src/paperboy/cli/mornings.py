@@ -1,7 +1,5 @@
 """`paperboy demo`, `once` and `run`: a morning on a sample, now, and every day."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

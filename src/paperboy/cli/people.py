@@ -1,7 +1,5 @@
 """`subscribers`, `subscribe`, `unsubscribe`, `suppress`, `unsuppress`: who gets mail, and who must not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo

@@ -1,7 +1,5 @@
 """`paperboy service`: the systemd unit for this home and this interpreter."""
 
-from __future__ import annotations
-
 import grp
 import pwd
 import shlex

@@ -1,7 +1,5 @@
 """`paperboy status`: did everyone get their mail today, and if not, why?"""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

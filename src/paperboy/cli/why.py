@@ -1,7 +1,5 @@
 """`paperboy why`: the life of one paper, list by list."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from datetime import datetime, tzinfo

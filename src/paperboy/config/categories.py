@@ -4,8 +4,6 @@ After <https://arxiv.org/category_taxonomy>. Aliases such as `cs.NA` for `math.N
 papers carry both.
 """
 
-from __future__ import annotations
-
 _IN_ARCHIVES = {
     "astro-ph": "CO EP GA HE IM SR",
     "cond-mat": "dis-nn mes-hall mtrl-sci other quant-gas soft stat-mech str-el supr-con",

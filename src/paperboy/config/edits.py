@@ -5,8 +5,6 @@ until one gives the wanted lists and nothing else. If none does, since the file 
 `<<` shares subscribers, the edit is left to a person.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

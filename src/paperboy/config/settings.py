@@ -5,8 +5,6 @@ value is the default; an empty line in `.env` leaves the word to the credentials
 since a mistyped line may be a password.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping

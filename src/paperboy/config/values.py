@@ -3,8 +3,6 @@
 Each reader takes text and raises `ValueError` with one sentence for the person who wrote it.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

@@ -8,8 +8,6 @@ The plain-text part always has everything. Texts that have no natural end, such 
 shortened by the templates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby

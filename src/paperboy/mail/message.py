@@ -9,8 +9,6 @@ A placeholder is a word of 32 digits that may stand in any number of places. In 
 itself, between soft line breaks, so that nothing around it is encoded again.
 """
 
-from __future__ import annotations
-
 import binascii
 import hashlib
 import hmac

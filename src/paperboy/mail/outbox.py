@@ -1,7 +1,5 @@
 """The outbox takes mail while no mail server is set up: a Maildir, and each list's newest mail as files to open."""
 
-from __future__ import annotations
-
 import email
 import email.policy
 import mailbox

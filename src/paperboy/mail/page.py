@@ -4,8 +4,6 @@ All text here is clean (`mail.text`), with TeX turned into Unicode, and not esca
 `emails/README.md` explains each name to the people who edit the templates.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Headings, paragraphs and lists keep their shape; emphasis goes. Formulas become 
 address in brackets, and HTML stays as written: readers see topics as words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Titles, abstracts, names and findings are made up. `papers.jsonl` holds one pape
 `hours_before` (0.2 to 23): how long before the end of a batch's submission window the paper was submitted.
 """
 
-from __future__ import annotations
-
 import importlib.resources
 import json
 from collections.abc import Callable, Sequence

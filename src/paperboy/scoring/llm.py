@@ -6,8 +6,6 @@ a batch has none    → ask for both halves, until a paper that spoils its batch
 circuit breaker     → after three failures in a row, ask a trivial question: a server that fails it is dead
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

@@ -5,8 +5,6 @@ gets the variable of its name and no other, so that requests share what they can
 becomes one line that can neither close its fence nor begin another paper.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The parser is lenient: it finds whole entries within fences, prose, other wrappe
 Validation is strict: only ids that were asked for, whole numbers from 1 to 10, comments without links.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -4,8 +4,6 @@ Servers differ in what they accept. The first request carries every option; `fal
 refusal, and the server remembers it. This is the only module that imports `openai`, which takes 0.4 s.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -3,8 +3,6 @@
 A row per cause and subject (a list, an address, the mail server …) is written in the transaction of what it reports.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """What each list's days came to, and the digests of them."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -3,8 +3,6 @@
 Each move is a conditional update in a commit of its own, and the number of rows it touched says whether it was made.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Read models: what `status` and `why` ask of the database. Nothing here changes anything."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field

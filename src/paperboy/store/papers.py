@@ -1,7 +1,5 @@
 """Papers as fetched, and which of them a list has not seen."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime

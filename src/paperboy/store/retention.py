@@ -8,8 +8,6 @@ What lists have seen stays for ever, as do their days and what was spent; so do,
 digest and what waits to be delivered.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """The database's tables: one schema, and one migration to it from the version before."""
 
-from __future__ import annotations
-
 import secrets
 
 from sqlite_utils import Database, Migrations

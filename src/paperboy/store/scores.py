@@ -1,7 +1,5 @@
 """Scores, which are paid for once, and what they cost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict

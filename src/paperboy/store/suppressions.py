@@ -1,7 +1,5 @@
 """Who must not get mail, whatever `subscribers.yaml` says. Addresses compare casefolded."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

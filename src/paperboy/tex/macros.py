@@ -1,7 +1,5 @@
 """What TeX's macros, superscripts and subscripts are in Unicode."""
 
-from __future__ import annotations
-
 import re
 import sys
 import unicodedata

@@ -1,7 +1,5 @@
 """Reads TeX from left to right and writes what it says: prose with its typography, and the formulas in it."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator
