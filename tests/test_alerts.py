@@ -98,7 +98,7 @@ def test_a_dead_llm_is_reported_at_the_first_try_with_its_reason(store: Store) -
     assert kept(store) == {Cause.SCORING: {"foundations"}}
     assert found.alert.headline == "Scored 0 of 40 papers: no digest for foundations"
     assert found.alert.paragraphs[0] == f"The reason: {DEAD}."
-    assert "not a morning on which none passed" in found.alert.paragraphs[1]
+    assert "not the same as none passing" in found.alert.paragraphs[1]
     assert found.alert.details == ("foundations: still due, 0 of 40 papers scored, 40 carried over",)
     assert found.at == AT_SEVEN
 
@@ -213,7 +213,7 @@ def test_a_bug_is_reported_as_one(store: Store, entry: ListReport) -> None:
 def test_a_mail_server_that_refuses_us_is_reported(store: Store) -> None:
     found = only(store, DIGEST, sent=Sent({}, "mail server m:587 refuses the login of ada (535). Check SMTP_PASSWORD."))
     assert kept(store) == {Cause.MAIL: {MAIL_SERVER}}
-    assert found.alert.headline == "Mail does not leave"
+    assert found.alert.headline == "Mail cannot be sent"
     assert found.alert.paragraphs[0].endswith("(535). Check SMTP_PASSWORD.")
 
 
@@ -341,7 +341,7 @@ def test_crash_is_over_for_a_list_with_its_next_day(store: Store) -> None:
     assert found.alert.paragraphs[0] == "The reason: signal 9 ended it."
     met(store, sent=Sent({DeliveryState.SENT: 1}))
     assert kept(store) == {Cause.PROCESS: {"foundations"}}
-    assert only(store, DIGEST).alert.headline == "Well again: a morning finished"
+    assert only(store, DIGEST).alert.headline == "Resolved: a morning finished"
 
 
 def test_crash_of_a_sending_is_over_with_the_next(store: Store) -> None:
@@ -382,11 +382,11 @@ def test_each_cause_that_is_over_is_reported_well_again(store: Store) -> None:
     found = met(store, DIGEST, named("galaxies", DIGEST), sent=sent, now=AT_SEVEN + timedelta(days=1))
     assert all(each.over for each in found)
     assert {each.alert.headline: each.alert.details for each in found} == {
-        "Well again: the LLM scores": (
+        "Resolved: the LLM scores": (
             "scoring, since Fri 20 Nov 06:00 UTC: Scored 0 of 40 papers: no digest for foundations",
         ),
-        "Well again: a morning finished": ("process, since Fri 20 Nov 06:00 UTC: A morning crashed or got stuck",),
-        "Well again: mail leaves": ("mail, since Fri 20 Nov 06:00 UTC: Mail does not leave",),
+        "Resolved: a morning finished": ("process, since Fri 20 Nov 06:00 UTC: A morning crashed or got stuck",),
+        "Resolved: mail is sent again": ("mail, since Fri 20 Nov 06:00 UTC: Mail cannot be sent",),
     }
 
 

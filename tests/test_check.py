@@ -67,7 +67,7 @@ def test_little_room_on_the_disk_is_a_note_and_too_little_a_fault(
     home: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str, note: bool, code: int
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
-    message = said.format(home=home, fix="make room, or set PAPERBOY_DATABASE to a place on another disk")
+    message = said.format(home=home, fix="free some space, or move PAPERBOY_DATABASE to another disk")
     assert about("disk", check(home)) == [Finding("disk", message, code, note)]
 
 
@@ -81,7 +81,7 @@ def test_env_file_that_others_can_read_matters_only_with_a_secret(
     write_env(home, **settings)
     env = home / ".env"
     env.chmod(0o644)
-    message = f"{env} is open to others than its owner (mode 644); chmod 600 {env}"
+    message = f"{env} is open to users other than its owner (mode 644); chmod 600 {env}"
     assert about("privacy", check(home)) == ([Finding("privacy", message, note=True)] if told else [])
 
 
@@ -93,8 +93,8 @@ def test_database_and_its_folder_are_noted_where_others_can_read_or_replace_it(h
     database.touch(0o660)
     database.chmod(0o660)
     assert [finding.message for finding in about("privacy", check(home))] == [
-        f"{database} is open to others than its owner (mode 660); chmod 600 '{database}'",
-        f"{database.parent} is open to others than its owner (mode 775); chmod go-w '{database.parent}'",
+        f"{database} is open to users other than its owner (mode 660); chmod 600 '{database}'",
+        f"{database.parent} is open to users other than its owner (mode 775); chmod go-w '{database.parent}'",
     ]
     database.chmod(0o600)
     database.parent.chmod(0o1777)
@@ -142,7 +142,7 @@ def test_all_records_of_the_sender_are_there(sender: Sender) -> None:
     ("missing", "kind", "fix"),
     [
         ("wren.edu MX", "MX", "bounces and replies get lost; add one, or fix MAIL_FROM"),
-        ("wren.edu TXT", "SPF", "publish the one that your mail provider names"),
+        ("wren.edu TXT", "SPF", "publish the record that your mail provider names"),
         ("_dmarc.wren.edu TXT", "DMARC", 'publish the TXT record "v=DMARC1; p=none" at _dmarc.wren.edu'),
     ],
 )
@@ -161,7 +161,7 @@ def test_domain_without_mx_takes_mail_at_its_own_address(sender: Sender) -> None
 def test_domain_that_takes_no_mail_is_a_fault(sender: Sender) -> None:
     found = sender({**ALL_WELL, "wren.edu MX": ["0 ."]})
     assert found["MX"].exit_code == 1
-    assert "says that it takes no mail" in found["MX"].message
+    assert "wren.edu accepts no mail" in found["MX"].message
 
 
 def test_parent_domains_dmarc_record_counts(sender: Sender) -> None:
@@ -196,9 +196,9 @@ def test_silent_servers_are_reported_one_by_one(
     assert [finding.exit_code for finding in found] == [1, 0, 1, 1]
     assert [finding.message for finding in found] == [
         f"127.0.0.1:{mail} {late}; check SMTP_HOST and SMTP_PORT",
-        f"DNS, asked about wren.edu, {late}",
+        f"DNS {late} for wren.edu",
         f"127.0.0.1 {late}; check OPENAI_BASE_URL and OPENAI_MODEL",
-        f"{url} {late}; if it stays so, see status.arxiv.org",
+        f"{url} {late}; if that persists, see status.arxiv.org",
     ]
 
 

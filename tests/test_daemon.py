@@ -233,7 +233,7 @@ def test_deferred_delivery_is_sent_when_its_wait_is_over(office: Office) -> None
         (-9, b"...", "signal 9 ended it"),
         (78, b"", "its exit code was 78"),
         (1, b"..\nthe disk is full\n", "the disk is full"),
-        (0, b"....", "nothing became of foundations, and it did not say why"),
+        (0, b"....", "it left foundations without a result"),
     ],
 )
 def test_abnormal_exit_is_reported_and_the_list_retried_later(office: Office, code: int, said: bytes, how: str) -> None:
@@ -247,7 +247,7 @@ def test_abnormal_exit_is_reported_and_the_list_retried_later(office: Office, co
     assert "morning" not in office.tick(14 * MINUTE)
     assert office.tick(2 * MINUTE) == ["morning", "sending"]
     assert office.readers() == ["ada@example.org"]
-    assert office.alerts()[1:] == ["Paperboy: Well again: a morning finished"]
+    assert office.alerts()[1:] == ["Paperboy: Resolved: a morning finished"]
 
 
 def test_child_that_always_fails_is_never_a_hot_loop(office: Office) -> None:
@@ -309,7 +309,7 @@ def test_stuck_child_is_stopped_then_killed_and_reported(office: Office) -> None
     assert set(child.signals) == {"TERM"}
     office.tick(STOPS_WITHIN * SECOND)
     assert child.signals[-1] == "KILL"
-    assert "it made no progress for 30 minutes, and was ended" in office.last_alert()
+    assert "it made no progress for 30 minutes and was stopped" in office.last_alert()
 
 
 # ---- the files
@@ -371,7 +371,7 @@ def test_broken_edit_is_reported_once_and_the_last_good_version_stays_in_force(o
     assert office.readers() == ["ada@example.org", "ada@example.org"]
     office.world.write("subscribers.yaml", LISTS)
     office.settle()
-    assert office.alerts()[1:] == ["Paperboy: Well again: the home's files are in order"]
+    assert office.alerts()[1:] == ["Paperboy: Resolved: the home's files are in order"]
     assert "subscribers.yaml" not in office.status
 
 

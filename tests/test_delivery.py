@@ -365,7 +365,7 @@ def test_fifth_server_error_in_a_row_ends_the_round(world: World, receipt: Recei
 def test_few_recipients_make_a_server_that_takes_nothing_a_problem_too(world: World) -> None:
     world.transport.replies = {f"{name}@example.org": [TOO_MANY] for name in NAMES}
     report = world.deliver()
-    assert (report.problem, report.passing) == ("the mail server takes nothing: 421 too many messages", True)
+    assert (report.problem, report.passing) == ("the mail server accepts nothing: 421 too many messages", True)
 
 
 def test_pause_holds_back_every_connection(world: World) -> None:

@@ -108,5 +108,7 @@ def test_lock_is_not_inherited_by_child_processes(database: Path) -> None:
 
 def test_lock_that_cannot_be_made_names_the_file_and_the_fix(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
-    with pytest.raises(StoreError, match=r"paperboy\.db\.lock: the lock cannot be made .* let this user write there"):
+    with pytest.raises(
+        StoreError, match=r"paperboy\.db\.lock: the lock cannot be created .* let this user write there"
+    ):
         lock.held(tmp_path / "data" / "paperboy.db", "run", "run").__enter__()

@@ -254,7 +254,7 @@ def test_bug_in_the_feed_is_reported_and_ends_nothing(world: World) -> None:
 
     world.feed = Broken()
     report = world.run(foundations())
-    assert "fetching met a bug in Paperboy: ZeroDivisionError" in report.lists[0].problem
+    assert "fetching hit a bug in Paperboy: ZeroDivisionError" in report.lists[0].problem
 
 
 def test_one_fetch_serves_all_lists_and_leaves_out_those_without_subscribers(world: World) -> None:
@@ -302,7 +302,7 @@ def test_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
     world.clock.now += timedelta(days=3)
     report = world.run(foundations())
     assert report.due == ("foundations",)
-    assert "was due at 05:15 UTC and is not there yet" in report.lists[0].problem
+    assert "was due at 05:15 UTC and has not arrived yet" in report.lists[0].problem
     assert world.store.days.outcome("foundations", date(2026, 11, 23)) is None
 
 

@@ -186,16 +186,16 @@ def test_a_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> 
     late = fetching.late_sentence(at(7, 30))
     facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), attempts=[tried(late, at(7, 30))])
     assert answer([FOUNDATIONS], facts, at(7, 32)).startswith(
-        "Not yet: foundations is due since 07:00 UTC; next try 07:45 UTC: arXiv's batch of Thu"
+        "Not yet: foundations, due since 07:00 UTC; next try 07:45 UTC: arXiv's batch of Thu"
     )
     assert answer([FOUNDATIONS], facts, at(7, 50)).startswith(
-        "Not yet: foundations is due since 07:00 UTC: arXiv's batch of Thu"
+        "Not yet: foundations, due since 07:00 UTC: arXiv's batch of Thu"
     )
     assert answer([FOUNDATIONS], facts, at(7, 32), running=False).startswith(
-        "Not yet: foundations is due since 07:00 UTC; paperboy run is not active: arXiv's batch of"
+        "Not yet: foundations, due since 07:00 UTC; paperboy run is not active: arXiv's batch of"
     )
     assert answer([FOUNDATIONS], facts, at(7, 32), at_work=True) == (
-        "A morning is running: foundations is due since 07:00 UTC."
+        "A morning is running: foundations, due since 07:00 UTC."
     )
 
 
@@ -217,7 +217,7 @@ def test_a_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None
     ("facts", "now", "said"),
     [
         (known(), at(6), "Today's mail is due at 07:00 UTC; paperboy run is not active."),
-        (known(), at(8), "Not yet: foundations is due since 07:00 UTC; paperboy run is not active."),
+        (known(), at(8), "Not yet: foundations, due since 07:00 UTC; paperboy run is not active."),
         (
             known(day(FOUNDATIONS, Outcome.GAVE_UP, reason="the LLM is dead")),
             at(14),
@@ -232,13 +232,13 @@ def test_the_answer_says_that_no_run_is_at_work(facts: Known, now: datetime, sai
 
 def test_yesterdays_failure_is_not_todays_reason() -> None:
     facts = known(attempts=[tried("the LLM was dead", at(20, days=-1))])
-    assert answer([FOUNDATIONS], facts, at(7)) == "Not yet: foundations is due since 07:00 UTC."
+    assert answer([FOUNDATIONS], facts, at(7)) == "Not yet: foundations, due since 07:00 UTC."
 
 
 def test_the_answer_says_what_is_wrong_before_what_is_well() -> None:
     facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=9, attempts=[tried("it is dead", at(7), "quarks")])
     assert answer((FOUNDATIONS, QUARKS), facts, at(8)) == (
-        "Not yet: quarks is due since 07:00 UTC: it is dead. Everyone else got today's mail: 1 list, 9 subscribers."
+        "Not yet: quarks, due since 07:00 UTC: it is dead. Everyone else got today's mail: 1 list, 9 subscribers."
     )
 
 
@@ -246,11 +246,9 @@ def test_answer_and_next_agree_on_a_skipped_day_whose_weekday_is_added() -> None
     """Both ask `due`. The day was skipped, and since then the list may send on it."""
     skipped = known(day(FOUNDATIONS, Outcome.SKIPPED, deliveries={}))
     before = replace(FOUNDATIONS, weekdays=frozenset({0}))
-    assert answer([before], skipped, at(9)).startswith(
-        "No mail today, a day on which no list sends; the next comes Mon"
-    )
+    assert answer([before], skipped, at(9)).startswith("No list sends today; the next mail comes Mon")
     assert skipped.status([before], at(9)).lists[0].next == at(7, days=3)
-    assert answer([FOUNDATIONS], skipped, at(9)) == "Not yet: foundations is due since 07:00 UTC."
+    assert answer([FOUNDATIONS], skipped, at(9)) == "Not yet: foundations, due since 07:00 UTC."
     assert skipped.status([FOUNDATIONS], at(9)).lists[0].next == at(7)
 
 
@@ -306,7 +304,7 @@ def test_a_list_whose_hour_comes_later_is_named_beside_one_that_is_done() -> Non
 
 def test_a_day_on_which_no_list_sends_names_the_next() -> None:
     entry = replace(FOUNDATIONS, weekdays=frozenset({0}))
-    said = "No mail today, a day on which no list sends; the next comes Mon 23 Nov 07:00 UTC."
+    said = "No list sends today; the next mail comes Mon 23 Nov 07:00 UTC."
     assert answer([entry], known(), at(9)) == answer([entry], known(day(entry, Outcome.SKIPPED)), at(9)) == said
 
 
@@ -315,9 +313,7 @@ def test_a_day_on_which_no_list_sends_names_the_next() -> None:
 
 def test_of_many_lists_two_are_named() -> None:
     many = [replace(FOUNDATIONS, name=f"mathematics-{number}") for number in range(40)]
-    assert answer(many, known(), at(8)) == (
-        "Not yet: mathematics-0, mathematics-1 and 38 more are due since 07:00 UTC."
-    )
+    assert answer(many, known(), at(8)) == ("Not yet: mathematics-0, mathematics-1 and 38 more, due since 07:00 UTC.")
 
 
 def test_text_from_elsewhere_is_shown_without_control_characters_and_addresses() -> None:
@@ -462,6 +458,6 @@ def test_the_answer_is_read_from_the_store(tmp_path: Path) -> None:
         morning(store, {"ada": "sent"}, list_name="galaxies")
         assert said(both, at(9)) == "1 of 3 subscribers did not get today's mail: 550 5.7.1 not today."
         assert said([both[1]], at(9)) == "Everyone got today's mail: 1 list, 1 subscriber."
-        assert said(both, at(9, days=10)).startswith("Not yet: foundations and galaxies are due")
+        assert said(both, at(9, days=10)).startswith("Not yet: foundations and galaxies, due since")
         store.days.freeze(Day("galaxies", SATURDAY, Outcome.QUIET), at(7, days=1))
         assert said([both[1]], at(9, days=1)).startswith("No mail today: arXiv announced nothing (weekend)")

@@ -132,8 +132,8 @@ class _Words(NamedTuple):
 _WORDS: Mapping[Cause, _Words] = {
     Cause.SCORING: _Words(
         "{score}",
-        "This is not a morning on which none passed: nobody judged these papers. None is lost; all are tried again.",
-        "Fix what the reason names. paperboy check tries the LLM; paperboy once makes what is still due.",
+        "Nobody judged these papers, which is not the same as none passing. No paper is lost; all are retried.",
+        "Fix the cause. paperboy check tries the LLM; paperboy once makes the digests that are still due.",
         "the LLM scores",
     ),
     Cause.BUDGET: _Words(
@@ -145,46 +145,46 @@ _WORDS: Mapping[Cause, _Words] = {
     Cause.LATE: _Words(
         "No {what} in time for {unserved}",
         "GIVE_UP_AFTER_HOURS have passed since the list's hour, or its day is over. No paper is lost: all come later.",
-        "Fix what the reason names; paperboy once makes what is still due. If arXiv itself is late (status.arxiv.org), "
-        "wait. If it has a holiday that Paperboy does not know, put that evening into ARXIV_HOLIDAYS.",
+        "Fix the cause; paperboy once makes the digests still due. If arXiv itself is late (status.arxiv.org), "
+        "wait. If Paperboy does not know one of its holidays, add that evening to ARXIV_HOLIDAYS.",
         "digests are in time",
     ),
     Cause.LET_GO: _Words(
         "{papers} could not be scored and will not come back",
-        "On three mornings the LLM scored others and not these. The digest of {names} names them for its readers.",
+        "The LLM scored other papers on three mornings, but not these. The digest of {names} names them.",
     ),
     Cause.MAIL: _Words(
-        "Mail does not leave",
-        "What waits is kept and retried, and nothing is sent twice.",
-        "paperboy check logs in as a morning does, and paperboy status shows what waits.",
-        "mail leaves",
+        "Mail cannot be sent",
+        "The waiting mail is kept and retried; nothing is sent twice.",
+        "paperboy check tries the login; paperboy status shows the waiting mail.",
+        "mail is sent again",
     ),
     Cause.NOBODY: _Words(
         "Nobody got the digest of {names}",
         "{back}",
-        "paperboy check logs in as a morning does, and paperboy status shows what waits. If the addresses are wrong, "
+        "paperboy check tries the login; paperboy status shows the waiting mail. If the addresses are wrong, "
         "fix them in subscribers.yaml, and paperboy resend {first} sends today's.",
         "digests reach their lists",
     ),
     Cause.EXPIRED: _Words(
         "{mails} could not be delivered in three days",
-        "The digest reached others on {names}, and not these addresses. Only the next digest tries them again.",
-        "When the cause is fixed, paperboy resend {first} --failed sends it to those whom it did not reach.",
+        "Others on {names} got the digest; these addresses did not. The next digest is sent to them again.",
+        "Once the cause is fixed, paperboy resend {first} --failed sends them the digest they missed.",
     ),
     Cause.SUPPRESSED: _Words(
         "{addresses} suppressed after three bounces in a row",
-        "No list sends there any more: the mail server says that there is no such address, while others got theirs.",
-        "Take it out of subscribers.yaml; or, if it exists again, bring it back with paperboy unsuppress {first}",
+        "No list sends to them any more: the mail server says they do not exist, while others got their mail.",
+        "Remove them from subscribers.yaml. If one exists again, lift its suppression with paperboy unsuppress {first}",
     ),
     Cause.FILES: _Words(
         "Broken: {place}",
-        "The last good version stays in force: digests go out as they did.",
-        "Once it is fixed, it comes into force within a minute; there is nothing to restart.",
+        "The last good version stays in force: digests go out as before.",
+        "Once it is fixed, it takes effect within a minute, without a restart.",
         "the home's files are in order",
     ),
     Cause.PROCESS: _Words(
         "A morning crashed or got stuck",
-        "What it had done stands, and the next try takes up the rest: no paper is lost, and nothing is sent twice.",
+        "Finished work is kept, and the next try does the rest: no paper is lost, and nothing is sent twice.",
         "The log has more (journalctl -u paperboy). If it is a bug in Paperboy, please report it with the traceback.",
         "a morning finished",
     ),
@@ -231,14 +231,14 @@ def _fields(rows: Sequence[Kept]) -> dict[str, str]:
 def _well_again(rows: Sequence[Kept], zone: tzinfo) -> Alert:
     """The mail about one cause that is over."""
     cause, since = rows[0].cause, min(row.since for row in rows).astimezone(zone)
-    what = f"Well again: {_WORDS[cause].well}"
+    what = f"Resolved: {_WORDS[cause].well}"
     detail = f"{cause}, since {since:%a %d %b %H:%M %Z}: {headline(rows)}"
-    return Alert(what, ("What was wrong is over. Nothing is left to do.",), (detail,))
+    return Alert(what, ("The problem is over. You need not do anything.",), (detail,))
 
 
 def no_start(problem: str) -> Alert:
     """Nothing can be done, and nothing be written down."""
-    advice = "It is retried without your help; paperboy check says what else is wrong. This is reported once a day."
+    advice = "Paperboy keeps retrying; paperboy check shows what else is wrong. This is reported once a day."
     return Alert("Paperboy cannot work", (_reason(problem), f"No digest goes out until that is fixed. {advice}"))
 
 

@@ -190,7 +190,7 @@ class App(ExitStack):
     def adopt(self) -> None:
         """Bring the home's files into force if a copy of them is sound. Raises ConfigError."""
         if lock.holder(self.settings.paperboy_database, "run") is None:
-            message = "PAPERBOY_DATABASE has changed; the daemon has to be restarted for that"
+            message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
             raise ConfigError([Problem(".env", message)])
         files = Files(self.path)
         copy = files.copy()
@@ -284,7 +284,7 @@ class App(ExitStack):
         from paperboy.resend import Resend
 
         if not self.settings.paperboy_database.exists():
-            raise PaperboyError(f"{mailing_list.name} has had no digest yet; paperboy once makes what is due")
+            raise PaperboyError(f"{mailing_list.name} has had no digest yet; paperboy once makes those that are due")
         return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
 
     # Subscribers

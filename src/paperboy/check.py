@@ -60,7 +60,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
         return
     settings, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
     env = app.path / ".env"
-    yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults hold")]
+    yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
     lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
     yield from faults or _of_the_lists(lists or (), settings or Settings())
     late = f"did not answer within {patience:g} s"
@@ -72,7 +72,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
         prompt, faults = _read("prompts", lambda: tried.prompt)
         yield from faults or [Finding("prompts", "the prompt renders")]
         if settings is None:
-            yield Finding("the rest", "not checked: it needs the settings", exit_code=78)
+            yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
             return
         if offline and prompt:
             yield from _read("scoring", lambda: tried.scorer)[1]
@@ -120,7 +120,7 @@ def _templates(app: App) -> str:
     own, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
     strange = sorted({file.name for file in own.glob("*.j2")} - ours) if shipped else []
-    return "the templates render" + (f"; only templates of yours can use {', '.join(strange)}" if strange else "")
+    return "the templates render" + (f"; no shipped template uses {', '.join(strange)}" if strange else "")
 
 
 def _of_the_home(home: Home) -> Iterator[Finding]:
@@ -141,8 +141,8 @@ def _database(path: Path) -> str:
         with Store.open(path, check=True):
             return f"{path}"
     if not _can_be_made(path):
-        raise StoreError(f"{path}: cannot be made; let this user write there, or set PAPERBOY_DATABASE")
-    return f"{path} will be made by the first morning"
+        raise StoreError(f"{path}: cannot be created; let this user write there, or set PAPERBOY_DATABASE")
+    return f"{path} will be created by the first morning"
 
 
 def _outbox(outbox: Path) -> str:
@@ -166,7 +166,7 @@ def _disk(database: Path) -> Finding:
     told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
     if free < LITTLE:
         why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
-        told = f"only {told}, {why}; make room, or set PAPERBOY_DATABASE to a place on another disk"
+        told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
     return Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
 
 
@@ -179,7 +179,7 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
         mode = path.stat().st_mode & 0o7777
         if mode & theirs[path] and not mode & 0o1000:  # sticky, as /tmp: others replace no file of ours
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
-            yield Finding("privacy", f"{path} is open to others than its owner (mode {mode:o}); {fix}", note=True)
+            yield Finding("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}", note=True)
 
 
 # ── Servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,11 +193,11 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
         yield lambda: _mail(app), Finding("mail", silence, exit_code=1)
         domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
         if not _EXAMPLE.fullmatch(domain):
-            yield lambda: _sender(domain), Finding("sender", f"DNS, asked about {domain}, {late}", note=True)
+            yield lambda: _sender(domain), Finding("sender", f"DNS {late} for {domain}", note=True)
     host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
     silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
     yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
-    silence = f"{settings.arxiv_api_url} {late}; if it stays so, see status.arxiv.org"
+    silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
     yield lambda: _tried("arXiv", lambda: _arxiv(app)), Finding("arXiv", silence, exit_code=1)
 
 
@@ -209,7 +209,7 @@ def _mail(app: App) -> list[Finding]:
         return faults
     found, ends = [Finding("mail", probed[0])], probed[1]
     if ends is not None and ends - app.clock() < RENEWED:
-        message = f"the certificate of {settings.smtp_host} ends on {ends:%a %d %b %Y}; have it renewed"
+        message = f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it"
         found.append(Finding("mail", message, note=True))
     return found
 
@@ -243,11 +243,11 @@ def _sender(domain: str) -> list[Finding]:
     except OSError:
         return [Finding("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked", note=True)]
     if any(record.endswith(" .") for record in mx):  # RFC 7505
-        message = f"{domain} says that it takes no mail, so bounces and replies get lost"
+        message = f"{domain} accepts no mail, so bounces and replies get lost"
         return [Finding("MX", f"{message}; fix its MX record or MAIL_FROM", exit_code=1)]
     needed = {
         "MX": (mx, "bounces and replies get lost; add one, or fix MAIL_FROM"),
-        "SPF": (spf, "many servers distrust mail without; publish the one that your mail provider names"),
+        "SPF": (spf, "many servers distrust mail without it; publish the record that your mail provider names"),
         "DMARC": (dmarc, f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}'),
     }
     return [

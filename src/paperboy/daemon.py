@@ -72,7 +72,7 @@ class _Child:
     def abnormal(self, code: int, silent: float) -> str:
         """Describe an abnormal exit after so many seconds without progress; empty if all went well."""
         if code and silent >= self.patience:
-            return f"it made no progress for {self.patience // 60:.0f} minutes, and was ended"
+            return f"it made no progress for {self.patience // 60:.0f} minutes and was stopped"
         if code < 0:
             return f"signal {-code} ended it"
         return ([f"its exit code was {code}", *self.failures])[-1] if code else ""
@@ -148,7 +148,7 @@ class Daemon:
             if isinstance(error, StoreError):
                 emergency(self._app, str(error))
         except Exception:
-            logger.exception("the daemon goes on; this is a bug in Paperboy")
+            logger.exception("this is a bug in Paperboy; the daemon continues")
             self._notifier.status("a bug in Paperboy; the log has it")
 
     def tick(self, now: datetime) -> None:
@@ -226,7 +226,7 @@ class Daemon:
         noted = {name for name, attempt in attempts.items() if attempt.at >= child.began}
         left = self._ready(now) & child.lists - noted
         if left and not how:
-            how = f"nothing became of {min(left)}, and it did not say why"
+            how = f"it left {min(left)} without a result and gave no reason"
         if not how:
             return
         self._backoff[child.kind] = self._timer() + RETRY.total_seconds()

@@ -125,7 +125,7 @@ class Round:
             store.deliveries.postpone(now + RETRY, now)
             logger.error("%s", without_addresses(self._problem))
         for address, reply in store.deliveries.bounced_thrice():
-            reason = "it did not exist in three digests running"
+            reason = "it did not exist for three digests in a row"
             store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
             logger.warning("%s is suppressed: %s", masked(address), reason)
         states = Counter[DeliveryState]()
@@ -152,7 +152,7 @@ class Round:
         if self._crash is not None:
             raise self._crash
         if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
-            self._problem, self._passing = f"the mail server takes nothing: {self._error}", True
+            self._problem, self._passing = f"the mail server accepts nothing: {self._error}", True
 
     def _connect(self, transport: Transport) -> None:
         """Send over one connection. The first goes ahead, so that a wrong password is offered only once."""
@@ -229,7 +229,7 @@ class Round:
         self.store.deliveries.settle(delivery, delivery.state, str(error), self.clock(), undone=True)
         self._waiting.appendleft(delivery.id)
         if self._accepted.is_set() and self._connections > 1 and (error.temporary or self._reached):
-            logger.info("one connection less: %s", without_addresses(str(error)))
+            logger.info("closing one connection: %s", without_addresses(str(error)))
             self._connections -= 1
             return False
         if error.busy or (error.temporary and self._reached):

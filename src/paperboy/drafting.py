@@ -176,7 +176,7 @@ class Drafter:
             raise  # without a disk there is no morning
         except Exception as error:
             logger.exception("this is a bug in Paperboy; what is scored already goes on")
-            self._dead = f"scoring met a bug in Paperboy: {error!r}; see the log", None
+            self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
         for each, before in zip(materials, kept, strict=True):
             name, number = each.mailing_list.name, len(each.scores)
             logger.info("%s: %d of %d scored, %d now", name, number, len(each.papers), number - before)

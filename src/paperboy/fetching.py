@@ -64,7 +64,7 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
         raise  # without a disk there is no morning
     except Exception as error:
         logger.exception("this is a bug in Paperboy; what is stored already goes on")
-        return Look(f"fetching met a bug in Paperboy: {error!r}; see the log", whole=False)
+        return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
         return Look(news=state is announcements.State.FRESH)
@@ -77,4 +77,4 @@ def late_sentence(now: datetime, holidays: Collection[date] = ()) -> str:
     """Why there is nothing yet, for people."""
     batch = announcements.newest_batch(now, holidays)
     evening = batch.announced.astimezone(announcements.EASTERN)
-    return f"arXiv's batch of {evening:%A %d %B} was due at {batch.visible:%H:%M} UTC and is not there yet"
+    return f"arXiv's batch of {evening:%A %d %B} was due at {batch.visible:%H:%M} UTC and has not arrived yet"

@@ -39,7 +39,7 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b", buffering=0)
     except OSError as error:
-        raise StoreError(f"{path}: the lock cannot be made ({error.strerror}); let this user write there") from error
+        raise StoreError(f"{path}: the lock cannot be created ({error.strerror}); let this user write there") from error
     with file:
         if not any(_taken(file.fileno(), fcntl.LOCK_EX, pause) for pause in _PAUSES):
             other = holder(database, name) or Holder(0, name)

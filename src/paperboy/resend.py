@@ -37,7 +37,7 @@ class Resend:
         name = self.mailing_list.name
         digest = self.store.deliveries.newest(name)
         if digest is None:
-            raise PaperboyError(f"{name} has had no digest yet; paperboy once makes what is due")
+            raise PaperboyError(f"{name} has had no digest yet; paperboy once makes those that are due")
         what = f"{name}: the digest of {digest.date:%a %d %b}"
         if digest.superseded:
             raise PaperboyError(

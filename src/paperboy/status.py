@@ -166,7 +166,7 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
         yield f"No digest today for {_names(lists)}; {then}{_why(each.days[0].reason for each in lists)}"
     if lists := status.on(State.DUE):
         since = min(each.standing.start for each in lists).astimezone(lists[0].mailing_list.timezone)
-        head = f"{_names(lists)} {'is' if len(lists) == 1 else 'are'} due since {since:%H:%M %Z}"
+        head = f"{_names(lists)}, due since {since:%H:%M %Z}"
         tried = (each.attempt.reason for each in lists if each.attempt and each.attempt.at >= each.standing.start)
         then = _again(status, (each.standing.next_try for each in lists)) if running else f"; {IDLE}"
         yield f"A morning is running: {head}." if at_work else f"Not yet: {head}{then}{_why(tried)}"
@@ -197,7 +197,7 @@ def _well(status: Status, got: str, *, running: bool) -> Iterator[str]:
         yield f"No mail is expected today{_for(status, coming)} ({coming[0].no_batch}); {_next_batch(coming)}."
     if not status.on(*_WITH_MAIL):
         comes = _first(each.next for each in status.lists)
-        yield f"No mail today, a day on which no list sends; the next comes {comes}."
+        yield f"No list sends today; the next mail comes {comes}."
 
 
 def _names(lists: Sequence[ListStatus]) -> str:

@@ -92,9 +92,9 @@ _UNIT = """\
 [Unit]
 Description=Paperboy, the arXiv newsletter
 Wants=network-online.target  # A morning needs the network.
-After=network-online.target nss-lookup.target time-sync.target  # So do names and the right time; Paperboy retries.
+After=network-online.target nss-lookup.target time-sync.target  # It needs DNS and the right time; Paperboy retries.
 RequiresMountsFor={paths}  # A home on its own disk is mounted first.
-StartLimitIntervalSec=0  # Never give up: a disk may come back after hours, a file be fixed after weeks.
+StartLimitIntervalSec=0  # Never give up: a disk may come back after hours; a file may be fixed after weeks.
 
 [Service]
 Type=notify  # Paperboy reports when it is up, and what it is doing in the line Status of `systemctl status`.
@@ -106,7 +106,7 @@ Group={group}  # The owner's own group.
 Restart=always  # However the daemon ends, it comes back and catches up on a missed morning.
 RestartSec=1min  # A broken .env (exit code 78) or another `run` in this home (75) may be gone by then.
 TimeoutStartSec=10min  # A new version may migrate a large database when it first starts.
-TimeoutStopSec=90s  # A sending gets a minute for the messages in hand; the others leave after the next start.
+TimeoutStopSec=90s  # Sending has a minute for the messages under way; the rest is sent after the next start.
 KillMode=control-group  # SIGTERM reaches the children even if the daemon has died.
 WatchdogSec=5min  # systemd restarts a daemon that has been stuck for so long.
 Environment=PYTHONFAULTHANDLER=1  # Every stuck process then writes its stack to the journal.

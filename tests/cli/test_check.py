@@ -74,7 +74,7 @@ def test_misspelt_template_is_named(world: World) -> None:
     for name in ("_head.mjml.j2", "_mashead.mjml.j2"):
         (world.path / "emails" / name).write_bytes((EMAILS / "_head.mjml.j2").read_bytes())
     ran = world.run("check", "--offline")
-    assert "ok     emails: the templates render; only templates of yours can use _mashead.mjml.j2\n" in ran.out
+    assert "ok     emails: the templates render; no shipped template uses _mashead.mjml.j2\n" in ran.out
 
 
 def test_list_without_subscribers_is_named(world: World) -> None:
@@ -259,5 +259,5 @@ def test_certificate_that_ends_soon_is_a_note_with_its_date(world: World, days: 
         command = [sys.executable, "-m", "paperboy", "--home", str(world.path), "check"]
         environ = os.environ | {"SSL_CERT_FILE": str(trusted)}
         ran = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
-    note = f"note   mail: the certificate of localhost ends on {ends:%a %d %b %Y}; have it renewed\n"
+    note = f"note   mail: the certificate of localhost expires on {ends:%a %d %b %Y}; renew it\n"
     assert (note in ran.stdout) is ends_soon

@@ -32,7 +32,7 @@ from tests.servers.smtp import Fault, Phase, certificates
 
 SOON = timedelta(minutes=30)  # the wait of an address after its first try is over by then
 PATIENCE = timedelta(hours=6)
-DOWN, WELL = "WARNING Mail does not leave", "Well again: mail leaves"
+DOWN, WELL = "WARNING Mail cannot be sent", "Resolved: mail is sent again"
 
 
 # --- one recipient
@@ -191,7 +191,7 @@ def test_server_fault_holds_mail_back_until_it_is_over(case: Case, world: World)
     news = [] if case.told == "never" else [WELL]
     assert alerts(world) == news
     if news:
-        for words in ("mail, since Fri 20 Nov", "Mail does not leave"):
+        for words in ("mail, since Fri 20 Nov", "Mail cannot be sent"):
             assert words in told(world)
 
     world.clock.now = MONDAY

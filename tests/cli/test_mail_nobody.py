@@ -26,7 +26,7 @@ from tests.cli.mail_world import (
 from tests.servers.smtp import Fault
 from tests.store.ledger import waiting
 
-NOBODY, REACHED = "Nobody got the digest of foundations", "Well again: digests reach their lists"
+NOBODY, REACHED = "Nobody got the digest of foundations", "Resolved: digests reach their lists"
 NO_SUCH, DENIED = "550 5.1.1 no such user", "554 5.7.1 relay access denied"
 
 
@@ -170,9 +170,9 @@ def test_suppressed_address_is_reported_to_the_operator_alone(reply: str, world:
         ran = world.run("once")
         assert ran.code == 0
         err += ran.err
-    assert "l…@example.org is suppressed: it did not exist in three digests running" in err
+    assert "l…@example.org is suppressed: it did not exist for three digests in a row" in err
     assert (
-        "foundations to l…@example.org: suppressed (it did not exist in three digests running: RCPT: 550 5.1.1" in err
+        "foundations to l…@example.org: suppressed (it did not exist for three digests in a row: RCPT: 550 5.1.1" in err
     )
     assert "ALERT_TO could not be alerted: failed (RCPT: 550 5.1.1 <o…@example.org>: unknown)" in err
     for private in ("lovelace", "op@", "grace"):

@@ -247,7 +247,7 @@ class TestProcesses:
         today.smtp.on_fault = lambda _: process.send_signal(number)  # while the server thinks about the final dot
         process = self.start(today, "once", "--list", "foundations")
         assert process.stderr is not None
-        assert "Stopping after the message in hand.\n" in process.stderr
+        assert "Stopping after the current message.\n" in process.stderr
         stopping.set()
         process.communicate(timeout=300)
         today.smtp.on_fault = None

@@ -82,7 +82,7 @@ def subjects(world: World) -> list[str]:
 
 
 ZERO = "Paperboy: Scored 0 of 40 papers: no digest for foundations"
-WELL = "Paperboy: Well again: the LLM scores"
+WELL = "Paperboy: Resolved: the LLM scores"
 
 
 def test_a_dead_llm_is_reported_to_the_operator_alone(told: World) -> None:
@@ -201,7 +201,7 @@ def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
     told.env(llm=False, ALERT_TO=OPERATOR)
     log = run(told, LET_GO, replace(UNSCORED, list_name="galaxies"), sent=REFUSES)
     assert "ALERT_TO could not be alerted" not in log  # who has just refused us is not asked again at once
-    for headline in ("1 paper could not be scored", "Scored 0 of 40 papers", "Mail does not leave"):
+    for headline in ("1 paper could not be scored", "Scored 0 of 40 papers", "Mail cannot be sent"):
         assert f"WARNING {headline}" in log
     told.smtp.port = port
     told.env(llm=False, ALERT_TO=OPERATOR)
@@ -209,8 +209,8 @@ def test_alerts_wait_for_a_mail_server_that_is_down(told: World) -> None:
     run(told, sent=delivery.Report({DeliveryState.SENT: 2}))
     assert sorted(subjects(told)) == [
         "Paperboy: 1 paper could not be scored and will not come back",
+        "Paperboy: Resolved: mail is sent again",
         "Paperboy: Scored 0 of 40 papers: no digest for galaxies",
-        "Paperboy: Well again: mail leaves",
     ]
     assert {mail["Date"].datetime for mail in mails(told)} == {FRIDAY, told.clock.now}
     run(told)
@@ -238,7 +238,7 @@ def test_a_cause_that_could_not_be_mailed_is_reported_when_it_is_over(told: Worl
     told.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send", times=1))
     run(told, UNSCORED)
     run(told, DIGEST)
-    assert subjects(told) == ["Paperboy: Well again: the LLM scores"]
+    assert subjects(told) == ["Paperboy: Resolved: the LLM scores"]
     text = mails(told)[0].get_body(("plain",)).get_content()
     assert "Scored 0 of 40 papers" in text
     assert not standing(told)
@@ -257,7 +257,7 @@ def test_a_mail_server_that_took_the_alert_is_reported_well_once_digests_leave(t
     run(told, sent=REFUSES)
     run(told)  # nothing waited
     run(told, sent=delivery.Report({DeliveryState.SENT: 1}))
-    assert subjects(told) == ["Paperboy: Mail does not leave", "Paperboy: Well again: mail leaves"]
+    assert subjects(told) == ["Paperboy: Mail cannot be sent", "Paperboy: Resolved: mail is sent again"]
 
 
 def test_without_alert_to_each_cause_is_logged_once_a_day(world: World) -> None:
@@ -267,8 +267,8 @@ def test_without_alert_to_each_cause_is_logged_once_a_day(world: World) -> None:
     assert headline not in run(world, UNSCORED)
     world.clock.now += timedelta(days=1)
     assert headline in run(world, UNSCORED)
-    assert "INFO Well again: the LLM scores" in run(world, DIGEST)
-    assert "Well again" not in run(world, DIGEST)
+    assert "INFO Resolved: the LLM scores" in run(world, DIGEST)
+    assert "Resolved" not in run(world, DIGEST)
     assert subjects(world) == []
 
 

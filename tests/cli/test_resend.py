@@ -188,7 +188,7 @@ def test_signal_ends_resend_after_the_message_in_hand(world: World) -> None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
     )
     assert process.stderr is not None
-    assert "Stopping after the message in hand.\n" in process.stderr
+    assert "Stopping after the current message.\n" in process.stderr
     stopping.set()
     process.communicate(timeout=300)
     world.smtp.on_fault = None
@@ -263,7 +263,7 @@ def test_resend_to_a_suppressed_address_is_refused_with_the_fix(world: World) ->
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.endswith(
         "ada@example.org is suppressed for the list foundations (since Fri 20 Nov 2026: by hand). "
-        "To undo it: paperboy unsuppress ada@example.org --list foundations\n"
+        "To undo this: paperboy unsuppress ada@example.org --list foundations\n"
     )
     assert world.mails() == [ADA, GRACE]
 
@@ -301,7 +301,7 @@ def test_list_without_a_digest_is_reported(world: World, *, earlier: bool) -> No
         a_morning(world)
     ran = world.run("resend", "galaxies")
     assert (ran.code, ran.out) == (1, "")
-    assert "galaxies has had no digest yet; paperboy once makes what is due" in ran.err
+    assert "galaxies has had no digest yet; paperboy once makes those that are due" in ran.err
     assert (world.path / "data").exists() == earlier
 
 

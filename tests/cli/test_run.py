@@ -254,7 +254,7 @@ def test_broken_edit_is_reported_once_and_the_version_before_survives_a_restart(
     service.world.write("subscribers.yaml", LISTS)  # and nobody asks: it is noticed
     service.until(lambda: service.alerts()[1:])
     service.until(lambda: service.status.startswith("Everyone got today's mail"))
-    assert service.alerts()[1:] == ["Paperboy: Well again: the home's files are in order"]
+    assert service.alerts()[1:] == ["Paperboy: Resolved: the home's files are in order"]
     assert service.readers() == ["ada@example.org"]
 
 
@@ -287,7 +287,7 @@ def test_work_goes_on_after_sigkill_in_a_morning_and_sigterm_in_a_sending(servic
     assert service.ended() == 0  # at the mail server's first word
     assert not is_there(morning)
     assert service.heard("STOPPING") == ["1"]
-    assert "Stopping after the message in hand." in service.said
+    assert "Stopping after the current message." in service.said
     assert 1 <= len(service.world.mails()) < len(CROWD)
     service.world.smtp.faults.clear()
     service.begin()

@@ -64,7 +64,7 @@ def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(wor
     ran = world.run("status", "--json")
     assert ran.code == 0
     assert json.loads(ran.out) == {
-        "answer": "Not yet: foundations and galaxies are due since 07:00 UTC; paperboy run is not active.",
+        "answer": "Not yet: foundations and galaxies, due since 07:00 UTC; paperboy run is not active.",
         "running": None,
         "alerts": [],
         "lists": [
@@ -262,9 +262,7 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     world.clock.now += timedelta(minutes=1)
     with running(world):
         printed = world.run("status").out
-    assert printed.startswith(
-        "Not yet: foundations and galaxies are due since 07:00 UTC; next try 07:15 UTC: 127.0.0.1"
-    )
+    assert printed.startswith("Not yet: foundations and galaxies, due since 07:00 UTC; next try 07:15 UTC: 127.0.0.1")
     assert "\nfoundations and galaxies: 127.0.0.1" in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
     assert "\nNext for foundations and galaxies: due since Fri 20 Nov 07:00 UTC\n" in printed
@@ -340,14 +338,14 @@ def test_an_alert_that_lasts_is_shown_with_its_headline_and_since_when(world: Wo
         store.alerts.end(Cause.PROCESS, "galaxies", at)
     printed = world.run("status").out
     headline = "Scored 0 of 40 papers: no digest for galaxies"
-    assert "\nMail does not leave (since Fri 20 Nov 07:00 UTC)\n" in printed
+    assert "\nMail cannot be sent (since Fri 20 Nov 07:00 UTC)\n" in printed
     assert f"\n{headline} (since Fri 20 Nov 07:00 UTC)\n" in printed
     assert "crashed" not in printed
     since = "2026-11-20T07:00:00+00:00"
     assert json.loads(world.run("status", "--json").out)["alerts"] == [
         {
             "cause": "mail",
-            "headline": "Mail does not leave",
+            "headline": "Mail cannot be sent",
             "since": since,
             "about": ["the mail server"],
             "told": None,
@@ -449,10 +447,10 @@ def test_status_says_whether_a_paperboy_is_at_work(world: World) -> None:
     with running(world):
         ran = world.run("status")
         assert NOBODY_AT_WORK not in ran.out
-        assert ran.out.startswith("Not yet: foundations and galaxies are due since 07:00 UTC.\n")
+        assert ran.out.startswith("Not yet: foundations and galaxies, due since 07:00 UTC.\n")
         assert json.loads(world.run("status", "--json").out)["running"]["command"] == "run"
     with lock.held(world.path / "data" / "paperboy.db", "morning", "once"):
-        assert world.run("status").out.startswith("A morning is running: foundations and galaxies are due since ")
+        assert world.run("status").out.startswith("A morning is running: foundations and galaxies, due since ")
 
 
 @pytest.mark.parametrize("outcome", [None, Outcome.QUIET])

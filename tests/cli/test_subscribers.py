@@ -179,7 +179,7 @@ def test_subscribing_a_suppressed_address_says_that_it_gets_nothing(world: World
     world.run("suppress", "zoe@example.org")
     told = (
         "But zoe@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand). "
-        "To undo it: paperboy unsuppress zoe@example.org"
+        "To undo this: paperboy unsuppress zoe@example.org"
     )
     for first in ("zoe@example.org is now on galaxies", "Nothing to do: zoe@example.org is already on galaxies."):
         ran = world.run("subscribe", "galaxies", "zoe@example.org")
@@ -201,7 +201,7 @@ def test_unsubscribed_address_gets_nothing_more_not_even_waiting_mail(world: Wor
     assert world.run("once", "--list", "foundations").code == 1
     ran = world.run("unsubscribe", "foundations", "Ada Lovelace <ADA@example.org>")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == ("ada@example.org is no longer on foundations (until now in subscribers.yaml:9).\n")
+    assert ran.out == ("ada@example.org is no longer on foundations (removed from subscribers.yaml:9).\n")
     assert text(world) == LISTS.replace("      - ada@example.org\n", "")
     world.clock.now += timedelta(hours=2)
     assert world.run("once", "--list", "foundations").code == 0
@@ -246,7 +246,7 @@ def test_unsubscribing_a_stranger_is_wrong_usage_with_a_suggestion(world: World,
         (["galaxy", ADA], "there is no list 'galaxy', did you mean 'galaxies'?"),
         (["galaxies", "ada@"], "Invalid value for ADDRESS: 'ada@' is not an address"),
         (["galaxies", "a@example.org, b@example.org"], "contains invalid characters: ',', '@'"),
-        (["galaxies", "A\x1b[31m <a@example.org>"], "it holds a control character (U+001B)"),
+        (["galaxies", "A\x1b[31m <a@example.org>"], "contains a control character (U+001B)"),
         (["galaxies"], "Missing argument 'ADDRESS'"),
         (["galaxies", "Ada", ADA], "'Ada' is not an address"),
     ],
@@ -294,7 +294,9 @@ def test_shared_subscribers_are_left_to_a_person(world: World, command: str, lin
     world.write("subscribers.yaml", SHARED)
     ran = world.run(*command.split())
     assert (ran.code, ran.out) == (78, "")
-    assert ran.err.startswith(f"subscribers.yaml:{line}: the subscribers of {command.split()[1]} are written in a way")
+    assert ran.err.startswith(
+        f"subscribers.yaml:{line}: Paperboy cannot edit the subscribers of {command.split()[1]}: they span"
+    )
     assert ran.err.endswith("; edit the file by hand, then run paperboy check\n")
     assert text(world) == SHARED
     assert files(world) == [".env", "subscribers.yaml"]
@@ -332,7 +334,7 @@ def test_file_saved_meanwhile_is_not_overwritten(world: World) -> None:
     home = Home.load(world.path, {})
     for saved in (LISTS.replace("cs.LG", "cs.CV").encode(), b"# caf\xe9"):
         (world.path / "subscribers.yaml").write_bytes(saved)
-        with pytest.raises(PaperboyError, match="was changed by somebody else just now; nothing was done, try again"):
+        with pytest.raises(PaperboyError, match="was just changed by somebody else; nothing was done, try again"):
             edits.subscribe(home, home.list("galaxies"), Subscriber(ADA))
         assert (world.path / "subscribers.yaml").read_bytes() == saved
     assert files(world) == [".env", "subscribers.yaml"]
@@ -353,7 +355,9 @@ def test_full_disk_leaves_the_file_whole(world: World) -> None:
     with full_disk():
         ran = world.run("subscribe", "galaxies", ADA)
     assert (ran.code, ran.out) == (78, "")
-    assert ran.err.startswith(f"{world.path}/subscribers.yaml: cannot be replaced: File too large; its owner can, ")
+    assert ran.err.startswith(
+        f"{world.path}/subscribers.yaml: cannot be replaced: File too large; run this as a user who "
+    )
     assert text(world) == LISTS
     assert files(world) == [".env", "subscribers.yaml"]
 
@@ -382,7 +386,7 @@ def test_read_only_file_is_reported_with_who_may_edit_it(world: World) -> None:
         assert (ran.code, ran.out) == (78, "")
         assert ran.err == (
             f"{folder}/subscribers.yaml: cannot be replaced: Permission denied; "
-            "its owner can, who may write to it and its folder\n"
+            "run this as a user who can write to it and its folder\n"
         )
         assert text(theirs) == LISTS
 

@@ -31,7 +31,7 @@ def test_suppressed_address_gets_no_mail_from_any_list(world: World) -> None:
     ran = world.run("suppress", "Ada@Example.org")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
-        "Ada@example.org gets no more mail from any list. To undo it: paperboy unsuppress ada@example.org\n"
+        "Ada@example.org gets no more mail from any list. To undo this: paperboy unsuppress ada@example.org\n"
     )
     ran = world.run("once", "--list", "foundations")
     assert ran.code == 0
@@ -91,9 +91,7 @@ def test_token_of_another_list_is_wrong_usage(world: World) -> None:
     for given in ([f"unsubscribe galaxies {token}"], [token, "--list", "galaxies"]):
         ran = world.run("suppress", *given)
         assert (ran.code, ran.out) == (2, "")
-        told = (
-            "this token is of the list 'foundations' and not of 'galaxies'; give the token alone, if that is the list"
-        )
+        told = "this token belongs to the list 'foundations', not to 'galaxies'; if you mean the first, "
         assert ran.err.startswith(told)
     assert suppressed(world) == []
 
@@ -122,7 +120,7 @@ def test_token_of_a_test_mail_to_a_stranger_is_explained(world: World) -> None:
     world.run("preview", "foundations", "--to", "emmy@example.org")
     ran = world.run("suppress", token_of(world, "emmy@example.org"))
     assert (ran.code, ran.out) == (2, "")
-    assert "A test mail to an address on no list carries one, too, and nothing more goes there." in ran.err
+    assert "A test mail to an address on no list has one, too, but nothing more goes there." in ran.err
 
 
 def test_second_suppress_or_unsuppress_changes_nothing(world: World) -> None:
@@ -132,7 +130,7 @@ def test_second_suppress_or_unsuppress_changes_nothing(world: World) -> None:
     assert ran.code == 0
     assert ran.out == (
         "Nothing to do: ada@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand). "
-        "To undo it: paperboy unsuppress ada@example.org\n"
+        "To undo this: paperboy unsuppress ada@example.org\n"
     )
     assert world.run("unsuppress", ADA).code == 0
     ran = world.run("unsuppress", ADA)
@@ -168,12 +166,12 @@ def test_unsuppress_names_every_suppression_that_remains(world: World) -> None:
     assert ran.out == (
         "Nothing to do: ada@example.org is not suppressed for the list galaxies.\n"
         "But ada@example.org is suppressed for all lists (since Fri 20 Nov 2026: by hand). "
-        "To undo it: paperboy unsuppress ada@example.org\n"
+        "To undo this: paperboy unsuppress ada@example.org\n"
     )
     ran = world.run("unsuppress", ADA)
     assert ran.out.splitlines()[1] == (
         "But ada@example.org is suppressed for the list foundations (since Fri 20 Nov 2026: by hand). "
-        "To undo it: paperboy unsuppress ada@example.org --list foundations"
+        "To undo this: paperboy unsuppress ada@example.org --list foundations"
     )
     assert "But" not in world.run("unsuppress", ADA, "--list", "foundations").out
 
@@ -191,8 +189,11 @@ def test_suppress_notes_an_address_that_is_on_no_list(world: World) -> None:
     [
         (["ada@"], "ADDRESS_OR_TOKEN"),
         (["ada@example.org, vera@example.org"], "contains invalid characters: ',', '@'"),
-        (["0123456789ABCDEF0123456789abcdef"], "is the token of no mail that was sent from here to a subscriber"),
-        (["unsubscribe", "foundations", "0123456789abcdef0123456789abcdef"], "is the token of no mail that was sent"),
+        (["0123456789ABCDEF0123456789abcdef"], "is not the token of any mail to a subscriber"),
+        (
+            ["unsubscribe", "foundations", "0123456789abcdef0123456789abcdef"],
+            "is not the token of any mail to a subscriber",
+        ),
         (["unsubscribe foundations"], "is neither an address nor a token"),
         ([""], "'' is neither an address nor a token"),
         ([ADA, "--list", "galaxy"], "did you mean 'galaxies'?"),

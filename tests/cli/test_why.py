@@ -24,8 +24,8 @@ def test_why_shows_a_paper_that_was_sent(world: World) -> None:
         "https://arxiv.org/abs/2611.00001\n"
         "cs.LG; submitted Wed 18 Nov 2026 19:00 UTC, fetched Fri 20 Nov 2026 07:00 UTC\n"
         "\n"
-        "foundations: selected, in the digest of Fri 20 Nov 2026 (1 sent, 1 deferred); it asks for relevance 7 and "
-        "novelty 6\n"
+        "foundations: selected, in the digest of Fri 20 Nov 2026 (1 sent, 1 deferred); the thresholds are relevance 7 "
+        "and novelty 6\n"
         "  relevance 9, novelty 8, by gpt-6-luna, Fri 20 Nov 2026 07:00 UTC\n"
         "    It matters.\n"
         "\n"
@@ -58,7 +58,9 @@ def test_why_names_the_thresholds_and_the_followed_author(world: World) -> None:
     world.clock.now += timedelta(days=1)
     world.run("once")
     told = world.run("why", "2611.00003", "--list", "foundations").out
-    assert "foundations: below the thresholds on Sat 21 Nov 2026; it asks for relevance 7 and novelty 6\n" in told
+    assert (
+        "foundations: below the thresholds on Sat 21 Nov 2026; the thresholds are relevance 7 and novelty 6\n" in told
+    )
     assert "  relevance 5, novelty 8, by gpt-6-luna" in told
     assert "galaxies" not in told
     assert "foundations: by an author it followed then, in the digest of Fri" in world.run("why", "2611.00001").out
@@ -71,7 +73,7 @@ def test_why_names_the_cap_and_the_start_of_a_list(world: World) -> None:
     world.arxiv.papers.remove(old)
     world.arxiv.papers.append(replace(old, published=old.published - timedelta(days=3)))
     world.run("once")
-    assert "passed, but beyond the 1 that it takes; only named, in the digest" in world.run("why", "2611.00002").out
+    assert "passed, but over the cap of 1; only named, in the digest" in world.run("why", "2611.00002").out
     assert "older than the list, or than its category, when that began on Fri" in world.run("why", "2611.00003").out
 
 
@@ -109,7 +111,7 @@ def test_why_shows_a_scored_paper_that_is_in_no_digest_yet(world: World) -> None
     world.llm.unspeakable.clear()
     world.clock.now += timedelta(days=1)
     world.run("once", "--list", "foundations", "--dry-run")
-    assert "foundations: scored, and not in a digest yet" in world.run("why", "2611.00001").out
+    assert "foundations: scored, but not in a digest yet" in world.run("why", "2611.00001").out
 
 
 def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
@@ -128,9 +130,9 @@ def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
     assert ran.code == 0
     assert ran.out == (
         "https://arxiv.org/abs/2611.00001\n"
-        "thinned after 365 days (KEEP_DAYS); what became of it is kept for ever\n"
+        "deleted after 365 days (KEEP_DAYS); its outcome is kept for ever\n"
         "\n"
-        "foundations: selected, in the digest of Fri 20 Nov 2026 (not kept any more); it asks for relevance 7 "
+        "foundations: selected, in the digest of Fri 20 Nov 2026 (no longer kept); the thresholds are relevance 7 "
         "and novelty 6\n"
     )
     assert "foundations: below the thresholds on Fri 20 Nov 2026" in world.run("why", "2611.00002").out
@@ -140,13 +142,13 @@ def test_why_remembers_a_paper_deleted_by_retention(world: World) -> None:
 def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     ran = world.run("why", "2611.00001")
     assert (ran.code, ran.out) == (2, "")
-    assert "'2611.00001': no paper of that id was fetched" in ran.err
+    assert "'2611.00001': no paper with that id was fetched" in ran.err
     assert not (world.path / "data").exists()
     world.announce(1)
     world.run("once")
     ran = world.run("why", "2611.99999")
     assert ran.code == 2
-    assert "'2611.99999': no paper of that id was fetched" in ran.err
+    assert "'2611.99999': no paper with that id was fetched" in ran.err
     assert world.run("why", "2611.00001", "--list", "nope").code == 2
 
 

@@ -127,9 +127,7 @@ def test_version_that_is_no_longer_sound_is_reported_by_the_names_of_the_home(ho
 def test_what_is_no_file_cannot_be_copied(home: Path, make: Callable[[Path], None]) -> None:
     (home / ".env").unlink()
     make(home / ".env")
-    with pytest.raises(
-        ConfigError, match=r"\.env: is no ordinary file that Paperboy's user can read; put one in its place"
-    ):
+    with pytest.raises(ConfigError, match=r"\.env: is not a regular file that Paperboy's user can read; replace it"):
         Files(home).copy()
 
 
@@ -140,7 +138,7 @@ def test_env_that_is_gone_is_a_problem_once_there_was_one(home: Path) -> None:
     save(home, "", ".env")
     in_force(home)
     (home / ".env").unlink()
-    with pytest.raises(ConfigError, match=r"\.env: gone; put it back"):
+    with pytest.raises(ConfigError, match=r"\.env: is missing; restore it"):
         Files(home).copy()
 
 

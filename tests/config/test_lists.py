@@ -164,14 +164,14 @@ lists:
     [
         (["topcs: x"], ["5:5: unknown key 'topcs', did you mean 'topics'?"]),
         (["colour: red", "5: x"], ["5:5: unknown key 'colour'", "6:5: unknown key '5'"]),
-        (["name: other"], ["5:5: 'name' stands here a second time; remove one"]),
+        (["name: other"], ["5:5: 'name' is given twice; remove one"]),
         (["title: 5"], ["5:12: title: must be text; put it in quotes"]),
-        (["title: ''"], ["5:12: title: there is nothing in it"]),
-        ([r'title: "a\nb"'], ["5:12: title: it holds a control character (U+000A); write one line of plain text"]),
+        (["title: ''"], ["5:12: title: is empty"]),
+        ([r'title: "a\nb"'], ["5:12: title: contains a control character (U+000A); write one line of plain text"]),
         ([r'title: "\ud800"'], [
-            "5:12: title: it holds a control character (U+D800); write one line of plain text",
+            "5:12: title: contains a control character (U+D800); write one line of plain text",
         ]),
-        (["authors: Yann LeCun"], ["5:14: authors: must be a list, as [one, two]"]),
+        (["authors: Yann LeCun"], ["5:14: authors: must be a list, such as [one, two]"]),
         (["authors: [Yann LeCun, 7]"], ["5:27: each of authors: must be text; put it in quotes"]),
         (["min_relevance: 0"], ["5:20: min_relevance: must be at least 1"]),
         (["min_novelty: 11"], ["5:18: min_novelty: must be at most 10"]),
@@ -180,25 +180,25 @@ lists:
         (["min_novelty: '6'"], ["5:18: min_novelty: must be a whole number"]),
         (["max_papers: 0"], ["5:17: max_papers: must be at least 1"]),
         (["max_papers: 99999999999999999999"], ["5:17: max_papers: must be at most 10000"]),
-        (["send_at: 700"], ["5:14: send_at: '700' is not a time of day; write hours and minutes, as 07:00 or 18:30"]),
-        (["send_at: 7am"], ["5:14: send_at: '7am' is not a time of day; write hours and minutes, as 07:00 or 18:30"]),
+        (["send_at: 700"], ["5:14: send_at: '700' is not a time of day; write it as 07:00 or 18:30"]),
+        (["send_at: 7am"], ["5:14: send_at: '7am' is not a time of day; write it as 07:00 or 18:30"]),
         (["send_at: 24:00"], [
-            "5:14: send_at: '24:00' is not a time of day; write hours and minutes, as 07:00 or 18:30"
+            "5:14: send_at: '24:00' is not a time of day; write it as 07:00 or 18:30"
         ]),
         (["timezone: europe/berlin"], [
             "5:15: timezone: unknown timezone 'europe/berlin', did you mean 'Europe/Berlin'?"
         ]),
-        (["timezone: 2"], ["5:15: timezone: unknown timezone '2'; write it as Europe/Berlin"]),
+        (["timezone: 2"], ["5:15: timezone: unknown timezone '2'; use a name such as Europe/Berlin"]),
         (["weekdays: [mon, tues]"], [
             "5:21: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun, did you mean 'tue'?"
         ]),
         (["weekdays: [x]"], ["5:16: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"]),
         (["weekdays: [1]"], ["5:16: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"]),
         (["weekdays: []"], ["5:15: weekdays: must not be empty"]),
-        (["weekdays: mon"], ["5:15: weekdays: must be a list, as [one, two]"]),
+        (["weekdays: mon"], ["5:15: weekdays: must be a list, such as [one, two]"]),
         (["cross_lists: yes"], ["5:18: cross_lists: must be true or false"]),
         (["send_empty: 0"], ["5:17: send_empty: must be true or false"]),
-        (["subscribers: ada@example.org"], ["5:18: subscribers: must be a list, as [one, two]"]),
+        (["subscribers: ada@example.org"], ["5:18: subscribers: must be a list, such as [one, two]"]),
         (["subscribers:", "  - ada: ada@example.org"], ["6:9: each of subscribers: must be text; put it in quotes"]),
         (["subscribers:", "  -"], ["6:8: each of subscribers: must be text; put it in quotes"]),
         (["subscribers: [ada]"], [
@@ -209,17 +209,17 @@ lists:
         ]),
         (["subscribers:", "  - A <a@b.org> <b@b.org>"], [
             ("6:9: subscribers: 'A <a@b.org> <b@b.org>' has more than one address; "
-            "write each on its own line, dashes in one column")
+            "write each on its own line, with the dashes aligned")
         ]),
         (["subscribers:", r'  - "Ada\r\nBcc: x <a@example.org>"'], [
-            "6:9: subscribers: it holds a control character (U+000D); write one line of plain text"
+            "6:9: subscribers: contains a control character (U+000D); write one line of plain text"
         ]),
         (["subscribers:", "  - ada@example.org", "  - Ada <ADA@Example.ORG>"], [
-            "7:9: ADA@example.org is on this list already, in line 6"
+            "7:9: ADA@example.org is already on this list, in line 6"
         ]),
         (["subscribers:", "     - a@b.org", "      - C <c@b.org>"], [
             ("6:12: subscribers: 'a@b.org - C <c@b.org>' has more than one address; "
-            "write each on its own line, dashes in one column")
+            "write each on its own line, with the dashes aligned")
         ]),
         (["subscribers: !!python/name:os.system x"], [
             "5:18: not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:python/name:os.system'"
@@ -233,9 +233,18 @@ def test_invalid_option_is_reported_with_line_and_column(home, lines, expected):
 @pytest.mark.parametrize(
     ("head", "expected"),
     [
-        ("name: Big Ideas!", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'"),
-        ("name: -a", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'"),
-        ("name: ../x", "2:11: name: a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'"),
+        (
+            "name: Big Ideas!",
+            "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'",
+        ),
+        (
+            "name: -a",
+            "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'",
+        ),
+        (
+            "name: ../x",
+            "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'",
+        ),
         ("name: 5", "2:11: name: must be text; put it in quotes"),
         ("name:", "2:5: this list needs 'name'"),
         ("title: x", "2:5: this list needs 'name'"),
@@ -253,10 +262,10 @@ def test_invalid_list_name_is_reported_with_a_usable_one(home, head, expected):
         ("[cs.LK]", "3:18: categories: unknown category 'cs.LK'"),
         ("[cs.XY]", "3:18: categories: unknown category 'cs.XY'"),
         ("[hep-p]", "3:18: categories: unknown category 'hep-p', did you mean 'hep-ph'?"),
-        ("[physics]", "3:18: categories: 'physics' is a whole archive; name its categories, as physics.acc-ph"),
+        ("[physics]", "3:18: categories: 'physics' is a whole archive; name its categories, such as physics.acc-ph"),
         ("[1]", "3:18: each of categories: must be text; put it in quotes"),
         ("[]", "3:17: categories: must not be empty"),
-        ("cs.LG", "3:17: categories: must be a list, as [one, two]"),
+        ("cs.LG", "3:17: categories: must be a list, such as [one, two]"),
         ("", "3:5: this list needs 'categories'"),
     ],
 )
@@ -282,14 +291,14 @@ READABLE = "it must be a file that Paperboy's user may read"
 @pytest.mark.parametrize(
     ("topics", "expected"),
     [
-        ("'  '", "there is nothing in it; say what the list wants to read"),
+        ("'  '", "is empty; say what the list wants to read"),
         ("[a]", "must be text; put it in quotes"),
         (
             "topics/none.md",
             "there is no 'topics/none.md' in the home's prompts/; create it, or write the topics here",
         ),
         *(
-            (name, f"'{name}' leads out of the folder prompts; put a file there, as topics/physics.md")
+            (name, f"'{name}' is outside the folder prompts; put a file there, such as topics/physics.md")
             for name in ("../secret.md", "/etc/secret.md", "out.md", "out/secret.md")
         ),
         (
@@ -340,8 +349,8 @@ list: []
     found = problems(home, text)
     places = [problem.partition(": ")[0] for problem in found]
     assert places == ["2:5", "3:18", "4:5", "5:20", "6:19", "6:42", "7:11", "9:13", "10:5", "11:4", "12:1"]
-    assert "7:11: there is a list 'a' already, in line 2" in found
-    assert "10:5: a list must have keys, as 'name: physics'" in found
+    assert "7:11: there is already a list 'a', in line 2" in found
+    assert "10:5: a list must have keys, such as 'name: physics'" in found
     assert "12:1: unknown key 'list', did you mean 'lists'?" in found
 
 
@@ -350,11 +359,11 @@ list: []
     [
         ("", "1:1: the file is empty; one line is enough to begin: lists: ["),
         ("# only a comment\n", "1:1: the file is empty; one line is enough to begin: lists: ["),
-        ("\n- a\n", "2:1: 'lists' must be on top: lists: ["),
-        ("text", "1:1: 'lists' must be on top: lists: ["),
+        ("\n- a\n", "2:1: the file must start with lists: ["),
+        ("text", "1:1: the file must start with lists: ["),
         ("lists:", "1:1: this file needs 'lists'"),
         ("lists: []", "1:8: lists: must not be empty"),
-        ("lists: {}", "1:8: lists: must be a list, as [one, two]"),
+        ("lists: {}", "1:8: lists: must be a list, such as [one, two]"),
         ("{}", "1:1: this file needs 'lists'"),
         ("list: []", "1:1: unknown key 'list', did you mean 'lists'?"),
     ],
@@ -376,10 +385,10 @@ def test_smallest_file_that_messages_propose_is_valid(home):
         ("lists:\n  -\tname: a\n", "2:4: a tab; YAML is indented with spaces"),
         ("lists:\n  -\t- a\n", "2:4: a tab; YAML is indented with spaces"),
         ("lists:\n  - name: a\n\ttopics: x\n", "3:1: a tab; YAML is indented with spaces"),
-        ("lists:\n  - name: @a\n", "2:11: text that begins with @ needs quotes around it"),
+        ("lists:\n  - name: @a\n", "2:11: text that begins with @ needs quotes"),
         (
             "lists:\n  - name: a: b\n",
-            "2:12: no colon can stand here; fix the indentation, or put quotes around the text",
+            "2:12: a colon is not allowed here; fix the indentation, or put the text in quotes",
         ),
         ("lists: - a\n", "1:8: not YAML: sequence entries are not allowed here"),
         ("lists: [{name: a, title: 2026-06-31}]\n", "1:1: not YAML: day is out of range for month"),
@@ -387,13 +396,13 @@ def test_smallest_file_that_messages_propose_is_valid(home):
         ("lists: [a,\nb: c\n", "1:8: this bracket is never closed, or a comma is missing after it"),
         (
             "lists:\n  - name: a\n   title: b\n",
-            "3:4: the indentation does not fit the lines above, or quotes end too early",
+            "3:4: the indentation does not match the lines above, or quotes end too early",
         ),
         ("lists:\n  - *nobody\n", "2:5: not YAML: found undefined alias 'nobody'"),
         ("lists: []\n---\nlists: []\n", "2:1: not YAML: expected a single document"),
         ("lists:\n  - a\x01b\n", "2:6: a character that YAML forbids (U+0001); remove it"),
         (b"lists:\n  - \xc3\xa9\xe9\n", "2:6: this is not UTF-8 text; save the file as UTF-8"),
-        ("lists: &a [*a]\n", "1:8: a list must have keys, as 'name: physics'"),
+        ("lists: &a [*a]\n", "1:8: a list must have keys, such as 'name: physics'"),
         ("lists:\n  - name: a\n    title:\tb\n", "3:11: a tab; YAML is indented with spaces"),
         ("lists:\n  - {<<: 5}\n", "2:10: not YAML: while constructing a mapping expected a mapping"),
         ("[" * 20_000, "1:1: not YAML: maximum recursion depth exceeded"),

@@ -113,7 +113,7 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
     assert problems(tmp_path, environ={"KEEP_DAYS": "30"}) == [
         ".env:4: SMTP_PORT: must be a whole number from 1 to 65535",
         ".env:5: unknown setting 'SMTP_PASWORD', did you mean 'SMTP_PASSWORD'?",
-        ".env:6: SMTP_HOST: it needs MAIL_FROM beside it; set that, too",
+        ".env:6: SMTP_HOST: needs MAIL_FROM to be set, too",
         "environment: KEEP_DAYS: must be a whole number of at least 31",
     ]
 
@@ -121,14 +121,14 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("OPENAI_API_KEY=sk 1", "OPENAI_API_KEY: a key has no spaces in it"),
+        ("OPENAI_API_KEY=sk 1", "OPENAI_API_KEY: a key contains no spaces"),
         ("OPENAI_API_KEY=ключ", "OPENAI_API_KEY: only printable ASCII characters can be sent to a server"),
-        ("OPENAI_BASE_URL=localhost:11434", "OPENAI_BASE_URL: must be a whole URL, as https://llm.example.org/v1"),
-        ("OPENAI_BASE_URL=http://x:port/v1", "OPENAI_BASE_URL: must be a whole URL, as https://llm.example.org/v1"),
-        ("OPENAI_BASE_URL=https://me:pw@x.org/v1", "OPENAI_BASE_URL: must have no user, password, ? or # in it"),
+        ("OPENAI_BASE_URL=localhost:11434", "OPENAI_BASE_URL: must be a full URL, such as https://llm.example.org/v1"),
+        ("OPENAI_BASE_URL=http://x:port/v1", "OPENAI_BASE_URL: must be a full URL, such as https://llm.example.org/v1"),
+        ("OPENAI_BASE_URL=https://me:pw@x.org/v1", "OPENAI_BASE_URL: must not contain a user, a password, ? or #"),
         (
             "OPENAI_BASE_URL=https://x.org/v1/chat/completions",
-            "OPENAI_BASE_URL: must end before /chat/completions, which is added to it",
+            "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds",
         ),
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
         ("LLM_CONCURRENCY=1_0", "LLM_CONCURRENCY: must be a whole number from 1 to 100"),
@@ -143,16 +143,16 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
         ),
         (
             "LLM_PRICE_CACHE_WRITE=1",
-            "LLM_PRICE_CACHE_WRITE: it needs LLM_PRICE_INPUT and LLM_PRICE_OUTPUT beside it; set that, too",
+            "LLM_PRICE_CACHE_WRITE: needs LLM_PRICE_INPUT and LLM_PRICE_OUTPUT to be set, too",
         ),
         (
             f"SMTP_HOST=smtp.example.org:587\n{MAIL}",
-            "SMTP_HOST: must be the name of a server alone, as smtp.example.org; the port is a setting of its own",
+            "SMTP_HOST: must be the server's name alone, such as smtp.example.org; the port is a separate setting",
         ),
         ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),
         ("SMTP_SECURITY=startls", "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?"),
-        ("SMTP_USERNAME=ada", "SMTP_USERNAME: it needs SMTP_PASSWORD beside it; set that, too"),
-        ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: it needs SMTP_USERNAME beside it; set that, too"),
+        ("SMTP_USERNAME=ada", "SMTP_USERNAME: needs SMTP_PASSWORD to be set, too"),
+        ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: needs SMTP_USERNAME to be set, too"),
         ("MAIL_FROM=Paperboy", "MAIL_FROM: 'Paperboy' is not an address: An email address must have an @-sign."),
         (
             "ALERT_TO=a@b@c",
@@ -163,18 +163,18 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
             "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more",
         ),
         ("ARXIV_LOOKBACK_DAYS=31", "ARXIV_LOOKBACK_DAYS: must be a whole number from 1 to 30"),
-        ("SEND_AT=24:00", "SEND_AT: '24:00' is not a time of day; write hours and minutes, as 07:00 or 18:30"),
+        ("SEND_AT=24:00", "SEND_AT: '24:00' is not a time of day; write it as 07:00 or 18:30"),
         ("TIMEZONE=Berlin", "TIMEZONE: unknown timezone 'Berlin', did you mean 'Europe/Berlin'?"),
-        ("TIMEZONE=../passwd", "TIMEZONE: unknown timezone '../passwd'; write it as Europe/Berlin"),
+        ("TIMEZONE=../passwd", "TIMEZONE: unknown timezone '../passwd'; use a name such as Europe/Berlin"),
         (
             "PAPERBOY_DATABASE=~/paperboy.db",
-            "PAPERBOY_DATABASE: ~ is not understood here; write the whole path, or one inside the home",
+            "PAPERBOY_DATABASE: ~ is not expanded here; write the full path, or one relative to the home",
         ),
         (
             "LOG_LEVEL=verbose",
             "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL",
         ),
-        ('OPENAI_MODEL="a\\tb"', "OPENAI_MODEL: it holds a control character (U+0009); write one line of plain text"),
+        ('OPENAI_MODEL="a\\tb"', "OPENAI_MODEL: contains a control character (U+0009); write one line of plain text"),
     ],
 )
 def test_invalid_value_is_reported_with_line_and_fix(tmp_path, line, message):
@@ -237,9 +237,9 @@ NO_SETTING = "this line is not NAME=value; fix it, close its quotes, or begin it
         ("SMTP_PASSWORD='hunter2' x\n", f"1: {NO_SETTING}"),
         ("=hunter2\n", f"1: {NO_SETTING}"),
         ("SMTP_HOST\n", f"1: {NO_SETTING}"),
-        ("\nTIMEZONE='UTC\nhunter2'\n", "2: TIMEZONE: the value runs over several lines; is a quote left open?"),
+        ("\nTIMEZONE='UTC\nhunter2'\n", "2: TIMEZONE: the value spans several lines; is a quote left open?"),
         *(
-            (text, "1: TIMEZONE: another setting stands in its value; give each a line of its own")
+            (text, "1: TIMEZONE: its value contains another setting; put each on its own line")
             for text in ("TIMEZONE=UTC SMTP_PASSWORD=hunter2\n", "TIMEZONE='UTC SMTP_PASSWORD=hunter2'\n")
         ),
     ],

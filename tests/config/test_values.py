@@ -50,7 +50,7 @@ def test_time_of_day_is_read(text, expected):
 
 @pytest.mark.parametrize("text", ["", "7", "7:0", "24:00", "12:60", "07:00:00", "7:00 am", "-1:00", "٠٧:٠٠"])
 def test_invalid_time_of_day_is_refused(text):
-    with pytest.raises(ValueError, match="write hours and minutes"):
+    with pytest.raises(ValueError, match="write it as 07:00 or 18:30"):
         notation.time_of_day(text)
 
 
@@ -88,9 +88,9 @@ def test_taxonomy_has_todays_categories_and_the_divided_archives():
 
 @pytest.mark.parametrize("name", ["smtp..example.org", f"{'a' * 64}.example.org", ".example.org"])
 def test_host_name_that_cannot_be_looked_up_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="must be the name of a server alone"):
+    with pytest.raises(ValueError, match="must be the server's name alone"):
         notation.host(name)
-    with pytest.raises(ValueError, match="must be a whole URL"):
+    with pytest.raises(ValueError, match="must be a full URL"):
         notation.url(f"http://{name}/v1")
 
 

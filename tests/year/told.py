@@ -12,7 +12,7 @@ Told = Counter[str]  # alerts, and how often
 SCORING, PART_SCORED, LLM_WELL = "Scored 0 of", "Scored only", "the LLM scores"
 LATE, LATE_WELL = "in time for", "digests are in time"
 FILES, FILES_WELL = "Broken:", "the home's files are in order"
-MAIL, MAIL_WELL = "Mail does not leave", "mail leaves"
+MAIL, MAIL_WELL = "Mail cannot be sent", "mail is sent again"
 PROCESS, PROCESS_WELL = "A morning crashed or got stuck", "a morning finished"
 LET_GO, EXPIRED, SUPPRESSED = "could not be scored and will not come back", "could not be delivered", "suppressed"
 
@@ -32,8 +32,8 @@ _BAD_NEWS = (*(cause for causes in OVER.values() for cause in causes), *ONCE)
 def news_in(subject: str) -> list[str]:
     """The causes that a mail to the operator reports."""
     headline = subject.removeprefix("Paperboy: ")
-    if headline.startswith("Well again: "):
-        return headline.removeprefix("Well again: ").split("; ")
+    if headline.startswith("Resolved: "):
+        return headline.removeprefix("Resolved: ").split("; ")
     return [next((cause for cause in _BAD_NEWS if cause in headline), headline)]
 
 

@@ -117,7 +117,7 @@ class ArxivFeed:
                 then = "The next run fetches the same days again, so no paper is lost." if fault.backoff else ""
                 raise FeedError(f"{self._host} {fault}{tries}. {f'{fault.hint} {then}'.strip()}") from fault
             self._pause = min(LONGEST_WAIT, max(self._delay * fault.backoff * 2 ** (attempt - 1), fault.retry_after))
-            logger.warning("%s %s; asking again in %.0f s", self._host, fault, self._pause)
+            logger.warning("%s %s; retrying in %.0f s", self._host, fault, self._pause)
         return self._retried(query, start, attempt + 1)
 
     def _ask(self, query: str, start: int, page_size: int) -> Page:

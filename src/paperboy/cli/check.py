@@ -9,7 +9,7 @@ _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 
 
 @click.command()
-@click.option("--offline", is_flag=True, help="Ask no server: neither mail, nor LLM, nor arXiv.")
+@click.option("--offline", is_flag=True, help="Contact no server: no mail server, no LLM, no arXiv.")
 @click.pass_obj
 def check(app: App, *, offline: bool) -> int:
     """Find everything that would fail tomorrow: one line each, with the fix."""

@@ -63,10 +63,10 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
 @click.option(
     "--failed",
     is_flag=True,
-    help="Only to those for whom it failed or whom it may not have reached; and what was given up of the digests of "
-    "the last two weeks.",
+    help="Only to those for whom it failed or may have failed; also send the digests of the last two weeks that "
+    "were given up.",
 )
-@click.option("--to", "address", metavar="ADDRESS", help="Only to this address, also if it has had it.")
+@click.option("--to", "address", metavar="ADDRESS", help="Only to this address, even if it already got it.")
 @click.pass_obj
 def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
     """Send a list's newest digest again, to those on the list it did not reach or who joined since.

@@ -65,12 +65,12 @@ def demo(app: App, *, open_it: bool) -> int:
 
 @click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
-@click.option("--dry-run", is_flag=True, help="Say what would be sent; freeze and send nothing. Scores are kept.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing. Scores are kept.")
 @click.pass_obj
 def once(app: App, names: tuple[str, ...], *, dry_run: bool) -> int:
     """Do today's work now, whatever the hour and weekday.
 
-    This composes the digests that today lacks and delivers what waits. A second run the same day sends nothing again.
+    This composes the digests still missing today and delivers waiting mail. A second run that day sends nothing again.
     A list that could not be served stays due, and the exit code is 1. While `run` works on a morning or a sending, this
     waits until it is done.
     """
@@ -149,7 +149,7 @@ class Stop(ExitStack):
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
         if self.gently:
             self.asked = True
-            os.write(2, b"Stopping after the message in hand.\n")
+            os.write(2, b"Stopping after the current message.\n")
             return
         if os.isatty(2):
             os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor

@@ -22,7 +22,7 @@ _People = list[tuple[Subscriber, Suppression | None]]
 
 @click.command()
 @click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.pass_obj
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
@@ -125,7 +125,7 @@ def unsubscribe(app: App, name: str, who: str) -> int:
         on_others = f"; it is on {others}" if others else ""
         raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
     line = edits.unsubscribe(app.home, mailing_list, there)
-    click.echo(f"{there} is no longer on {name} (until now in {LISTS_FILE}:{line}).")
+    click.echo(f"{there} is no longer on {name} (removed from {LISTS_FILE}:{line}).")
     if others:
         click.echo(f"{address} is still on {others}.")
     return 0
@@ -141,7 +141,7 @@ def mailbox_from(who: str, hint: str) -> Subscriber:
 
 @click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
-@click.option("--list", "name", metavar="NAME", default="", help="No mail from this list alone.")
+@click.option("--list", "name", metavar="NAME", default="", help="Stop mail from this list only.")
 @click.pass_obj
 def suppress(app: App, who: Sequence[str], name: str) -> int:
     """Stop mail to an address at once, whatever subscribers.yaml says: from all lists, or from one with --list.
@@ -165,14 +165,14 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
 
 @click.command()
 @click.argument("who", metavar="ADDRESS_OR_TOKEN", nargs=-1, required=True)
-@click.option("--list", "name", metavar="NAME", default="", help="Lift the suppression for this list alone.")
+@click.option("--list", "name", metavar="NAME", default="", help="Lift the suppression for this list only.")
 @click.pass_obj
 def unsuppress(app: App, who: Sequence[str], name: str) -> int:
-    """Lift a suppression, by `suppress` or after three bounces in a row; status --suppressed shows them all.
+    """Lift a suppression made by `suppress` or by three bounces in a row; status --suppressed lists them all.
 
     A suppression for one list and one for all lists are lifted one by one: those who asked to leave a list stay off it
-    when a bounce is forgiven. This works while the daemon runs. What was missed does not come by itself: resend --to
-    sends the newest digest.
+    when a bounce is forgiven. This works while the daemon runs. Missed digests are not sent by themselves:
+    resend --to sends the newest one.
     """
     output.set_up(app.settings.log_level, app.environ)
     address, only, _ = _whom(app, " ".join(who), name)
@@ -202,18 +202,18 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
     if request is None:
         if "@" in who:
             return mailbox_from(who, "ADDRESS_OR_TOKEN").address, name, "by hand"
-        what = "the last word of the subject of an unsubscribe mail, of 32 letters and digits"
+        what = "the 32 letters and digits that end the subject of an unsubscribe mail"
         raise UnknownNameError(f"{who!r} is neither an address nor a token; a token is {what}")
     named, token = request
     found = app.named_by(token)
     if found is None:
-        test_mail = "A test mail to an address on no list carries one, too, and nothing more goes there."
-        what = f"is the token of no mail that was sent from here to a subscriber. ({test_mail})"
+        test_mail = "A test mail to an address on no list has one, too, but nothing more goes there."
+        what = f"is not the token of any mail to a subscriber. ({test_mail})"
         raise UnknownNameError(f"{token!r} {what} Give the address instead")
     list_name, address = found
     if others := {named, name} - {list_name, ""}:
-        fix = "give the token alone, if that is the list that is meant"
-        raise UnknownNameError(f"this token is of the list {list_name!r} and not of {others.pop()!r}; {fix}")
+        fix = "if you mean the first, give the token alone"
+        raise UnknownNameError(f"this token belongs to the list {list_name!r}, not to {others.pop()!r}; {fix}")
     return address, list_name, "asked to leave the list"
 
 
@@ -229,4 +229,4 @@ def _suppressed(held: Suppression, zone: tzinfo) -> str:
 
 def _undo(address: str, list_name: str) -> str:
     only = f" --list {list_name}" if list_name else ""
-    return f"To undo it: paperboy unsuppress {address.casefold()}{only}"
+    return f"To undo this: paperboy unsuppress {address.casefold()}{only}"

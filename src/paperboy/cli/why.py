@@ -22,7 +22,7 @@ _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\
 
 @click.command(name="why", short_help="Show the life of one paper, list by list.")
 @click.argument("arxiv_id", metavar="ARXIV_ID")
-@click.option("--list", "name", metavar="NAME", help="Of this list alone.")
+@click.option("--list", "name", metavar="NAME", help="Only this list.")
 @click.pass_obj
 def why(app: App, arxiv_id: str, name: str | None) -> int:
     """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
@@ -36,7 +36,7 @@ def why(app: App, arxiv_id: str, name: str | None) -> int:
     known = [(each, life) for each, life in lives if found or life.became]
     if not known:
         raise UnknownNameError(
-            f"{plain!r}: no paper of that id was fetched for any list; an id looks like 2502.06786 or astro-ph/0601001"
+            f"{plain!r}: no paper with that id was fetched for a list; an id looks like 2502.06786 or astro-ph/0601001"
         )
     click.echo("\n".join(_about(plain, found, app.settings)))
     for each, life in known:
@@ -47,7 +47,7 @@ def why(app: App, arxiv_id: str, name: str | None) -> int:
 def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settings) -> list[str]:
     url = f"https://arxiv.org/abs/{arxiv_id}"
     if found is None:
-        return [url, f"thinned after {settings.keep_days} days (KEEP_DAYS); what became of it is kept for ever"]
+        return [url, f"deleted after {settings.keep_days} days (KEEP_DAYS); its outcome is kept for ever"]
     paper, fetched = found
     categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
     when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
@@ -69,15 +69,15 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
     if life.became is None or life.day is None:
         return _not_seen(mailing_list, paper, life)
     day = f"{life.day:%a %d %b %Y}"
-    fate = "not kept any more" if life.deliveries is None else output.in_words(life.deliveries) or "to nobody"
+    fate = "no longer kept" if life.deliveries is None else output.in_words(life.deliveries) or "to nobody"
     digest = f"in the digest of {day} ({fate})"
-    asked = f"it asks for relevance {mailing_list.min_relevance} and novelty {mailing_list.min_novelty}"
+    asked = f"the thresholds are relevance {mailing_list.min_relevance} and novelty {mailing_list.min_novelty}"
     author = matched_author(paper, mailing_list.authors) if paper else None
     followed = f"{author}, whom it follows" if author else "an author it followed then"
     return {
         Became.AUTHOR_MATCH: f"by {followed}, {digest}",
         Became.SELECTED: f"selected, {digest}; {asked}",
-        Became.OVER_CAP: f"passed, but beyond the {mailing_list.max_papers} that it takes; only named, {digest}",
+        Became.OVER_CAP: f"passed, but over the cap of {mailing_list.max_papers}; only named, {digest}",
         Became.BELOW: f"below the thresholds on {day}; {asked}",
         Became.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
         Became.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
@@ -92,7 +92,7 @@ def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str
     if not mailing_list.subscribers:
         return "not considered: the list has no subscribers"
     if life.scores:
-        return "scored, and not in a digest yet"
+        return "scored, but not in a digest yet"
     if life.failures:
         mornings = counted(life.failures, "morning")
         return f"could not be scored on {mornings}, though others were; after the third it is let go"

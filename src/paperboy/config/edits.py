@@ -86,9 +86,9 @@ def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edi
         if not made and _lists(home, text) == home.lists:
             raise _by_hand(text, wanted.name)
         if not made or not _replace(path, text.encode(), made.encode()):
-            raise PaperboyError(f"{LISTS_FILE} was changed by somebody else just now; nothing was done, try again")
+            raise PaperboyError(f"{LISTS_FILE} was just changed by somebody else; nothing was done, try again")
     except OSError as error:
-        message = f"cannot be replaced: {error.strerror}; its owner can, who may write to it and its folder"
+        message = f"cannot be replaced: {error.strerror}; run this as a user who can write to it and its folder"
         raise ConfigError([Problem(str(path), message)]) from error
     return made.count("\n", 0, index) + 1
 
@@ -124,7 +124,7 @@ def _by_hand(text: str, name: str) -> ConfigError:
     match = re.search(rf"name[\"']?:[ \t]*[\"']?{re.escape(name)}\b", text)
     place = f"{LISTS_FILE}:{text.count(chr(10), 0, match.start() if match else 0) + 1}"
     message = (
-        f"the subscribers of {name} are written in a way that only a person can edit: over several lines, or shared by "
+        f"Paperboy cannot edit the subscribers of {name}: they span several lines, or are shared between lists by "
         "an anchor, an alias or <<; edit the file by hand, then run paperboy check"
     )
     return ConfigError([Problem(place, message)])

@@ -157,7 +157,7 @@ class Files:
         """
         texts = {name: self._read(name) for name in self._names() if os.path.lexists(self._home / name)}
         if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
-            raise ConfigError([Problem(".env", "gone; put it back, or an empty file in its place")])
+            raise ConfigError([Problem(".env", "is missing; restore it, or put an empty file in its place")])
         try:
             self._data.mkdir(mode=0o700, exist_ok=True)
             copy = Path(tempfile.mkdtemp(prefix="files-", dir=self._data))
@@ -172,7 +172,7 @@ class Files:
         with suppress(OSError):
             if (self._home / name).is_file():
                 return (self._home / name).read_bytes()
-        raise ConfigError([Problem(name, "is no ordinary file that Paperboy's user can read; put one in its place")])
+        raise ConfigError([Problem(name, "is not a regular file that Paperboy's user can read; replace it")])
 
     def put_in_force(self, copy: Path) -> None:
         """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""
@@ -189,7 +189,7 @@ class Files:
             shutil.rmtree(old, ignore_errors=True)
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
-        advice = "let Paperboy's user write there, and see that there is room"
+        advice = "let Paperboy's user write there, and check that the disk has space"
         return StoreWriteError(f"{self._data}: cannot be written ({error.strerror}); {advice}")
 
 

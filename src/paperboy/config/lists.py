@@ -40,7 +40,7 @@ _SMALLEST = (
 def _name(text: str) -> str:
     if _NAME.fullmatch(text):
         return text
-    raise ValueError("a list's name has a-z, 0-9 and - inside, up to 63 of them, as 'big-ideas'")
+    raise ValueError("must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'")
 
 
 def _category(text: str) -> str:
@@ -48,7 +48,7 @@ def _category(text: str) -> str:
         return text
     if text in ARCHIVES_ONLY:
         example = min(category for category in CATEGORIES if category.startswith(f"{text}."))
-        raise ValueError(f"{text!r} is a whole archive; name its categories, as {example}")
+        raise ValueError(f"{text!r} is a whole archive; name its categories, such as {example}")
     start = text.casefold()[: text.find(".") + 3]  # two letters after the dot: one alone is too little to guess by
     alike = [each for each in CATEGORIES if "." not in text or each.casefold().startswith(start)]
     raise ValueError(f"unknown category {text!r}{did_you_mean(text, alike)}")
@@ -67,13 +67,13 @@ def _topics(text: str, info: ValidationInfo) -> str:
     """The text itself, or that of the file it names. The context holds the folders with prompts."""
     name = text.strip()
     if not name:
-        raise ValueError("there is nothing in it; say what the list wants to read")
+        raise ValueError("is empty; say what the list wants to read")
     if not name.endswith(".md") or "\n" in name:
         return name
     for folder in info.context or ():
         file = folder / name
         if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
-            raise ValueError(f"{name!r} leads out of the folder prompts; put a file there, as topics/physics.md")
+            raise ValueError(f"{name!r} is outside the folder prompts; put a file there, such as topics/physics.md")
         try:
             text = values.read_text(file).strip()
         except FileNotFoundError:
@@ -128,7 +128,7 @@ class _File(_Strict):
 KEYS = tuple(_List.model_fields)  # that a list may have
 
 _WORDS = {  # by pydantic's type of error
-    "list_type": "must be a list, as [one, two]",
+    "list_type": "must be a list, such as [one, two]",
     "too_short": "must not be empty",
     "string_type": "must be text; put it in quotes",
     "int_type": "must be a whole number",
@@ -146,7 +146,7 @@ def _in_words(error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return f"this {'file' if len(path) == 1 else 'list'} needs {key!r}"
     if error["type"] == "model_type":
-        return "a list must have keys, as 'name: physics'" if path else f"'lists' must be on top: {_SMALLEST}"
+        return "a list must have keys, such as 'name: physics'" if path else f"the file must start with {_SMALLEST}"
     words = _WORDS.get(error["type"], "{msg}").format(msg=error["msg"], **error.get("ctx", {}))
     subject = key if isinstance(key, str) else path[-2] if error["type"] == "value_error" else f"each of {path[-2]}"
     return f"{subject}: {words}"
@@ -187,7 +187,7 @@ def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings
         if isinstance(keys, dict):
             name, subscribers = keys.get("name"), keys.get("subscribers")
             if isinstance(name, str):
-                faults.note_repeated(names, name, ("lists", index, "name"), f"there is a list {name!r} already")
+                faults.note_repeated(names, name, ("lists", index, "name"), f"there is already a list {name!r}")
             if id(subscribers) not in people:
                 people[id(subscribers)] = _subscribers(faults, ("lists", index, "subscribers"), subscribers)
     if faults.found:
@@ -216,7 +216,7 @@ def _subscribers(faults: _Faults, path: _Path, texts: object) -> tuple[Subscribe
                 faults.note((*path, index), f"subscribers: {error}")
                 continue
             address = people[-1].address
-            faults.note_repeated(seen, address.casefold(), (*path, index), f"{address} is on this list already")
+            faults.note_repeated(seen, address.casefold(), (*path, index), f"{address} is already on this list")
     return tuple(people)
 
 
@@ -227,12 +227,12 @@ _Path = tuple[str | int, ...]  # from the top: ("lists", 0, "name")
 # ruamel.yaml's messages for the usual mistakes, and the same for a person who has not read YAML's grammar.
 _PLAIN_WORDS = {
     r"character '\\t'": "a tab; YAML is indented with spaces",
-    r"character '(?P<sign>.)' that cannot start": "text that begins with {sign} needs quotes around it",
-    r"mapping values are not allowed": "no colon can stand here; fix the indentation, or put quotes around the text",
+    r"character '(?P<sign>.)' that cannot start": "text that begins with {sign} needs quotes",
+    r"mapping values are not allowed": "a colon is not allowed here; fix the indentation, or put the text in quotes",
     r"while scanning a quoted scalar.*": "these quotes are never closed",
     r"while parsing a flow (sequence|mapping)": "this bracket is never closed, or a comma is missing after it",
-    r"expected <block end>": "the indentation does not fit the lines above, or quotes end too early",
-    r'duplicate key "(?P<sign>.*?)" with': "{sign!r} stands here a second time; remove one",
+    r"expected <block end>": "the indentation does not match the lines above, or quotes end too early",
+    r'duplicate key "(?P<sign>.*?)" with': "{sign!r} is given twice; remove one",
 }
 
 

@@ -33,7 +33,7 @@ def _secret(text: str) -> SecretStr:
 
 def _key(text: str) -> SecretStr:
     if " " in text.strip():
-        raise ValueError("a key has no spaces in it")
+        raise ValueError("a key contains no spaces")
     return _secret(text.strip())
 
 
@@ -44,13 +44,13 @@ def _login(text: str) -> str:
 def _api_base(text: str) -> str:
     url = notation.url(text)
     if url.endswith("/chat/completions"):
-        raise ValueError("must end before /chat/completions, which is added to it")
+        raise ValueError("leave out /chat/completions, which Paperboy adds")
     return url
 
 
 def _path(text: str) -> Path:
     if text.startswith("~"):
-        raise ValueError("~ is not understood here; write the whole path, or one inside the home")
+        raise ValueError("~ is not expanded here; write the full path, or one relative to the home")
     return Path(one_line(text))
 
 
@@ -152,9 +152,9 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
 
 def _read(name: str, text: str) -> Any:
     if "\n" in text:
-        raise ValueError("the value runs over several lines; is a quote left open?")
+        raise ValueError("the value spans several lines; is a quote left open?")
     if _ANOTHER_SETTING.search(text):
-        raise ValueError("another setting stands in its value; give each a line of its own")
+        raise ValueError("its value contains another setting; put each on its own line")
     return _READERS[name](text)
 
 
@@ -163,7 +163,7 @@ def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str
     for name, needed in _NEEDS.items():
         missing = [other for other in needed if other not in given]
         if name in given and missing:
-            yield name, f"it needs {' and '.join(missing)} beside it; set that, too"
+            yield name, f"needs {' and '.join(missing)} to be set, too"
     if "SMTP_PASSWORD" in given and settings.smtp_security == "none":
         fix = "use starttls or tls, or leave out SMTP_USERNAME and SMTP_PASSWORD"
         yield "SMTP_SECURITY", f"a password is never sent in the clear; {fix}"

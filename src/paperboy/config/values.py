@@ -43,10 +43,10 @@ def one_line(text: str) -> str:
     """The text without space around it; refused if it is empty or holds control characters or line ends."""
     text = text.strip()
     if not text:
-        raise ValueError("there is nothing in it")
+        raise ValueError("is empty")
     for character in text:
         if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}:
-            raise ValueError(f"it holds a control character (U+{ord(character):04X}); write one line of plain text")
+            raise ValueError(f"contains a control character (U+{ord(character):04X}); write one line of plain text")
     return text
 
 
@@ -61,7 +61,7 @@ def mailbox(text: str) -> Subscriber:
         return Subscriber(_address(text))
     name = unquote(match["name"]).strip()
     if "<" in name or ">" in name or "@" in name:  # a dash that is indented differently joins two lines
-        raise ValueError(f"{text!r} has more than one address; write each on its own line, dashes in one column")
+        raise ValueError(f"{text!r} has more than one address; write each on its own line, with the dashes aligned")
     return Subscriber(_address(match["address"].strip()), name)
 
 
@@ -92,7 +92,7 @@ def time_of_day(text: str) -> time:
     """`07:00` or `7:00`, on a 24-hour clock."""
     match = _HOURS_AND_MINUTES.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is not a time of day; write hours and minutes, as 07:00 or 18:30")
+        raise ValueError(f"{text!r} is not a time of day; write it as 07:00 or 18:30")
     return time(int(match[1]), int(match[2]))
 
 
@@ -101,7 +101,7 @@ def dates(text: str) -> frozenset[date]:
     try:
         return frozenset(map(date.fromisoformat, text.replace(",", " ").split()))
     except ValueError as error:
-        raise ValueError(f"must be dates, as 2026-12-29, 2026-12-31; {error}") from None
+        raise ValueError(f"must be dates, such as 2026-12-29, 2026-12-31; {error}") from None
 
 
 def timezone(text: str) -> ZoneInfo:
@@ -113,7 +113,7 @@ def timezone(text: str) -> ZoneInfo:
         zones, city = available_timezones(), f"/{name}".casefold().replace(" ", "_")
         meant = min((zone for zone in zones if f"/{zone}".casefold().endswith(city)), key=len, default="")
         hint = f", did you mean {meant!r}?" if meant else did_you_mean(name, zones)
-        raise ValueError(f"unknown timezone {text!r}{hint or '; write it as Europe/Berlin'}") from None
+        raise ValueError(f"unknown timezone {text!r}{hint or '; use a name such as Europe/Berlin'}") from None
 
 
 def number(least: float, most: float = math.inf, kind: Callable[[str], Any] = float) -> Callable[[str], Any]:
@@ -152,7 +152,7 @@ def host(text: str) -> str:
     """The name or IP address of a server, without a port."""
     name = one_line(text)
     if not _HOST.fullmatch(name):
-        raise ValueError("must be the name of a server alone, as smtp.example.org; the port is a setting of its own")
+        raise ValueError("must be the server's name alone, such as smtp.example.org; the port is a separate setting")
     return name
 
 
@@ -165,9 +165,9 @@ def url(text: str) -> str:
     except ValueError:  # a port that is none, half an IPv6 address
         is_whole = None
     if not is_whole or re.search(r"\s", address):
-        raise ValueError("must be a whole URL, as https://llm.example.org/v1")
+        raise ValueError("must be a full URL, such as https://llm.example.org/v1")
     if parts.username is not None or parts.query or parts.fragment:
-        raise ValueError("must have no user, password, ? or # in it")
+        raise ValueError("must not contain a user, a password, ? or #")
     return address
 
 

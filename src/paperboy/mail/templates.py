@@ -73,7 +73,7 @@ class Templates:
 
     def check(self) -> None:
         """Render samples of every kind of mail. ConfigError with what is wrong with the templates."""
-        alert = Alert("Something needs a hand", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
+        alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
         problems = [*_problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})]
         copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3)))  # placeholders, as in any digest
         for digest in _samples():
