@@ -73,6 +73,12 @@ def test_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
     assert (skipped.state, skipped.next_try) == (State.OFF, None)
 
 
+def test_failure_on_a_day_off_is_tried_again_after_the_backoff_too() -> None:
+    monday = mailing_list(timezone=BERLIN, send_at=time(7), subscribers=ADA, weekdays=frozenset({0}))
+    attempt = failed(monday, "a bug", None, FRIDAY_SEVEN, FRIDAY_SEVEN)
+    assert stands(FRIDAY_SEVEN, attempt=attempt, weekdays=frozenset({0})).next_try == FRIDAY_SEVEN + RETRY
+
+
 def test_skipped_day_whose_weekday_is_added_is_due_today_and_not_tomorrow() -> None:
     noon = FRIDAY_SEVEN + timedelta(hours=5)
     added = stands(noon, Outcome.SKIPPED, weekdays=frozenset({0, 4}))

@@ -58,10 +58,8 @@ def standing(
     of_today = attempt if attempt is not None and local_date(mailing_list, attempt.at) == day else None
     state = _state(mailing_list, day, outcome, now)
     next_try = next_digest = None
-    if state is State.DUE:
+    if state is State.DUE or (state is State.OFF and outcome is None and now >= start):
         next_try = max(start, of_today.next_try) if of_today else start
-    elif state is State.OFF and outcome is None and now >= start:
-        next_try = start
     if state in {State.DUE, State.COMING}:
         next_digest = start
     elif state is not State.EMPTY:

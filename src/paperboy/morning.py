@@ -112,7 +112,7 @@ class _Morning:
             found = opened.pop(each.name)
             report = self.guarded(self.close, each, found) if isinstance(found, Material) else found
             if report.outcome is None:
-                self.stays_due(each, report)
+                self.guarded(self.stays_due, each, report)
             reports[each.name] = report
         self.store.papers.forget()
         return reports
@@ -134,7 +134,7 @@ class _Morning:
     def explain(self, mailing_list: MailingList) -> None:
         """No day is left without a word: one that ended before its list was served, or while nobody was at work."""
         name, today = mailing_list.name, local_date(mailing_list, self.now)
-        last, attempt = self.store.days.last(name), self.attempts.get(name)
+        last, attempt = self.store.days.last(name, today), self.attempts.get(name)
         if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
             return
         for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):

@@ -131,7 +131,8 @@ def read(
     """Where the lists stand, with the last `mornings` of each."""
     names, attempts = [each.name for each in lists], store.days.attempts()
     outcomes = store.days.outcomes(lists, now)
-    days, mailed = store.history.days(names, mornings), store.history.mailed(names)
+    today = max((due.local_date(each, now) for each in lists), default=now.date())
+    days, mailed = store.history.days(names, mornings, today), store.history.mailed(names, today)
     found = []
     for each, name in zip(lists, names, strict=True):
         attempt = attempts.get(name) if each.subscribers else None

@@ -156,6 +156,7 @@ PASSING = {
     "truncated XML": (faults.truncated, 6.0),
     "body short of its Content-Length": (faults.short_body, 6.0),
     "dropped connection": (faults.dropped, 6.0),
+    "endless count": (faults.edited(r">30</opensearch:t", ">" + "9" * 5000 + "</opensearch:t"), 6.0),
     "all dates bad": (faults.all_bad_dates, 6.0),
     "no totalResults": (faults.edited(r"<opensearch:totalResults>\d+</opensearch:totalResults>", ""), 6.0),
     "error entry under 200": (faults.refused("internal error", status=200), 6.0),
@@ -182,6 +183,14 @@ def test_long_retry_after_ends_the_fetch(server: ArxivServer) -> None:
     with pytest.raises(FeedError, match=r"429 \(Rate exceeded\.\)\. The next run fetches"):
         asked.fetch()
     assert len(server.requests) == 1
+
+
+def test_week_without_a_paper_is_no_fault_of_a_longer_window(server: ArxivServer) -> None:
+    """A small category may have one. A whole window without a paper is an error."""
+    assert Asked(server.url).feed.fetch(("cs.LG",), NOW - timedelta(days=22), NOW) == server.papers
+    server.papers.clear()
+    with pytest.raises(FeedError, match="no paper at all"):
+        Asked(server.url).feed.fetch(("cs.LG",), NOW - timedelta(days=22), NOW)
 
 
 # faults that stay

@@ -124,6 +124,16 @@ def test_uncounted_tokens_use_up_the_budget() -> None:
     assert 0 < len(outcome.scores) < 80
 
 
+def test_calls_that_time_out_use_up_the_budget() -> None:
+    """The model may have worked on them."""
+    with LlmServer() as server, scorer_for(server, timeout_seconds=0.2, concurrency=2) as scorer:
+        server.fail_always("hang")
+        outcome = run(scorer, papers(80), budget=0.05)
+    assert outcome.budget_used_up
+    assert outcome.spending.cost is not None
+    assert outcome.spending.cost.total >= 0.05
+
+
 def test_refused_tier_is_priced_as_the_default_tier() -> None:
     flex = Prices(0.5, 0.05, 0.6, 2, tier="flex", standard=PRICES)
     for rejected, prices in (([], flex), (["service_tier"], PRICES)):

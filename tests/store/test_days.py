@@ -10,6 +10,7 @@ import pytest
 from paperboy.models import Addressed, Attempt, Became, Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
+from tests.store import ledger
 from tests.store.ledger import waiting
 
 NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
@@ -112,6 +113,23 @@ def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
     assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
     store.days.freeze(Day("foundations", date(2026, 11, 21), Outcome.QUIET), later)
     assert store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET
+
+
+def test_clock_that_is_behind_changes_nothing(store: Store) -> None:
+    """No paper of arXiv is younger than now: so a look at the database before the clock is set does no harm."""
+    store.papers.add([paper()], ["cs.LG"], NOW)
+    store.days.freeze(Day("foundations", TODAY, Outcome.NOTE), NOW)
+    assert not store.settle_clock(datetime(2020, 1, 1, tzinfo=UTC))
+    assert store.days.last("foundations") == TODAY
+    assert store.papers.fetched() == {"cs.LG": NOW}
+
+
+def test_digest_of_a_clock_that_was_ahead_is_not_todays(store: Store) -> None:
+    ledger.morning(store, {"ada": "sent"}, TODAY)
+    ledger.morning(store, {"ada": "sent"}, TODAY + timedelta(days=1))
+    assert store.days.last("foundations", TODAY) == TODAY
+    assert [day.date for day in store.history.days(["foundations"], 3, TODAY)["foundations"]] == [TODAY]
+    assert store.history.mailed(["foundations"], TODAY)["foundations"].date == TODAY
 
 
 @pytest.mark.parametrize(

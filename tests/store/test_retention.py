@@ -97,6 +97,18 @@ def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) 
     assert whole(store, cross) is None
 
 
+def test_old_paper_stays_whole_while_its_list_may_supersede_the_digest_that_has_it(store: Store) -> None:
+    """It was carried over for a month, and its digest may reach nobody."""
+    fetched(store, "2608.00001")
+    became = {"2608.00001": Became.SELECTED}
+    ledger.morning(store, {"ada": "refused"}, TODAY, became=became)
+    thin(store)
+    assert whole(store, "2608.00001")
+    ledger.morning(store, {"ada": "sent"}, TODAY + timedelta(days=1))
+    thin(store)
+    assert not whole(store, "2608.00001")
+
+
 # --- digests and deliveries
 
 

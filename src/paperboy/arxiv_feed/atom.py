@@ -13,6 +13,7 @@ from paperboy.tex import name_to_text
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
 _ID = re.compile(r"arxiv\.org/abs/(?P<id>\d{4}\.\d{4,5}|[a-zA-Z.-]+/\d{7})(?:v(?P<version>\d{1,4}))?$", re.ASCII)
+LONGEST = 30_000  # papers that arXiv lists for one query
 _CATEGORY = re.compile(r"[a-z-]+(\.[A-Za-z-]+)?")  # authors add MSC and ACM classes to arXiv's own
 
 
@@ -25,6 +26,10 @@ class FaultError(Exception):
     def __init__(self, what: str, hint: str = "", backoff: int = 2, retry_after: float = 0.0) -> None:
         super().__init__(what)
         self.hint, self.backoff, self.retry_after = hint, backoff, retry_after
+
+
+class EmptyError(FaultError):
+    """An answer without a paper, which a window of a small category may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,11 @@ def read_page(body: bytes) -> Page:
     if error := error_text(body):
         raise FaultError(f"answered with an error ({error})")
     entries, count = feed.findall(f"{_ATOM}entry"), (feed.findtext(_TOTAL) or "").strip()
-    total = int(count) if count.isdecimal() else -1
+    total = int(count) if re.fullmatch(r"\d{1,9}", count) else -1
     if total == 0 and not entries:
-        raise FaultError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
+        raise EmptyError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
+    if total > LONGEST:
+        raise FaultError(f"counts {count} papers", "Set ARXIV_LOOKBACK_DAYS to fewer days.", backoff=0)
     if not entries or total < len(entries):
         raise FaultError(f"sent a page of {len(entries)} papers and counts {count or 'none'}")
     read = [_paper(entry, place) for place, entry in enumerate(entries, 1)]

@@ -20,7 +20,7 @@ import arxiv
 import requests
 
 from paperboy import __version__
-from paperboy.arxiv_feed.atom import FaultError, Page, error_text, plain_text, read_page
+from paperboy.arxiv_feed.atom import EmptyError, FaultError, Page, error_text, plain_text, read_page
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 
@@ -66,12 +66,20 @@ class ArxivFeed:
         """Return all papers submitted to any of `categories` between two aware instants, oldest first.
 
         The window is widened to whole minutes. Raises FeedError if arXiv does not give the whole list, and if it gives
-        an empty one: a week without a single paper is one of its faults.
+        an empty one, which is one of its faults.
         """
         papers: dict[str, Paper] = {}
+        empty: FeedError | None = None
         with self._session:  # closes its connection, and can be used again
             for start, end in _weeks(since.astimezone(UTC), until.astimezone(UTC)):
-                papers |= self._week(_query(categories, start, end), progress or (lambda *_: None), len(papers))
+                try:
+                    papers |= self._week(_query(categories, start, end), progress or (lambda *_: None), len(papers))
+                except FeedError as error:
+                    if not isinstance(error.__cause__, EmptyError):
+                        raise
+                    empty = error  # one week of several, of a small category
+        if empty and not papers:
+            raise empty
         return sorted(papers.values(), key=lambda paper: (paper.published, paper.arxiv_id))
 
     def has_news(self, since: datetime, until: datetime) -> bool:

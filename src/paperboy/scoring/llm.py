@@ -6,6 +6,7 @@ a batch has none    → ask for both halves, until a paper that spoils its batch
 circuit breaker     → after three failures in a row, ask a trivial question: a server that fails it is dead
 """
 
+import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -84,6 +85,7 @@ class _Run:
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     problems: dict[str, str] = field(default_factory=dict)  # by list: why nothing more is asked for it
     blamed: dict[str, dict[str, str]] = field(default_factory=dict)  # by list: papers that failed alone, and why
+    trust: int = 3  # the probe that makes a server dead if nothing was scored until then
     over: str = ""  # why no more calls begin: what is wrong with the server
 
     @property
@@ -93,6 +95,7 @@ class _Run:
     def note(self, batch: Batch, scored: Collection[str], failure: str) -> None:
         """Ask again for papers without a score, in halves if none has one; a paper that fails alone is blamed."""
         name, missing = batch.mailing_list.name, [paper for paper in batch.papers if paper.arxiv_id not in scored]
+        self.trust = 0 if scored else self.trust
         self.in_a_row, self.failures[name] = (0, 0) if scored else (self.in_a_row + 1, self.failures[name] + 1)
         if self.failures[name] >= MOST_FAILURES:
             self.problems.setdefault(name, f"the LLM {failure or _NO_SCORES}")
@@ -147,8 +150,8 @@ class LlmScorer:
                 yield Scored(batch.mailing_list.name, scores, spending=self._spending(answers, run))
             if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and run.may_begin:
                 answers = self.server.ask(_PROBE, tries=1)
-                run.in_a_row = 0
-                if "scores" not in answers[0].text:
+                run.in_a_row, run.trust = 0, run.trust - 1
+                if "scores" not in answers[0].text or run.trust == 0:
                     run.over = answers[0].failure or _NO_SCORES
                 yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
         if run.over:
@@ -177,11 +180,13 @@ class LlmScorer:
         return bool(run.under_way)
 
     def _spending(self, answers: Sequence[Answer], run: _Run) -> Spending:
-        """Sum the tokens and cost of answers; a budget counts a guess where the server counted no tokens."""
+        """Sum the tokens and cost of answers; a budget counts a guess where nobody counted tokens, or in time."""
         spending = Spending()
-        for usage, tier in ((answer.usage, answer.tier) for answer in answers if answer.usage):
-            counted = usage if usage.total_tokens else UNCOUNTED if run.may_spend else None
-            spending += Spending(usage, self.prices.cost(counted, tier) if self.prices and counted else None)
+        for answer in answers:
+            if usage := answer.usage or (Usage(calls=1) if run.may_spend and answer.pause == math.inf else None):
+                counted = usage if usage.total_tokens else UNCOUNTED if run.may_spend else None
+                cost = self.prices.cost(counted, answer.tier) if self.prices and counted else None
+                spending += Spending(usage, cost)
         return spending
 
     def probe(self) -> str:

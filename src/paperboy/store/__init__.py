@@ -25,7 +25,6 @@ _AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the cl
 _SIGNS = """
 select 1 from (
     select fetched_at as at from fetches union all select at from attempts union all select at from server_backoff
-    union all select at from days where digest_id is null
     union all select at from deliveries where state in ('pending', 'sending', 'deferred')
 ) where at > ? limit 1
 """
@@ -70,8 +69,10 @@ class Store:
         """Date all that was written while the clock was ahead to `now`; return whether there was any.
 
         Days without a digest did not happen, and neither did the reports of alerts. Digests stay, for they are out.
+        A clock before arXiv's newest paper is itself wrong, and nothing is changed.
         """
-        if not self._database.rows(_SIGNS, [iso(now + _AHEAD)]):
+        newest = self._database.rows("select max(published) as at from papers")[0]["at"] or ""
+        if newest > iso(now) or not self._database.rows(_SIGNS, [iso(now + _AHEAD)]):
             return False
         logger.warning("the clock was ahead, and is back at %s; what was dated later is dated now", iso(now))
         statements = [row["statement"] for row in self._database.rows(_INSTANTS)]

@@ -34,9 +34,10 @@ class Days:
         found = {row["list"]: Outcome(row["outcome"]) for row in rows}
         return {name: found.get(name) for name in dates}
 
-    def last(self, list_name: str) -> date | None:
-        """The newest of the list's days that has an outcome."""
-        row = self._database.rows("select max(date) as date from days where list = ?", [list_name])[0]
+    def last(self, list_name: str, until: date = date.max) -> date | None:
+        """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
+        asked = [list_name, until.isoformat()]
+        row = self._database.rows("select max(date) as date from days where list = ? and date <= ?", asked)[0]
         return date.fromisoformat(row["date"]) if row["date"] else None
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:

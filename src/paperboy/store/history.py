@@ -78,9 +78,11 @@ class History:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def days(self, list_names: Iterable[str], most: int = 1) -> dict[str, tuple[DaySummary, ...]]:
-        """The last days of each list that has had any, newest first."""
-        asked = {"names": json.dumps(list(list_names)), "most": most}
+    def days(
+        self, list_names: Iterable[str], most: int = 1, until: date = date.max
+    ) -> dict[str, tuple[DaySummary, ...]]:
+        """The last days of each list that has had any, newest first; later ones are of a clock that was ahead."""
+        asked = {"names": json.dumps(list(list_names)), "most": most, "until": until.isoformat()}
         rows = self._database.rows(_DAYS, asked)
         spent = {(row["list"], row["date"]): summed(row) for row in self._database.rows(_SPENT, asked)}
         states = self._states([row["digest_id"] for row in rows if row["digest_id"]])
@@ -115,9 +117,9 @@ class History:
             following = first
         return months
 
-    def mailed(self, list_names: Iterable[str]) -> dict[str, Mailed]:
+    def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
-        rows = self._database.rows(_MAILED, [json.dumps(list(list_names))])
+        rows = self._database.rows(_MAILED, {"names": json.dumps(list(list_names)), "until": until.isoformat()})
         states = self._states([row["id"] for row in rows])
         return {
             row["list"]: Mailed(row["id"], date.fromisoformat(row["date"]), states.get(row["id"], {})) for row in rows
@@ -154,7 +156,9 @@ class History:
 
 _DAYS = """
 select days.* from json_each(:names) as name join days on list = name.value
-where date in (select date from days as own where own.list = name.value order by date desc limit :most)
+where date in (
+    select date from days as own where own.list = name.value and date <= :until order by date desc limit :most
+)
 order by name.key, date desc
 """
 
@@ -174,8 +178,8 @@ where digest_id in (select value from json_each(?)) group by digest_id, state
 """
 
 _MAILED = """
-select list, digests.id, date from json_each(?) as name join digests on list = name.value
-where date = (select max(date) from digests where list = name.value) and superseded is null
+select list, digests.id, date from json_each(:names) as name join digests on list = name.value
+where date = (select max(date) from digests where list = name.value and date <= :until) and superseded is null
 """
 
 _UNDELIVERED = """

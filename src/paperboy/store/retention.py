@@ -66,6 +66,9 @@ select arxiv_id from papers where published < :settled and abstract != '' and no
     where list in (select value from json_each(:lists))
     and (way = primary_category or way in (select 'cross-list ' || value from json_each(categories)))
     and not exists (select 1 from seen where seen.list = started.list and seen.arxiv_id = papers.arxiv_id)
+) and not exists (
+    select 1 from (select list, max(date) as newest from digests group by list) join seen using (list)
+    where seen.arxiv_id = papers.arxiv_id and seen.date >= newest
 )
 """
 
