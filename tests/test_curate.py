@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from paperboy.curate import before_start, curate, day_comes_to, matched_author, name_key, passes, ways_in
+from paperboy.curate import before_start, curate, matched_author, name_key, outcome_of, passes, ways_in
 from paperboy.models import Became, Counts, Digest, Outcome, Score
 from tests.builders import LLM, mailing_list, paper
 
@@ -178,11 +178,11 @@ def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:
         (Counts(considered=2, carried_over=2), "", False, None, Outcome.GAVE_UP),
     ],
 )
-def test_day_comes_to_what_was_scored_and_else_waits_for_arxiv_or_the_llm(
+def test_outcome_follows_the_scores_or_waits_for_arxiv_or_the_llm(
     counts: Counts, missing: str, *, leftover: bool, in_time: Outcome | None, in_the_end: Outcome
 ) -> None:
     """While it may be tried again, and when not. ArXiv that never answered is given up."""
-    assert day_comes_to(counts, missing, leftover=leftover, waits=True, answered=True) is in_time
-    assert day_comes_to(counts, missing, leftover=leftover, waits=False, answered=True) is in_the_end
+    assert outcome_of(counts, missing, leftover=leftover, waits=True, answered=True) is in_time
+    assert outcome_of(counts, missing, leftover=leftover, waits=False, answered=True) is in_the_end
     if missing and leftover:
-        assert day_comes_to(counts, missing, leftover=leftover, waits=False, answered=False) is Outcome.GAVE_UP
+        assert outcome_of(counts, missing, leftover=leftover, waits=False, answered=False) is Outcome.GAVE_UP

@@ -1,8 +1,8 @@
-"""Alerts: what the operator is told when a morning needs a hand, by the log and by mail to ALERT_TO.
+"""Alerts: problems reported to the operator, in the log and by mail to ALERT_TO.
 
-    of_list    in the transaction of a list's day or attempt: ends what the day proves to be over, notes what went wrong
-    sending    does both for the mail; the store itself notes what expired, was suppressed or superseded
-    report     one mail for each cause and operator's day, and one when it is well again
+    of_list    in the transaction of a list's day or attempt: ends the causes that the day disproves, notes new ones
+    sending    does the same for mail; the store itself notes what expired, was suppressed or superseded
+    report     one mail per cause and day of the operator, and one when it is resolved
 
 One dead LLM is one cause, for ten lists as for one. It is over when each list that it affects has had a day without it.
 """
@@ -43,9 +43,9 @@ _MOST = 3  # names, or reasons, in a mail; the log has the others
 
 
 def of_list(store: Store, each: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
-    """Note what one list's morning has to report; `missing`: why arXiv's papers are; `news`: its newest batch is there;
-    `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour, before which waiting for arXiv is no cause. A dead LLM is
-    one at the first try: the scorer has retried by then. What is over, and met again, lasts.
+    """Note what one list's morning has to report. `missing`: why arXiv's papers are missing; `news`: its newest batch
+    is there; `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour. Before that a late arXiv is no cause. A dead
+    LLM is one at the first try, since the scorer has retried by then. A cause that is ended and noted again lasts.
     """
     for cause in _over(each, arrived=not missing and (news or each.outcome in _SERVED)):
         store.alerts.end(cause, each.list_name, now)
@@ -53,7 +53,7 @@ def of_list(store: Store, each: ListReport, missing: str, now: datetime, *, news
 
 
 def _over(each: ListReport, *, arrived: bool) -> set[Cause]:
-    """What that day of the list proves to be over, unless it is met again."""
+    """The causes that this day of the list ends, unless they are noted again."""
     if each.bug or each.outcome in {None, Outcome.GAVE_UP}:
         return set()
     scores = {Cause.SCORING, Cause.BUDGET} if each.outcome in _SERVED else set()  # on a quiet day nobody asked the LLM
@@ -87,8 +87,8 @@ def _cause(each: ListReport, missing: str, *, overdue: bool) -> Cause | None:
 
 
 def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetime, patience: timedelta) -> None:
-    """Note what a round of sending met, and end what it proves to be over. A mail server that is away or busy is no
-    cause before `patience` has passed. A list that is gone, or has no subscribers any more, holds nothing up.
+    """Note the problems of a round of sending, and end those that it disproves. A mail server that is down or busy is
+    no cause before `patience` has passed. Causes of lists that are gone, or have no subscribers left, are forgotten.
     """
     passing = sent.passing and sent.since is not None and now - sent.since < patience
     notes = [Note(Cause.NOBODY, name, reply, f"{name}: {reply}") for name, reply in sent.refused]
@@ -115,7 +115,7 @@ def broken_files(problems: Sequence[Problem]) -> Note:
 
 
 def bad_end(problem: str, lists: Collection[str] = ()) -> list[Note]:
-    """A process that could not report by itself what it came to; those lists are still due."""
+    """A process that could not report its own failure; those lists are still due."""
     return [Note(Cause.PROCESS, name, problem) for name in sorted(lists) or [THE_MORNING]]
 
 
@@ -126,7 +126,7 @@ class _Words(NamedTuple):
     headline: str
     means: str  # for the lists
     fix: str = ""  # what to do
-    well: str = ""  # what is well when it is over; empty: it is reported once, and never over
+    well: str = ""  # the good news when it is over; empty: it is reported once, and never ends
 
 
 _WORDS: Mapping[Cause, _Words] = {
@@ -206,7 +206,7 @@ def _alert(rows: Sequence[Kept]) -> Alert:
 
 
 def _fields(rows: Sequence[Kept]) -> dict[str, str]:
-    """What the words may say of the rows of one cause. An address or a list's name is its row's subject."""
+    """The values of the words' placeholders, from rows of one cause. A row's subject is a list's name or an address."""
     rows = sorted(rows, key=lambda row: row.subject)
     unserved, number = [row for row in rows if not row.facts.get("served")], len(rows)
     lists = list(dict.fromkeys(str(row.facts.get("list", row.subject)) for row in rows))
@@ -237,7 +237,7 @@ def _well_again(rows: Sequence[Kept], zone: tzinfo) -> Alert:
 
 
 def no_start(problem: str) -> Alert:
-    """Nothing can be done, and nothing be written down."""
+    """Nothing works, and nothing can be recorded."""
     advice = "Paperboy keeps retrying; paperboy check shows what else is wrong. This is reported once a day."
     return Alert("Paperboy cannot work", (_reason(problem), f"No digest goes out until that is fixed. {advice}"))
 
@@ -256,7 +256,7 @@ def _scored(rows: Sequence[Note]) -> str:
 
 @contextmanager
 def never_raising(*but: type[PaperboyError]) -> Iterator[None]:
-    """Log what keeps the operator from being alerted; only errors of the types `but` are raised."""
+    """Log why the operator could not be alerted; raise only errors of the types `but`."""
     try:
         yield
     except but:
@@ -273,7 +273,7 @@ class Waiting(NamedTuple):
     cause: Cause
     alert: Alert
     over: bool  # it is good news
-    at: datetime  # when it was found, which dates it: so every try is the same message
+    at: datetime  # when it was found. It dates the mail, so every try is the same message
     next_try: datetime  # retry backoff: not before
 
 
@@ -283,8 +283,8 @@ def lasting(rows: Iterable[Kept]) -> dict[Cause, list[Kept]]:
 
 
 def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
-    """What is to be reported, oldest first: each cause that is over, or was met since the last mail's day in the
-    operator's `zone`.
+    """What is to be reported, oldest first: each cause that is over, or was noted on a later day than the last mail, in
+    the operator's `zone`.
     """
     found = []
     for cause, of in groupby(store.alerts.all(), _CAUSE):
@@ -303,8 +303,8 @@ def report(
     store: Store, transport: Transport | None, composer: Composer, to: Subscriber | None, zone: tzinfo, now: datetime
 ) -> None:
     """Log what waits, send it, and mark what was accepted. Without an address the log is enough; without a transport it
-    goes on waiting. Raises StoreWriteError before a mail that could not be marked, and MailServerError, as no other
-    mail would leave.
+    keeps waiting. Raises StoreWriteError before a mail that could not be marked, and MailServerError, after which no
+    other mail could be sent.
     """
     for each in waiting(store, zone):
         logger.log(logging.INFO if each.over else logging.WARNING, "%s", each.alert.headline)

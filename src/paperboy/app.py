@@ -1,7 +1,7 @@
 """The façade: what Paperboy can do with one home, and the only builder of real parts.
 
 A part is built when it is first used, and closed with the `App`. The scorer, the mail rooms and arXiv's client are
-imported then: `openai` alone takes 0.4 s, which a command that asks nobody need not wait for.
+imported then: `openai` alone takes 0.4 s, which a command that needs no LLM should not wait for.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class App(ExitStack):
     wait: Callable[[float], None]  # seconds
     timer: Callable[[], float]  # monotonic seconds
     progress: drafting.Progress
-    say: Callable[[str], None] = logger.info  # that a command waits for a lock
+    say: Callable[[str], None] = logger.info  # reports that a command waits for a lock
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -74,14 +74,14 @@ class App(ExitStack):
 
     @cached_property
     def store(self) -> Store:
-        """The database, made if it is new. Raises StoreError."""
+        """The database, created if it is new. Raises StoreError."""
         store = self.enter_context(Store.open(self.settings.paperboy_database))
         store.settle_clock(self.clock())
         return store
 
     @property
     def store_to_ask(self) -> Store:
-        """The database; where it is still to be made, an empty one in memory, since a question makes none."""
+        """The database; if there is none yet, an empty one in memory, so that a question creates no file."""
         if self.settings.paperboy_database.exists():
             return self.store
         return self.enter_context(Store.in_memory())
@@ -92,8 +92,8 @@ class App(ExitStack):
 
     @cached_property
     def scorer(self) -> LlmScorer | LocalScorer:
-        """The LLM, or the embedded scorer where none is set up. Raises ConfigError for a broken prompt, and for a
-        budget that cannot be kept.
+        """The LLM, or the embedded scorer if none is set up. Raises ConfigError for a broken prompt, and for a budget
+        whose prices are unknown.
         """
         settings, model = self.settings, self.settings.openai_model
         if not settings.has_llm:
@@ -183,7 +183,7 @@ class App(ExitStack):
         return ArxivFeed(settings.arxiv_api_url, delay_seconds=settings.arxiv_delay_seconds, contact=contact)
 
     def prepare(self) -> None:
-        """Build what may be unusable: prompt, prices, templates. Raises ConfigError before anything is touched."""
+        """Build what may be broken: prompt, prices, templates. Raises ConfigError before anything is changed."""
         _ = self.prompt, self.scorer
         self.templates.check()
 
@@ -215,9 +215,9 @@ class App(ExitStack):
 
     @contextmanager
     def alone(self, half: Literal["morning", "sending"], command: str = "once") -> Iterator[None]:
-        """Hold one of the home's locks, after whoever has it.
+        """Hold one of the home's locks, after waiting for its holder.
 
-        Raises ConfigError where a daemon still works with another database, which would send all of it twice.
+        Raises ConfigError if a daemon still works with another database, since both would send the same digests.
         """
         before = self.home.database_in_force(self.environ)
         if before != self.settings.paperboy_database and (holder := lock.holder(before)):
@@ -245,7 +245,7 @@ class App(ExitStack):
 
     def morning(self, names: Collection[str], patience: timedelta | None = None) -> MorningReport:
         """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
-        None: this one attempt is by hand.
+        None: it does not wait, because it runs by hand.
         """
         from paperboy import morning
 
@@ -260,7 +260,7 @@ class App(ExitStack):
 
         settings = self.settings
         with alerts.never_raising():
-            if Cause.PROCESS in alerts.lasting(self.store.alerts.all()):  # for this one may end as badly
+            if Cause.PROCESS in alerts.lasting(self.store.alerts.all()):  # this one may crash, too
                 self.tell()
         sending = delivery.Round(
             store=self.store,
@@ -298,10 +298,10 @@ class App(ExitStack):
         everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
         return found or next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
 
-    # What the operator is told; never raises, for what a morning came to does not depend on it
+    # Alerts; never raises, since the outcome of a morning does not depend on them
 
     def tell(self, sent: delivery.Report | None = None) -> None:
-        """Note what a round of sending came to, and report what waits, but through no server that has just refused."""
+        """Note how a round of sending ended, and report what waits, but not through a server that has just refused."""
         from paperboy import alerts
 
         to, zone, now = self.settings.alert_to, self.settings.timezone, self.clock()

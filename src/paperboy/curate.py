@@ -1,4 +1,4 @@
-"""The functional core: which papers a list gets, in what order, how the counts add up, and what a day comes to.
+"""The functional core: which papers a list gets, in what order, how the counts add up, and a day's outcome.
 
 Everything here is a pure function of its arguments: no I/O, no clock.
 """
@@ -33,7 +33,7 @@ def matched_author(paper: Paper, followed: Iterable[str]) -> str | None:
 
 
 def ways_in(mailing_list: MailingList) -> frozenset[str]:
-    """By what a paper can come to the list: a category that is its primary one, or one that it is cross-listed in."""
+    """How a paper can come to the list: by its primary category, or by one that it is cross-listed in."""
     crossed = mailing_list.categories if mailing_list.cross_lists else ()
     return frozenset([*mailing_list.categories, *(f"cross-list {category}" for category in crossed)])
 
@@ -54,7 +54,7 @@ def _ways_of(paper: Paper) -> set[str]:
     return {paper.primary_category, *(f"cross-list {category}" for category in paper.categories)}
 
 
-MOST_MORNINGS = 3  # on which a paper cannot be scored while others are; then it is let go
+MOST_MORNINGS = 3  # without a score while others get one; then a paper is let go
 
 
 def curate(digest: Digest, papers: Sequence[Paper], scores: Mapping[str, Score], tries: Mapping[str, int]) -> Digest:
@@ -97,12 +97,12 @@ def curate(digest: Digest, papers: Sequence[Paper], scores: Mapping[str, Score],
     )
 
 
-def day_comes_to(counts: Counts, missing: str, *, leftover: bool, waits: bool, answered: bool) -> Outcome | None:
-    """What the day comes to; None: the list stays due.
+def outcome_of(counts: Counts, missing: str, *, leftover: bool, waits: bool, answered: bool) -> Outcome | None:
+    """The day's outcome; None: the list stays due.
 
-    `missing` is what arXiv has not given; `leftover`: there is no paper but those that cannot be scored, if any;
-    `waits`: the list may be tried again today. ArXiv that `answered` and had nothing means a quiet day: a holiday that
-    is on no list.
+    `missing`: why arXiv's papers are missing; `leftover`: all papers, if any, are ones that cannot be scored; `waits`:
+    the list may be retried today. If arXiv `answered` and had nothing, the day is quiet: a holiday that the calendar
+    does not know.
     """
     if counts.scored:
         return Outcome.DIGEST if counts.relevant else Outcome.NOTE

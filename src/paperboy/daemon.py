@@ -1,15 +1,15 @@
-"""The daemon: a small loop that decides what there is to do, and does it in child processes.
+"""The daemon: a small loop that decides what is due, and runs it in child processes.
 
     every five seconds, on each signal and when a child ends:
-        for each child: has it ended? report what it could not report itself; is it stuck? end it
+        for each child: has it ended? report what it could not report itself; is it stuck? stop it
         have the files changed, and rested for ten seconds? start a trial, which copies them, tries the copy and brings
             it into force if it is sound; load what is in force
-        is a list due, and nobody at work on a morning? start one
-        does mail or an alert wait, and nobody send? start a sending
-        notify systemd that the daemon is alive, and of what the day came to
+        is a list due, and no morning running? start one
+        does mail or an alert wait, and no sending running? start one
+        notify systemd that the daemon is alive, and how the day stands
 
 A child writes dots of progress to its standard output, then its failures, one a line. Its memory goes back to the
-system when it ends, and its crash is contained. When something is retried is data, which survives a restart.
+system when it ends, and its crash is contained. Retry times are data, so they survive a restart.
 """
 
 import logging
@@ -48,7 +48,7 @@ Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
 
 TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
-_EMERGENCY_EVERY = 86_400.0  # seconds between two mails that say that nothing can work
+_EMERGENCY_EVERY = 86_400.0  # seconds between two mails about a home that cannot work
 _LOOK_SECONDS = 20.0  # between two looks at the database while nothing happens
 _STUCK_SECONDS: Mapping[Kind, float] = {"morning": 1800.0, "sending": 1800.0, "trial": 180.0}  # without progress
 
@@ -61,7 +61,7 @@ class _Child:
     began: datetime
     progressed: float  # on the timer
     patience: float  # seconds without progress
-    lists: frozenset[str]  # that a morning is to serve
+    lists: frozenset[str]  # to be served by a morning
     output: str = ""
 
     @property
@@ -89,7 +89,7 @@ class Daemon:
         self._notifier, self._spawn = notifier, spawn
         self._files = Files(app.path)
         self._children: dict[Kind, _Child] = {}
-        self._backoff: dict[Kind, float] = {}  # until when, on the timer, none starts after an abnormal exit
+        self._backoff: dict[Kind, float] = {}  # retry backoff after an abnormal exit, until then on the timer
         self._seen, self._try_at = Fingerprint(), float("-inf")  # of the files; their next trial, on the timer
         self._looked_at = float("-inf")  # at the database, on the timer
         self._reload, self._stopping = False, ""
@@ -102,7 +102,7 @@ class Daemon:
 
     @property
     def _in_force(self) -> bool:
-        """Whether the home is a version that was tried, as it is from the first trial on."""
+        """Whether the home is a version that was tried. From the first trial on it always is."""
         return self.home.source != self.home.path
 
     # ---- the loop
@@ -164,7 +164,7 @@ class Daemon:
             self._notifier.status(self._status(now))
 
     def _status(self, now: datetime) -> str:
-        """The day in a line; before it, what is broken. Anybody on the machine may read it."""
+        """The day in one line, after any broken file. Anybody on the machine may read it."""
         settings = self.home.settings
         found = status.read(self._store, self.home.lists, now, self._app.patience, settings.arxiv_holidays)
         line = status.answer(found, at_work="morning" in self._children, in_outbox=settings.uses_outbox)
@@ -183,7 +183,7 @@ class Daemon:
             self._start("sending", now)
 
     def _ready(self, now: datetime) -> frozenset[str]:
-        """The lists that a morning may take up now."""
+        """The lists that a morning may serve now."""
         days, lists = self._store.days, self.home.lists
         outcomes, attempts, patience = days.outcomes(lists, now), days.attempts(), self._app.patience
         return frozenset(
@@ -221,7 +221,7 @@ class Daemon:
             child.process.terminate()
 
     def _work_ended(self, child: _Child, how: str, now: datetime) -> None:
-        """Report what the child did not report itself, and hold back the next of its kind."""
+        """Report what the child did not report itself, and start the retry backoff of its kind."""
         logger.log(logging.ERROR if how else logging.INFO, "the %s ended%s", child.kind, f": {how}" if how else "")
         attempts = self._store.days.attempts()
         noted = {name for name, attempt in attempts.items() if attempt.at >= child.began}
@@ -238,7 +238,7 @@ class Daemon:
         self._store.alerts.note(alerts.bad_end(how, left), now)
 
     def _end_children(self) -> None:
-        """Stop all children, each after the message in hand."""
+        """Stop all children, each after its current message."""
         for child in self._children.values():
             child.process.terminate()
         for child in self._children.values():
@@ -253,7 +253,7 @@ class Daemon:
     # ---- the files
 
     def _look_at_files(self, now: datetime) -> None:
-        """Try an edit that has rested, what somebody asks for, and from time to time what is broken."""
+        """Start a trial: of an edit that has rested, on a reload, and from time to time of broken files."""
         found, timer = self._files.fingerprint(), self._timer()
         if self._seen and found != self._seen:
             self._try_at = timer + RESTED.total_seconds()
@@ -292,7 +292,7 @@ class Daemon:
 
 
 def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> Process:
-    """Start a command of ours; systemd's variables are for the daemon alone."""
+    """Start one of our commands, without systemd's variables, which are for the daemon alone."""
     inherited = {name: value for name, value in environ.items() if name not in ENVIRONMENT}
     command = [sys.executable, "-m", "paperboy", "--home", str(home), *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env=inherited)
@@ -302,7 +302,7 @@ def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> P
 
 
 def emergency(app: App, problem: str) -> None:
-    """Mail the operator, once a day, what no database can remember. Errors are only logged."""
+    """Mail the operator, at most once a day, a problem that no database can record. Errors are only logged."""
     to, now = app.settings.alert_to, app.clock()
     mark = app.path / "data" / "emergency"  # its time is that of the last such mail
     if to is None or app.settings.uses_outbox:
@@ -311,7 +311,7 @@ def emergency(app: App, problem: str) -> None:
         if mark.exists() and abs(now.timestamp() - mark.stat().st_mtime) < _EMERGENCY_EVERY:
             return
         mark.touch()
-        os.utime(mark, (now.timestamp(),) * 2)  # first: a full disk has room for a time, and is no reason for two mails
+        os.utime(mark, (now.timestamp(),) * 2)  # first: even a full disk can store a time, and must not cause two mails
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = Store.in_memory()
             alert = spare.composer.alert(alerts.no_start(problem), to, now)

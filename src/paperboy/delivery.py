@@ -2,18 +2,18 @@
 
     for each delivery that waits, oldest digest first, over the next idle connection:
         wait                ← the rate limit, and pauses while the server has trouble
-        no longer on its list, suppressed, or expired? settle it as that
+        no longer on its list, suppressed, or expired? settle it without sending
         reserve             ← its own commit, before the first command to the server
         send                ← the frozen bytes, with the subscriber's own headers and links
         settle              ← its own commit, after the server's last reply and before the connection's next message
     server errors in a row are counted: each pause is twice as long as the last, and the fifth error ends the round
-    a server that refuses us, not a recipient, ends the round at once
+    a server that refuses us, rather than a recipient, ends the round at once
     after either end the server's retry backoff is a quarter of an hour
     addresses that did not exist in three digests in a row are suppressed
 
 A delivery that a crash left in `sending` waits like a pending one, and goes out with the same bytes and Message-ID.
-Each connection has a thread of its own, which takes, sends and settles one delivery after another. A lock guards all
-but the sending.
+Each connection has a thread of its own, which takes, sends and settles one delivery after another. A lock guards
+everything except the sending.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Transport(Protocol):
 
     def send(self, envelope: Envelope) -> Receipt: ...
 
-    def abort(self) -> None: ...  # break off what is under way, from another thread
+    def abort(self) -> None: ...  # cancel what is under way, from another thread
 
     def close(self) -> None: ...
 
@@ -67,7 +67,7 @@ class Report:
     states: Mapping[DeliveryState, int]
     problem: str = ""  # why the server accepts nothing; deliveries keep waiting
     passing: bool = False  # the problem may pass without anybody's help
-    since: datetime | None = None  # no waiting delivery was sent since then
+    since: datetime | None = None  # since when no delivery was sent
     refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
     reached: frozenset[str] = frozenset()  # lists of which somebody got mail
 
@@ -186,7 +186,7 @@ class Round:
                 self.wait(min(pause, _POLL))
 
     def _reserved(self, delivery_id: int) -> _Task | None:
-        """The delivery, if its address may have it now, and no other process has moved it."""
+        """The reserved delivery; None if its address must not have it, or another process took it."""
         delivery = self.store.deliveries.get(delivery_id)
         if not self._may_go(delivery):
             return None
@@ -211,7 +211,7 @@ class Round:
             return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
 
     def _may_go(self, delivery: Delivery) -> bool:
-        """Whether the address may have it now; if not, the delivery is settled."""
+        """Whether the address may have it now. If not, the delivery is settled."""
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
         state, reason = DeliveryState.SUPPRESSED, "no longer on the list"
         if self.on_list(name, address):
@@ -225,7 +225,7 @@ class Round:
         return not reason
 
     def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
-        """Put the delivery back as it was. False: others work, and the server may only limit their number."""
+        """Put the delivery back. False: other connections work, so this one ends; the server may limit their number."""
         self.store.deliveries.settle(delivery, delivery.state, str(error), self.clock(), undone=True)
         self._waiting.appendleft(delivery.id)
         if self._accepted.is_set() and self._connections > 1 and (error.temporary or self._reached):
@@ -240,7 +240,7 @@ class Round:
 
     def _settle(self, delivery: Delivery, receipt: Receipt, via: str, began: float) -> None:
         state, wait = what_follows(delivery, receipt, self.jitter())
-        if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it, and nothing was handed over
+        if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it before anything was handed over
             state, wait = DeliveryState.PENDING, None
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
         self._accepted.set()
@@ -270,7 +270,7 @@ class Round:
             self._errors = 0
 
     def _server_error(self, why: str, began: float) -> None:
-        """Pause all connections. An error of a message that was under way at the last error is the same incident."""
+        """Pause all connections. An error of a message that began before the last error is the same incident."""
         if began <= self._failed_at:
             return
         self._failed_at, self._errors, self._error = self.timer(), self._errors + 1, without_addresses(why)
@@ -296,7 +296,7 @@ def send_outside(
 def what_follows(delivery: Delivery, receipt: Receipt, jitter: float) -> tuple[DeliveryState, timedelta | None]:
     """The delivery's next state, and the retry backoff of its address.
 
-    A connection lost after the final dot is tried once more; the second time the delivery stays ambiguous.
+    A connection lost after the final dot is retried once; after that the delivery stays ambiguous.
     """
     ambiguous = receipt.state is DeliveryState.AMBIGUOUS
     if receipt.state not in {DeliveryState.DEFERRED, DeliveryState.PENDING} and (not ambiguous or delivery.uncertain):

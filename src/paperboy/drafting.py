@@ -4,7 +4,7 @@
     material   ← the candidates with their scores: kept ones, else the scorer's, kept as they arrive
     draft      ← curate, render: pure; what could not be scored is carried over
 
-Marks nothing: scores are kept, because they were paid for, and all else is for `morning.py` to freeze.
+Marks nothing as sent: scores are kept, because they were paid for; `morning.py` freezes everything else.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ logger = logging.getLogger(__name__)
 
 
 class Scorer(Protocol):
-    """Who scores several lists at once, since what they share is asked for only once. `score` yields what each request
-    brought as it arrives, and raises ScoringError when it cannot go on. It compares with `recent_days` of papers, the
-    candidates among them; 0: it needs none.
+    """Scores several lists at once, asking once for what they share. `score` yields the result of each request
+    as it arrives, and raises ScoringError when it cannot continue. It compares with the papers of `recent_days`, which
+    include the candidates; 0: it needs none.
     """
 
     @property
@@ -77,17 +77,17 @@ class Material:
     model: Model
     composer: Composer
     now: datetime
-    tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: mornings before on which it was not scored
+    tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: earlier mornings on which it was not scored
     scores: dict[str, Score] = field(default_factory=dict)  # by arXiv id
-    unscored: dict[str, str] = field(default_factory=dict)  # by arXiv id: why there is no use asking for it again today
+    unscored: dict[str, str] = field(default_factory=dict)  # by arXiv id: why it is not retried today
     spending: Spending = Spending()
     problem: str = ""  # why the others have no score
     shortfall: Shortfall | None = None
-    bug: bool = False  # scoring met one
+    bug: bool = False  # scoring hit one
 
     @property
     def missing(self) -> tuple[Paper, ...]:
-        """What there is neither a score of nor a reason why."""
+        """Papers with neither a score nor a reason for having none."""
         known = self.scores.keys() | self.unscored.keys()
         return tuple(paper for paper in self.papers if paper.arxiv_id not in known)
 
@@ -98,13 +98,13 @@ class Draft:
 
     digest: Digest
     tried: frozenset[str]  # papers that could not be scored while others were
-    leftover: bool  # there is no paper but those that cannot be scored, if any
+    leftover: bool  # all papers, if any, are ones that cannot be scored
     problem: str  # why some papers have no score
     composed: Composed | None = None  # None: there is no mail, or it was not composed
 
     def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
-        """What the day would come to; see `curate.day_comes_to`."""
-        return curate.day_comes_to(self.digest.counts, missing, leftover=self.leftover, waits=waits, answered=answered)
+        """What the day's outcome would be; see `curate.outcome_of`."""
+        return curate.outcome_of(self.digest.counts, missing, leftover=self.leftover, waits=waits, answered=answered)
 
 
 def draft(material: Material) -> Draft:
@@ -142,7 +142,7 @@ class Drafter:
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
 
     def candidates(self, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], frozenset[str]]:
-        """The papers that the list has not seen: those to consider, and the ids of those from before its start."""
+        """Papers that the list has not seen: those to consider, and the ids of those from before its start."""
         unseen = self.store.papers.unseen(mailing_list)
         start = announcements.start_of_newest((paper.published for paper in unseen), now, self.holidays)
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
@@ -150,7 +150,7 @@ class Drafter:
         return [paper for paper in unseen if paper.arxiv_id not in too_old], too_old
 
     def gather(self, mailing_list: MailingList, papers: Iterable[Paper], now: datetime) -> Material:
-        """The candidates with the scores that are kept of them, also those that another list paid for."""
+        """The candidates with their kept scores, including those that another list paid for."""
         name, criteria, model = mailing_list.name, self.scorer.criteria(mailing_list), self.scorer.model
         unnamed, considered, tries = replace(mailing_list, subscribers=()), tuple(papers), self.store.days.tries(name)
         scores = self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in considered], now)
@@ -158,9 +158,9 @@ class Drafter:
         return Material(unnamed, considered, criteria, model, self.composer, now, tries, scores, spending=spending)
 
     def score(self, materials: Sequence[Material]) -> None:
-        """Ask the scorer for what is missing, of all these lists at once, and fill it in as it arrives.
+        """Ask the scorer for all missing scores of these lists at once, and fill them in as they arrive.
 
-        Lists that are judged by the same criteria are judged once. A scorer that could not go on is not asked again.
+        Lists with the same criteria are scored once. A scorer that could not continue is not asked again.
         What a bug leaves unscored is carried over, too.
         """
         if not any(each.missing for each in materials):
@@ -198,8 +198,8 @@ class Drafter:
                 show(done, total)
 
     def _jobs(self, materials: Iterable[Material]) -> list[ToScore]:
-        """What to ask for. Of lists that are judged by the same criteria, the first asks for what several miss. Lists
-        on the same categories share the papers that a scorer compares with.
+        """What to ask for. Of lists with the same criteria, the first asks for what several miss. Lists on the same
+        categories share the papers that a scorer compares with.
         """
         asked: set[tuple[str, str]] = set()
         recent: dict[tuple[frozenset[str], bool], tuple[Paper, ...]] = {}
@@ -216,7 +216,7 @@ class Drafter:
         return jobs
 
     def _fill_in(self, material: Material, scored: Scored) -> None:
-        """What one request brought, for the list that asked or one of the same criteria; the first pays for it."""
+        """Take over one request's scores, for the list that asked or one with its criteria; only the first pays."""
         wanted = {paper.arxiv_id for paper in material.missing}
         scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
         name, model = material.mailing_list.name, material.model.name
@@ -230,7 +230,7 @@ class Drafter:
             material.problem = material.problem or scored.problem
 
     def _may_spend(self) -> Callable[[], bool] | None:
-        """Whether the day's budget, of all lists, has anything left."""
+        """Whether anything is left of the day's budget for all lists."""
         if self.budget is None:
             return None
         local, budget = self.clock().astimezone(self.budget_zone), self.budget
@@ -240,7 +240,7 @@ class Drafter:
     def _conclude(self, material: Material) -> None:
         """Log why scores are missing, and keep it for the draft."""
         name = material.mailing_list.name
-        problem, shortfall = self._dead or ("", Shortfall.SERVER)  # which may answer for one list and not for another
+        problem, shortfall = self._dead or ("", Shortfall.SERVER)  # it may answer for one list and not for another
         if missing := len(material.missing):
             material.problem = material.problem or problem
             material.shortfall, material.bug = shortfall, shortfall is None

@@ -1,10 +1,10 @@
-"""Whether a list is due, until when it waits, when it is tried again: pure functions of instants.
+"""Whether a list is due, until when it waits, when it is retried: pure functions of instants.
 
 The only place that answers. The daemon, `once` and `status` ask `standing`:
 
     EMPTY    no subscribers: it costs nothing, and is never due
     DONE     today has an outcome that stands
-    OFF      today is not one of its weekdays; at its hour a morning writes that down (`skipped`)
+    OFF      today is not one of its weekdays; at its hour a morning records that (`skipped`)
     COMING   its hour has not come
     DUE      its hour has come, and today has no outcome yet
 """
@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from paperboy.models import Attempt, MailingList, Outcome
 
-RETRY = timedelta(minutes=15)  # retry backoff after a morning that came to nothing
+RETRY = timedelta(minutes=15)  # retry backoff after a failed morning
 LONGEST_WINDOW = timedelta(days=30)
 _LAST_TRY = timedelta(minutes=20)  # before midnight, longer than a retry takes to come
 _HELD = timedelta(days=4)  # by moderation, at most
@@ -39,19 +39,19 @@ class Standing:
     state: State
     day: date  # the list's local date
     start: datetime  # the hour at which that day's work starts
-    next_try: datetime | None  # when a morning may take the day up, DUE or OFF; None: that day needs none now
+    next_try: datetime | None  # when a morning may serve the day, DUE or OFF; None: the day needs none now
     gives_up: datetime  # until when it waits for a late arXiv or a dead LLM, from its first try on; before midnight
     next_digest: datetime | None  # when one may come next; in the past: it is due. None: nobody would get it
 
     def ready(self, now: datetime) -> bool:
-        """Whether a morning may take the day up now."""
+        """Whether a morning may serve the day now."""
         return self.next_try is not None and self.next_try <= now
 
 
 def standing(
     mailing_list: MailingList, outcome: Outcome | None, attempt: Attempt | None, now: datetime, patience: timedelta
 ) -> Standing:
-    """Where the list stands. `outcome` is that of its local date, `attempt` its last one that came to nothing."""
+    """Where the list stands. `outcome` is that of its local date, `attempt` its last failed one."""
     day = local_date(mailing_list, now)
     start = begins(mailing_list, day)
     midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
@@ -70,7 +70,7 @@ def standing(
 
 
 def failed(mailing_list: MailingList, reason: str, before: Attempt | None, began: datetime, now: datetime) -> Attempt:
-    """A morning that `began` then and has come to nothing by `now`; `before` is the attempt noted before it."""
+    """The attempt of a morning that `began` then and has failed by `now`; `before` is the attempt noted before it."""
     day = local_date(mailing_list, began)
     goes_on = before is not None and before.since <= began and local_date(mailing_list, before.since) == day
     return Attempt(mailing_list.name, reason, began, before.since if before and goes_on else began, now + RETRY)
@@ -94,7 +94,7 @@ def local_date(mailing_list: MailingList, now: datetime) -> date:
 def begins(mailing_list: MailingList, day: date) -> datetime:
     """When the list's work starts on one of its local dates, in UTC.
 
-    An hour that the clock leaps over in spring starts as much later; one that comes twice in autumn, the first time.
+    An hour that the clock skips in spring is that much later; one that comes twice in autumn is the first of the two.
     """
     return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
 
@@ -105,8 +105,8 @@ def sends_on(mailing_list: MailingList, day: date) -> bool:
 
 
 def is_open(mailing_list: MailingList, day: date, outcome: Outcome | None, *, by_hand: bool = False) -> bool:
-    """Whether that day of the list can still come to something: it has no outcome, or was skipped and is one of the
-    list's weekdays by now. A person may ask for what was skipped, and for what was given up.
+    """Whether that day of the list can still get an outcome: it has none, or was skipped and is now one of the list's
+    weekdays. A person may also ask for a day that was skipped or given up.
     """
     if outcome is Outcome.SKIPPED:
         return by_hand or sends_on(mailing_list, day)
@@ -123,8 +123,8 @@ def next_morning(mailing_list: MailingList, now: datetime) -> datetime:
 
 
 def window(now: datetime, lookback: timedelta, last_fetch: datetime | None) -> timedelta:
-    """How far back a fetch looks, 30 days at most: after an outage as far as it would have looked day by day, for what
-    surfaced meanwhile was submitted before; and over the days for which moderation can hold a paper.
+    """How far back a fetch looks, at most 30 days. After an outage that is as far as the daily fetches would have
+    looked, and at least the days for which moderation can hold a paper: what surfaced meanwhile was submitted before.
     """
     outage = now - last_fetch + max(_HELD, lookback - _DAY) if last_fetch else timedelta()
     return min(max(lookback, outage), LONGEST_WINDOW)

@@ -30,15 +30,15 @@ class Feed(Protocol):
     ) -> list[Paper]: ...
 
     def has_news(self, since: datetime, until: datetime) -> bool:
-        """Whether it knows of any paper of that window, whatever its category. False also where it cannot tell."""
+        """Whether it has any paper of that window, in any category. False also if it does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a fetch came to."""
+    """The result of a fetch."""
 
-    missing: str = ""  # what arXiv has not given, for people; empty: it has given all that is due
-    news: bool = False  # its newest batch is there, and today's news
+    missing: str = ""  # why papers are missing, for people; empty if none are
+    news: bool = False  # its newest batch is there, and is today's
     whole: bool = True  # all that it has now is in the store
 
 
@@ -47,7 +47,7 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     store, holidays = drafter.store, drafter.holidays
     categories = sorted({category for mailing_list in lists for category in mailing_list.categories})
     try:
-        before = store.papers.fetched()  # a category that never was has nothing to catch up on
+        before = store.papers.fetched()  # a category that was never fetched has nothing to catch up on
         last_fetch = min((before[category] for category in categories if category in before), default=None)
         since = now - window(now, lookback, last_fetch)
         with drafter.progress.stage("Fetching papers") as show:
@@ -56,7 +56,7 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
         state = announcements.state(now, store.papers.newest(categories), holidays)
         late = state is announcements.State.LATE
         if late and feed.has_news(announcements.newest_batch(now, holidays).submitted_from, now):
-            state = announcements.state(now, now, holidays)  # it is there; these small categories have no part in it
+            state = announcements.state(now, now, holidays)  # the batch is there, without these categories
     except FeedError as error:
         logger.error("%s", error)
         return Look(str(error), whole=False)
@@ -74,7 +74,7 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
 
 
 def late_sentence(now: datetime, holidays: Collection[date] = ()) -> str:
-    """Why there is nothing yet, for people."""
+    """Why there are no papers yet, for people."""
     batch = announcements.newest_batch(now, holidays)
     evening = batch.announced.astimezone(announcements.EASTERN)
     return f"arXiv's batch of {evening:%A %d %B} was due at {batch.visible:%H:%M} UTC and has not arrived yet"

@@ -1,6 +1,6 @@
-"""Locks of a home: three files beside the database, which the kernel releases however their process ends.
+"""Locks of a home: three files beside the database. The kernel releases them however their process ends.
 
-`run` belongs to the daemon, `morning` to whoever fetches and scores, `sending` to whoever drains the ledger.
+`run` belongs to the daemon, `morning` to the process that fetches and scores, `sending` to the one that sends mail.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from paperboy.errors import HomeBusyError, StoreError
 Name = Literal["run", "morning", "sending"]
 
 _FILES: dict[Name, str] = {"run": ".lock", "morning": ".morning.lock", "sending": ".sending.lock"}
-_PAUSES = (0.0, *[0.01] * 20)  # seconds before each attempt; `holder` takes a lock for an instant
+_PAUSES = (0.0, *[0.01] * 20)  # seconds before each attempt, since `holder` takes a lock for an instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
                 raise HomeBusyError(f"{who} holds this home: stop that one first. Lock: {path}")
             say(f"{who} is active; waiting until its {name} is done")
             fcntl.flock(file, fcntl.LOCK_EX)
-        with suppress(OSError):  # the number is for people, and a full disk has no room for it
+        with suppress(OSError):  # the number is only for people, and a full disk cannot hold it
             file.truncate(0)
             file.write(f"{os.getpid()} {command}\n".encode())
         yield

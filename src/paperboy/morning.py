@@ -5,15 +5,15 @@
     for each group of some sixty lists that are due, those on the same categories together:
         for each list:
             open: explain    ← the days that ended without an outcome
-                  superseded ← what reached nobody until now: its papers return to the pool
-                  start      ← once: what is too old for a list, or a way into it, that is new
+                  superseded ← digests that reached nobody: their papers are unseen again
+                  start      ← once: what is too old for a new list, or for a new way into it
                   candidates ← stored papers in its categories that it has not seen, less those from before its start
         score: kept scores, else the scorer's, for the whole group at once, kept as they arrive
         for each list:
             compose: curate and render; what could not be scored is carried over, and let go after three mornings
-            close:   curate says what the day comes to, or that the list waits: then the attempt is noted
-                     freeze outcome, digest, what the list has seen, a delivery per subscriber, and what the
-                     operator is to hear of it: one transaction
+            close:   curate decides the day's outcome, or that the list waits: then the attempt is noted
+                     freeze outcome, digest, what the list has seen, a delivery per subscriber, and
+                     alerts: one transaction
     once a day: retention
 
 Papers of a group are read once and shared, so memory does not grow with the number of lists. Sending is in
@@ -56,10 +56,10 @@ def run(
     """This morning's work for the chosen lists whose local date is open.
 
     `lists` are all the home's lists, since one fetch serves them all; those without subscribers cost nothing. With
-    `patience` the run is one of the daemon's: a list that is not to send on this weekday is skipped, and one that waits
-    for a late arXiv or a dead LLM is given up when it was first tried that long ago. Without, a person asked: what is
-    there is sent, also where the daemon skipped the day or gave it up, and what fails stays due.
-    What is wrong `overdue_after` a list's hour is reported, whoever runs the morning.
+    `patience` the daemon runs it: a list that does not send on this weekday is skipped, and one that waits
+    for a late arXiv or a dead LLM is given up that long after its first try. Without, a person asked: what is there is
+    sent, even if the daemon skipped the day or gave it up, and what fails stays due.
+    A problem that lasts until `overdue_after` a list's hour is reported, whoever runs the morning.
     """
     now, store, lists = drafter.clock(), drafter.store, [each for each in lists if each.subscribers]
     wanted = [each for each in lists if each.name in chosen]
@@ -104,7 +104,7 @@ class _Morning:
     attempts: dict[str, Attempt]  # as they were before it
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
-        """From open lists to frozen days, or to attempts that came to nothing; by the lists' names."""
+        """From open lists to frozen days, or to failed attempts; by the lists' names."""
         opened = {each.name: self.guarded(self.open, each) for each in lists}
         self.drafter.score([each for each in opened.values() if isinstance(each, Material)])
         reports = {}
@@ -118,7 +118,7 @@ class _Morning:
         return reports
 
     def guarded(self, work: Callable[..., _T], mailing_list: MailingList, *more: object) -> _T | ListReport:
-        """One list's failure stops no other: an expected one is a sentence in the report, another one a traceback."""
+        """One list's failure stops no other: an expected one is a sentence in the report, a bug also a traceback."""
         try:
             return work(mailing_list, *more)
         except StoreWriteError:
@@ -132,7 +132,7 @@ class _Morning:
             return ListReport(mailing_list.name, None, problem=problem, bug=True)
 
     def explain(self, mailing_list: MailingList) -> None:
-        """No day is left without a word: one that ended before its list was served, or while nobody was at work."""
+        """Give each past day an outcome: days that ended before the list was served, or while nothing was running."""
         name, today = mailing_list.name, local_date(mailing_list, self.now)
         last, attempt = self.store.days.last(name, today), self.attempts.get(name)
         if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
@@ -144,7 +144,7 @@ class _Morning:
             self.freeze(Day(name, day, outcome, why if outcome is Outcome.GAVE_UP else ""))
 
     def open(self, mailing_list: MailingList) -> ListReport | Material:
-        """What is to be scored; or the report of a list that need not, or must not yet, go on."""
+        """What is to be scored; or the report of a list that has nothing to do, or has to wait."""
         name, day, scheduled = mailing_list.name, local_date(mailing_list, self.now), self.patience is not None
         report = None
         if scheduled:
@@ -157,14 +157,14 @@ class _Morning:
             logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
         papers, too_old = self.drafter.candidates(mailing_list, self.now)
         if self.looked.whole and (papers or too_old or self.store.days.started(name, LONGEST_WINDOW)):
-            # not left to the first digest: if that has to wait, today's papers are not too old tomorrow
+            # before the first digest: if that has to wait, today's papers are not too old tomorrow
             self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None and report.outcome:
             self.freeze(Day(name, day, report.outcome), partial(self.alert, mailing_list, report))
         return report or self.drafter.gather(mailing_list, papers, self.now)
 
     def waits(self, mailing_list: MailingList) -> bool:
-        """Whether a list that has nothing to say yet is tried again."""
+        """Whether a list that has no outcome yet is retried."""
         if self.patience is None:
             return True
         attempt = self.attempts.get(mailing_list.name)
@@ -210,7 +210,7 @@ class _Morning:
             self.alert(mailing_list, report)
 
     def alert(self, mailing_list: MailingList, report: ListReport) -> None:
-        """Note what the operator is to hear of the list, in the transaction of what became of it."""
+        """Note the list's alerts, in the transaction of its outcome or attempt."""
         overdue = self.now >= begins(mailing_list, local_date(mailing_list, self.now)) + self.overdue_after
         missing, news = self.looked.missing, self.looked.news
         alerts.of_list(self.store, report, missing, self.now, news=news, overdue=overdue)

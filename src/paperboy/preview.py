@@ -1,6 +1,6 @@
-"""A list's digest as this morning composed it, or as it would be now; and what a morning would make of all lists.
+"""A list's digest as this morning composed it, or as it would be now; and what a morning would do for all lists.
 
-Marks nothing. Scores are kept, because they were paid for.
+Marks nothing as sent. Scores are kept, because they were paid for.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,7 +16,7 @@ from paperboy.mail import outbox
 from paperboy.mail.message import Composer
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
 
-_FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often, and arXiv need not notice
+_FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often; arXiv need not be asked each time
 _SOMEBODY = Subscriber("you@example.org")
 
 
@@ -46,7 +46,7 @@ class Previews:
         return made
 
     def all(self, names: Collection[str]) -> tuple[str, dict[str, Draft | None]]:
-        """What a morning would make of these lists: why arXiv's papers are missing (empty: they are not), and each
+        """What a morning would do for these lists: why arXiv's papers are missing (empty if they are not), and each
         list's draft, or None where today is done.
         """
         now, outcomes = self.now, self.drafter.store.days.outcomes
@@ -60,7 +60,7 @@ class Previews:
         return missing, {each.name: drafts.get(each.name) for each in lists}
 
     def _materials(self, lists: Sequence[MailingList]) -> list[Material]:
-        """What these lists' digests would be made of, all of it scored."""
+        """The material of these lists' digests, all of it scored."""
         drafter, now = self.drafter, self.now
         papers = [drafter.candidates(each, now)[0] for each in lists]
         materials = [drafter.gather(*each, now) for each in zip(lists, papers, strict=True)]
@@ -71,7 +71,7 @@ class Previews:
         return materials
 
     def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
-        """Fetch what a morning would, unless a fetch still holds; why something is missing."""
+        """Fetch what a morning would, unless the last fetch is recent; return why papers are missing."""
         fetched, since = self.drafter.store.papers.fetched(), self.now - fetch_holds
         if fetch_holds and all(c in fetched and fetched[c] >= since for each in lists for c in each.categories):
             return ""

@@ -1,7 +1,7 @@
 """A digest sent again: to everyone it did not reach, or to one reader.
 
-A delivery that did not reach its reader waits again, and the next sending takes it. Whoever has the digest already gets
-a copy outside the ledger.
+A delivery that did not reach its reader becomes pending again, for the next sending. A reader who already has the
+digest gets a copy outside the ledger.
 """
 
 import logging
@@ -19,12 +19,12 @@ from paperboy.store.history import WAITING
 
 logger = logging.getLogger(__name__)
 
-_RESENT_FOR = timedelta(days=14)  # so long after its digest, `--failed` takes up what was given up
+_RESENT_FOR = timedelta(days=14)  # how far back `--failed` retries what was given up
 
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """One list's digests. `by_mail`: what is only in the outbox did not reach its reader."""
+    """One list's digests. `by_mail`: mail that is only in the outbox counts as not delivered."""
 
     store: Store
     composer: Composer
@@ -53,9 +53,9 @@ class Resend:
         return digest
 
     def put_back(self, *, failed_only: bool) -> dict[date, int]:
-        """Make the newest digest's deliveries wait again. `failed_only`: only those that failed, and those of the last
-        two weeks that were given up. Gives their number by the digest's date. Raises PaperboyError if there is nothing
-        to send again.
+        """Make the newest digest's deliveries pending again. `failed_only`: only those that failed, and those of the
+        last two weeks that were given up. Gives their number by the digest's date. Raises PaperboyError if there is
+        nothing to send again.
         """
         name, earlier = self.mailing_list.name, dict[date, int]()
         since = due.local_date(self.mailing_list, self.now) - _RESENT_FOR
@@ -73,7 +73,7 @@ class Resend:
         return {newest.date: number + earlier.pop(newest.date, 0), **earlier}
 
     def put_back_for(self, reader: Subscriber) -> Delivery | None:
-        """The reader's delivery of the newest digest, if it did not reach them: it waits again."""
+        """The reader's delivery of the newest digest, pending again, if it did not reach them."""
         digest = self.newest()
         if reader not in self.mailing_list.subscribers:
             return None

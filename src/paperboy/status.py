@@ -26,7 +26,7 @@ NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # how a reason begins where not
 IDLE = "paperboy run is not active"
 
 _WITH_MAIL = {State.COMING, State.DUE, *Outcome} - {Outcome.SKIPPED}  # of lists that send today
-_LATELY = timedelta(days=7)  # what went wrong before that is no news any more
+_LATELY = timedelta(days=7)  # older failures are no longer news
 _WHERE = re.compile(r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+")  # `status` says it below the answer
 
 
@@ -38,7 +38,7 @@ class ListStatus:
     standing: Standing
     now: datetime
     holidays: Collection[date] = ()  # evenings without an announcement, beyond those that the calendar knows
-    attempt: Attempt | None = None  # the last one that came to nothing
+    attempt: Attempt | None = None  # the last failed one
     days: tuple[DaySummary, ...] = ()  # newest first
     mailed: Mailed | None = None  # its newest digest, unless that was superseded
 
@@ -52,7 +52,7 @@ class ListStatus:
 
     @property
     def today(self) -> State | Outcome:
-        """What today came to; where it came to nothing yet, how it stands."""
+        """Today's outcome, or the list's state if there is none yet."""
         if self.standing.state is not State.DONE or self.newest is None:
             return self.standing.state
         noted = self.newest.outcome is Outcome.NOTE and self.mailed_today
@@ -70,7 +70,7 @@ class ListStatus:
 
     @property
     def no_batch(self) -> str:
-        """Why its next morning has no papers, as "weekend"; empty: it has some."""
+        """Why its next morning has no batch, for example "weekend"; empty if it has one."""
         newest = self.newest
         if self.next is None or newest is None or newest.outcome is Outcome.GAVE_UP or newest.counts.carried_over:
             return ""
@@ -80,7 +80,7 @@ class ListStatus:
 
     @property
     def next_batch(self) -> datetime | None:
-        """When a morning of the list comes that has a batch of arXiv's, in its zone. None: nobody would get it."""
+        """The start of its next morning with an arXiv batch, in its zone. None: nobody would get it."""
         if self.next is None:
             return None
         start = due.next_morning(self.mailing_list, self.now)
@@ -90,7 +90,7 @@ class ListStatus:
 
     @property
     def quiet(self) -> str:
-        """Why its newest day was quiet; empty: it was not."""
+        """Why its newest day was quiet; empty if it was not."""
         if self.newest is None or self.newest.outcome is not Outcome.QUIET:
             return ""
         if self.newest.reason:
@@ -107,16 +107,16 @@ class ListStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All lists at an instant, and the digests of today; while there are none, the last ones."""
+    """All lists at an instant, with today's digests, or the last ones if there are none today."""
 
     now: datetime
     lists: tuple[ListStatus, ...]
     undelivered: tuple[Undelivered, ...] = ()  # of those who are on the lists now
-    missed: tuple[Undelivered, ...] = ()  # of those digests, but for the suppressed
-    subscribers: int = 0  # of those digests; on two lists, somebody counts twice
+    missed: tuple[Undelivered, ...] = ()  # of those digests, without suppressed addresses
+    subscribers: int = 0  # of those digests; a subscriber of two lists counts twice
 
     def on(self, *today: State | Outcome) -> list[ListStatus]:
-        """The lists whose day stands there."""
+        """The lists that are in one of these states today."""
         return [each for each in self.lists if each.today in today]
 
 
@@ -150,8 +150,8 @@ def read(
 
 
 def answer(status: Status, *, at_work: bool = False, running: bool = True, in_outbox: bool = False) -> str:
-    """One line of at most 120 characters, without an address. `at_work`: a morning is under way. `running`: somebody
-    will try again; otherwise no next try is promised. `in_outbox`: that is where mail goes.
+    """One line of at most 120 characters, without an address. `at_work`: a morning is under way. `running`: the
+    daemon is active, so a next try can be promised. `in_outbox`: mail goes to the outbox.
     """
     if len(status.on(State.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
@@ -161,7 +161,7 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True, in_ou
 
 
 def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
-    """What is wrong, the worst first. A reason comes last, where it may be cut."""
+    """Problems, worst first. A reason ends its sentence, where it may be cut."""
     if lists := status.on(Outcome.GAVE_UP):
         then = f"next try {_first(each.next for each in lists)}" if running else IDLE
         yield f"No digest today for {_names(lists)}; {then}{_why(each.days[0].reason for each in lists)}"
@@ -206,12 +206,12 @@ def _names(lists: Sequence[ListStatus]) -> str:
 
 
 def _for(status: Status, lists: Sequence[ListStatus]) -> str:
-    """Which lists; empty, where no other may have mail today."""
+    """Which lists; empty if no other list can have mail today."""
     return "" if len(lists) == len(status.on(*_WITH_MAIL)) else f" for {_names(lists)}"
 
 
 def _again(status: Status, tries: Iterable[datetime | None]) -> str:
-    """The first of the next tries; empty: it may come at any moment."""
+    """The earliest next try; empty if it can start at any moment."""
     first = min((at for at in tries if at), default=status.now)
     local = first.astimezone(status.lists[0].mailing_list.timezone)
     return f"; next try {local:%H:%M %Z}" if first > status.now else ""

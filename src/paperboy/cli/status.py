@@ -25,8 +25,8 @@ from paperboy.store.history import Undelivered
 _Section = Sequence[Text | Table | str]
 _Shown = Mapping[str, Any] | Iterable[_Section]
 _MOMENT = "%a %d %b %H:%M %Z"
-_PIPED = 200  # columns of a table that nobody looks at
-_SOME = 5  # groups of those who lack a digest, and addresses of each, unless all are asked for
+_PIPED = 200  # columns of a table that is not on a terminal
+_SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
 _NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
 _GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
@@ -60,7 +60,7 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
 
 
 def _home(app: App) -> Home:
-    """The home as it is in force: while its files are broken, the daemon goes by the last good version of them."""
+    """The home, or its last good version while its files are broken and the daemon is running."""
     home, broken = Home.own_or_in_force(app.path, app.environ)
     if broken:
         if lock.holder(home.settings.paperboy_database) is None:
@@ -107,7 +107,7 @@ def _look(app: App, mornings: int) -> _Picture:
 
 
 def _sections(seen: _Picture) -> Iterator[_Section]:
-    """What is asked most comes first."""
+    """The most important first."""
     yield [Text(seen.answer, "bold")]
     yield list(_why(seen))
     yield _not_delivered(seen)
@@ -117,7 +117,7 @@ def _sections(seen: _Picture) -> Iterator[_Section]:
 
 
 def _why(seen: _Picture) -> Iterator[str]:
-    """What stands in the way: alerts, why lists are still due, what was odd about their newest days."""
+    """Problems: alerts, why lists are still due, what was odd about their newest days."""
     for rows in seen.alerts:
         yield f"{one_line(alerts.headline(rows))} (since {seen.when(min(row.since for row in rows))})"
     said = []
@@ -147,7 +147,7 @@ def _following(seen: _Picture) -> Iterator[str]:
 
 
 def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A line for what is said of several lists, after their names."""
+    """One line for all lists of which the same is said: their names, then that."""
     found: dict[str, list[str]] = {}
     for name, what in said:
         found.setdefault(what, []).append(name)
@@ -155,7 +155,7 @@ def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[Text | str]:
-    """Who lacks a digest, by what became of it and why, most of one kind first and the suppressed last."""
+    """Who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
     now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Undelivered]]()
     for row in seen.status.undelivered:
         reason = one_line(row.reason.replace(row.address, "…")) or _NO_REPLY.get(row.state, "no reply is known")
@@ -198,7 +198,7 @@ def _spent(months: Mapping[date, Spending]) -> Iterator[Sequence[str]]:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
-    """Nothing without rows. Where there is no room, its first and last columns go on below."""
+    """Empty without rows. Where there is no room, the first and last columns wrap."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
     for number, head in enumerate(heads):
         table.add_column(head, no_wrap=0 < number < len(heads) - 1, overflow="fold")
@@ -208,7 +208,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
 
 
 def _print(found: _Shown) -> None:
-    """JSON, or sections. On a terminal, a line that is too long goes on below itself; elsewhere each stays whole, and
+    """Print JSON, or sections. On a terminal long lines wrap; elsewhere each stays whole, and
     easy to search.
     """
     if isinstance(found, Mapping):
@@ -275,6 +275,6 @@ def _spending(spending: Spending) -> dict[str, Any]:
 
 
 def _lack(row: Undelivered, now: datetime) -> dict[str, Any]:
-    """`reply` is the last one to this address, `reason` what is in its way."""
+    """`reply` is the last one for this address, `reason` why it has no digest."""
     kept = {name: getattr(row, name) for name in ("date", "address", "state", "reply", "at", "given_up")}
     return {"list": row.list_name, "reason": one_line(row.reason), "next_try": row.next_try(now), **kept}
