@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperboy import due, fetching, status
+from paperboy import due, status
 from paperboy.models import Attempt, Counts, Day, DeliveryState, MailingList, Outcome, Spending, Subscriber
 from paperboy.status import ListStatus, Status
 from paperboy.store import Store
@@ -183,7 +183,7 @@ def test_a_day_that_was_given_up_says_why_and_when_the_next_try_comes() -> None:
 
 
 def test_a_list_that_is_due_says_since_when_why_and_when_it_is_tried_again() -> None:
-    late = fetching.late_sentence(at(7, 30))
+    late = "arXiv's batch of Thursday 19 November was due at 05:15 UTC and has not arrived yet"
     facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), attempts=[tried(late, at(7, 30))])
     assert answer([FOUNDATIONS], facts, at(7, 32)).startswith(
         "Not yet: foundations, due since 07:00 UTC; next try 07:45 UTC: arXiv's batch of Thu"

@@ -98,9 +98,6 @@ def _tried(what: str, look: Callable[[], object]) -> list[Finding]:
     return faults or [Finding(what, str(said))]
 
 
-# ── Files and home ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterator[Finding]:
     for each in lists:
         number, hour = len(each.subscribers), f"{each.send_at:%H:%M} {each.timezone.key}"
@@ -180,9 +177,6 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
         if mode & theirs[path] and not mode & 0o1000:  # sticky, as /tmp: others replace no file of ours
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
             yield Finding("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}", note=True)
-
-
-# ── Servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:

@@ -47,11 +47,8 @@ def before_start(
     batch began. A paper is too old when it came before that and only a new way brings it.
     """
     open_ways = ways_in(mailing_list) & set(started)
-    return frozenset(paper.arxiv_id for paper in papers if paper.published < start and not _ways_of(paper) & open_ways)
-
-
-def _ways_of(paper: Paper) -> set[str]:
-    return {paper.primary_category, *(f"cross-list {category}" for category in paper.categories)}
+    ways_of = {each: {each.primary_category, *(f"cross-list {name}" for name in each.categories)} for each in papers}
+    return frozenset(each.arxiv_id for each in papers if each.published < start and not ways_of[each] & open_ways)
 
 
 MOST_MORNINGS = 3  # without a score while others get one; then a paper is let go

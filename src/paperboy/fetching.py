@@ -8,9 +8,9 @@ What surfaces after the fetch comes the next morning, by its id, from the look-b
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from paperboy import announcements
@@ -68,13 +68,8 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
         return Look(news=state is announcements.State.FRESH)
-    sentence = late_sentence(now, holidays)
-    logger.warning("%s", sentence)
-    return Look(sentence)
-
-
-def late_sentence(now: datetime, holidays: Collection[date] = ()) -> str:
-    """Why there are no papers yet, for people."""
     batch = announcements.newest_batch(now, holidays)
-    evening = batch.announced.astimezone(announcements.EASTERN)
-    return f"arXiv's batch of {evening:%A %d %B} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
+    evening = f"{batch.announced.astimezone(announcements.EASTERN):%A %d %B}"
+    missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
+    logger.warning("%s", missing)
+    return Look(missing)

@@ -26,8 +26,6 @@ from paperboy.systemd import Notifier
 
 logger = logging.getLogger(__name__)
 
-# ---- demo
-
 
 @click.command()
 @click.option("--open", "open_it", is_flag=True, help="Show the digests in the browser.")
@@ -58,9 +56,6 @@ def demo(app: App, *, open_it: bool) -> int:
             click.echo("No browser could be opened.", err=True)
     click.echo(f"  {outbox / 'Maildir'}   (every copy, as: mutt -f {outbox / 'Maildir'})")
     return 0
-
-
-# ---- once
 
 
 @click.command()
@@ -155,9 +150,6 @@ class Stop(ExitStack):
             os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
         os.write(2, b"Stopped before sending began; nothing is lost.\n")
         os._exit(130 if signum == signal.SIGINT else 1)  # every commit stands; an ordinary exit would wait for the LLM
-
-
-# ---- run
 
 
 @click.command()

@@ -70,9 +70,6 @@ def _is_journal(environ: Mapping[str, str]) -> bool:
     return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"
 
 
-# ── Progress ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 class Bars:
     """Draws a bar per stage on a terminal; draws nothing elsewhere, where the log has a line per stage."""
 
@@ -111,9 +108,6 @@ class Dots:
 
         progress(-1, -1)
         yield progress
-
-
-# ── Sentences ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> str:

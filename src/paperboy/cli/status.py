@@ -224,9 +224,6 @@ def _print(found: _Shown) -> None:
     click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
 
 
-# --- JSON, whose keys are only ever added
-
-
 def _as_json(seen: _Picture) -> dict[str, Any]:
     this_month, *_ = seen.months.values()
     return {

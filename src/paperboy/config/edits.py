@@ -44,9 +44,6 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
     return _apply(home, wanted, lambda text: _removed(text, subscriber.address))
 
 
-# --- likely edits
-
-
 def _added(text: str, written: str, people: tuple[Subscriber, ...]) -> Iterator[_Edit]:
     line_end = "\r\n" if "\r\n" in text else "\n"
     for match in _matches(_NO_SUBSCRIBERS, text) if not people else ():
@@ -72,9 +69,6 @@ def _matches(pattern: str, text: str, address: str = "") -> Iterator[re.Match[st
 def _replaced(text: str, match: re.Match[str], new: str) -> _Edit:
     """The edit; a new subscriber comes last in `new`."""
     return text[: match.start()] + new + text[match.end() :], match.start() + len(new)
-
-
-# --- the file
 
 
 def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edit]]) -> int:

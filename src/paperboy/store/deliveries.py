@@ -106,8 +106,6 @@ class Deliveries:
         )
         return tuple(row["list"] for row in rows)
 
-    # --- moves
-
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
         """Record that a delivery is being sent, before the first command to the server. False: another process moved
         it.
@@ -185,8 +183,6 @@ class Deliveries:
         suppressed for all lists are left out.
         """
         return tuple((row["address"], row["reply"]) for row in self._database.rows(_BOUNCED_THRICE))
-
-    # --- resend
 
     def digests(self, list_name: str) -> tuple[Frozen, ...]:
         """The list's digests, newest first."""
