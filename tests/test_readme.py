@@ -222,15 +222,17 @@ def test_removal_names_all_that_was_put_into_the_system() -> None:
 
 def test_example_and_readme_name_the_same_causes_of_a_mail_to_the_operator() -> None:
     example = (Path(__file__).parents[1] / ".env.example").read_text("utf-8").replace("\n# ", " ")
-    told = re.findall(r"mailed when a morning needs a hand: (.*?) You get one mail per cause", " ".join(README.split()))
-    assert told == re.findall(r"mailed when a morning needs a hand: (.*?) You get one mail per cause", example)
+    told = re.findall(
+        r"mailed when something needs attention: (.*?) You get one mail per cause", " ".join(README.split())
+    )
+    assert told == re.findall(r"mailed when something needs attention: (.*?) You get one mail per cause", example)
     assert len(told) == 1
 
 
 @pytest.mark.parametrize(
     ("true", "sentence"),
     [
-        (timedelta(seconds=10) == RESTED, "until the files have rested for ten seconds"),
+        (timedelta(seconds=10) == RESTED, "until no file has changed for ten seconds"),
         (RESTED.total_seconds() + 2 * TICK_SECONDS <= 20, "They are in force within 25 seconds of the last save"),
         (timedelta(minutes=15) == RETRY, "**Retries** come every quarter of an hour"),
         (HomeBusyError.exit_code == 75, "75 another `run` holds this home"),

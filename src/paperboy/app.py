@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class App(ExitStack):
-    """One home at work. Use as a context manager: that closes what was opened."""
+    """What Paperboy can do with one home. Use it as a context manager, which closes what was opened."""
 
     path: Path  # the folder, read when its settings or lists are first asked for
     environ: Mapping[str, str]

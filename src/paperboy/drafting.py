@@ -175,7 +175,7 @@ class Drafter:
         except StoreWriteError:
             raise  # without a disk there is no morning
         except Exception as error:
-            logger.exception("this is a bug in Paperboy; what is scored already goes on")
+            logger.exception("this is a bug in Paperboy; the morning continues with the scores it has")
             self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
         for each, before in zip(materials, kept, strict=True):
             name, number = each.mailing_list.name, len(each.scores)

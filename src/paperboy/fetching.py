@@ -63,7 +63,7 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     except StoreWriteError:
         raise  # without a disk there is no morning
     except Exception as error:
-        logger.exception("this is a bug in Paperboy; what is stored already goes on")
+        logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):

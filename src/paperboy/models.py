@@ -54,7 +54,7 @@ class MailingList:
     subscribers: tuple[Subscriber, ...] = ()
 
     def subscriber(self, address: str) -> Subscriber | None:
-        """Who on the list has the address, whatever its case."""
+        """The subscriber with the address, in upper or lower case."""
         return next((who for who in self.subscribers if who.address.casefold() == address.casefold()), None)
 
 
@@ -82,7 +82,7 @@ class Paper:
     categories: tuple[str, ...]
     published: datetime  # when version 1 was submitted
     updated: datetime  # when this version was submitted
-    comment: str = ""  # the authors' remark, as "12 pages, 3 figures"
+    comment: str = ""  # the authors' remark, for example "12 pages, 3 figures"
     doi: str = ""
 
 
@@ -161,17 +161,17 @@ class ToScore:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What came of one request to a scorer."""
+    """The result of one request to a scorer."""
 
     list_name: str
     scores: Mapping[str, Score] = field(default_factory=dict)  # by arXiv id
     unscored: Mapping[str, str] = field(default_factory=dict)  # by arXiv id: why the paper itself has no score today
     spending: Spending = Spending()
-    problem: str = ""  # why the list's other papers are not even asked for
+    problem: str = ""  # why the list's other papers were not asked for
 
 
 class Shortfall(StrEnum):
-    """Why papers have no score though nothing is wrong with them."""
+    """Why sound papers have no score."""
 
     BUDGET = "budget"  # the day's budget was used up
     SERVER = "server"  # the LLM is dead, or refuses us
@@ -189,7 +189,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the papers of a digest. They always add up; a set that does not cannot be made."""
+    """How many papers of a digest had which outcome. Counts that do not add up are refused."""
 
     considered: int = 0
     carried_over: int = 0
@@ -213,7 +213,7 @@ class Counts:
 
 
 class Became(StrEnum):
-    """What became of a paper that a list has seen."""
+    """The outcome of a paper that a list has seen."""
 
     AUTHOR_MATCH = "author match"
     SELECTED = "selected"
@@ -225,13 +225,13 @@ class Became(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """One list's product of one morning, before it is rendered. `curate` fills in what became of the papers."""
+    """One list's digest of one morning, before it is rendered. `curate` fills in the outcome of its papers."""
 
     mailing_list: MailingList
     date: date  # the list's local date
     model: Model
     spending: Spending = Spending()
-    shortfall: Shortfall | None = None  # why papers were carried over that nothing is wrong with
+    shortfall: Shortfall | None = None  # why sound papers were carried over
     entries: tuple[Entry, ...] = ()
     over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranks go on after the entries
     carried_over: tuple[Paper, ...] = ()
@@ -242,7 +242,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that needs the operator's hand, or that no longer does."""
+    """A problem that needs the operator, or one that is resolved."""
 
     headline: str  # a short sentence: "The LLM refuses the key"
     paragraphs: tuple[str, ...]  # what happened, what it means for the lists, what to do
@@ -269,7 +269,7 @@ class Composed:
 
 @dataclass(frozen=True, slots=True)
 class ListReport:
-    """What a morning came to for one list. No outcome: it is still due, and `problem` says why."""
+    """The result of a morning for one list. No outcome: it is still due, and `problem` says why."""
 
     list_name: str
     outcome: Outcome | None
@@ -277,14 +277,14 @@ class ListReport:
     spending: Spending = Spending()
     problem: str = ""
     earlier: bool = False  # the outcome stood before this run
-    shortfall: Shortfall | None = None  # why papers have no score though nothing is wrong with them
+    shortfall: Shortfall | None = None  # why sound papers have no score
     let_go: tuple[Paper, ...] = ()  # could not be scored on several mornings, and will not come back
     bug: bool = False  # in Paperboy; `problem` names it
 
 
 @dataclass(frozen=True, slots=True)
 class MorningReport:
-    """What a morning came to."""
+    """The result of a morning."""
 
     lists: tuple[ListReport, ...]
     missing: str = ""  # what arXiv has not given, for people
@@ -309,7 +309,7 @@ class DeliveryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Addressed:
-    """What makes one subscriber's copy of a digest theirs."""
+    """One subscriber's own values in a copy of a digest."""
 
     subscriber: Subscriber
     message_id: str  # with its angle brackets; the same at every attempt
@@ -343,7 +343,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a mail server, or the outbox, said of one envelope."""
+    """The reply of a mail server, or the outbox, to one envelope."""
 
     state: DeliveryState  # SENT, DEFERRED, FAILED or AMBIGUOUS; PENDING: it was never handed over
     reply: str  # one line, for people
@@ -362,7 +362,7 @@ class Suppression:
 
 
 class Outcome(StrEnum):
-    """What a list's day came to."""
+    """How a list's day ended."""
 
     DIGEST = "digest"
     NOTE = "note"  # papers came, none passed
@@ -373,7 +373,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A morning of a list that came to nothing: the list stays due."""
+    """A failed morning of a list, which stays due."""
 
     list_name: str
     reason: str  # for people
@@ -384,7 +384,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What one list's day came to, ready to be frozen in one transaction."""
+    """One list's day and its outcome, ready to be frozen in one transaction."""
 
     list_name: str
     date: date  # local

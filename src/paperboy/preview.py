@@ -86,5 +86,5 @@ class Previews:
             copy = self.composer.envelope(composed, Delivery(0, 0, list_name, own, DeliveryState.PENDING))
             return outbox.show(folder, list_name, copy.message)
         except OSError as error:
-            fix = "make room, or set PAPERBOY_OUTBOX"
+            fix = "free some space, or set PAPERBOY_OUTBOX"
             raise PaperboyError(f"{folder}: the preview cannot be written ({error.strerror}); {fix}") from error

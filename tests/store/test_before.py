@@ -132,6 +132,6 @@ def test_database_of_an_older_version_is_refused_and_left_alone(tmp_path: Path) 
         connection.execute("delete from _sqlite_migrations where name = 'm008_when_a_trouble_began'")
     connection.close()
     was = path.read_bytes()
-    with pytest.raises(StoreError, match="too old to migrate from; open it once with the version before this one"):
+    with pytest.raises(StoreError, match="too old to migrate; open it once with the version before this one"):
         Store.open(path)
     assert path.read_bytes() == was

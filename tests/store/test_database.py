@@ -65,7 +65,7 @@ def test_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
 def test_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("Dear diary, " * 100)
-    with pytest.raises(StoreError, match="damaged or no Paperboy database"):
+    with pytest.raises(StoreError, match="damaged or not a Paperboy database"):
         Store.open(path)
     assert path.read_text() == "Dear diary, " * 100
 

@@ -177,6 +177,6 @@ def test_retention_that_fails_costs_no_morning(tmp_path: Path, caplog: pytest.Lo
     with caplog.at_level(logging.WARNING):
         thin(store)
     database.rows("pragma query_only = off")
-    assert "retention is tried again tomorrow" in caplog.text
+    assert "retention is retried tomorrow" in caplog.text
     assert whole(store, "2608.00001")
     store.close()

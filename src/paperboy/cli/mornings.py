@@ -54,7 +54,7 @@ def demo(app: App, *, open_it: bool) -> int:
         click.echo(f"  {page}   (and .txt, .eml)")
         if open_it and not webbrowser.open(page.as_uri()):
             click.echo("No browser could be opened.", err=True)
-    click.echo(f"  {outbox / 'Maildir'}   (every copy, as: mutt -f {outbox / 'Maildir'})")
+    click.echo(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
     return 0
 
 

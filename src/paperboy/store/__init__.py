@@ -53,28 +53,28 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, *, check: bool = False) -> Store:
-        """Open the file, make it where it is missing, migrate it; `check` reads all of it first. Raises StoreError
-        where it is unusable.
+        """Open the file, create it if it is missing, migrate it; `check` reads all of it first. Raises StoreError
+        if it is unusable.
         """
         return cls(Database.open(path, check=check))
 
     @classmethod
     def in_memory(cls) -> Store:
-        """An empty database that nothing outlives, for questions to a home that has none yet."""
+        """An empty database in memory, for questions to a home that has none yet."""
         database = Database(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
         database.prepare()
         return cls(database)
 
     def settle_clock(self, now: datetime) -> bool:
-        """Date all that was written while the clock was ahead to `now`; return whether there was any.
+        """Date everything that was written while the clock was ahead to `now`; return whether there was any.
 
-        Days without a digest did not happen, and neither did the reports of alerts. Digests stay, for they are out.
+        Days without a digest and reports of alerts are undone. Digests stay, since they may have been sent.
         A clock before arXiv's newest paper is itself wrong, and nothing is changed.
         """
         newest = self._database.rows("select max(published) as at from papers")[0]["at"] or ""
         if newest > iso(now) or not self._database.rows(_SIGNS, [iso(now + _AHEAD)]):
             return False
-        logger.warning("the clock was ahead, and is back at %s; what was dated later is dated now", iso(now))
+        logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
         statements = [row["statement"] for row in self._database.rows(_INSTANTS)]
         with self.transaction():
             self._database.execute("delete from days where at > ? and digest_id is null", [iso(now)])

@@ -1,4 +1,4 @@
-"""The outbox of alerts: what the operator is to hear of, or heard of while it lasts.
+"""The outbox of alerts: what is to be reported to the operator, or was reported and still lasts.
 
 A row per cause and subject (a list, an address, the mail server …) is written in the transaction of what it reports.
 """
@@ -20,12 +20,12 @@ class Cause(StrEnum):
     BUDGET = "budget"
     LATE = "late"  # no digest, or none of arXiv's newest papers, in time
     LET_GO = "let go"  # a paper
-    MAIL = "mail"  # does not leave
+    MAIL = "mail"  # cannot be sent
     NOBODY = "reached nobody"  # a digest
     EXPIRED = "expired"  # a delivery
     SUPPRESSED = "suppressed"  # an address
     FILES = "files"  # of the home are broken
-    PROCESS = "process"  # of a morning or a sending crashed or got stuck, or met a bug
+    PROCESS = "process"  # of a morning or a sending crashed, got stuck or hit a bug
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Kept(Note):
     noted: datetime  # when it was last met
     over: datetime | None = None  # when it ended; None: it lasts
     reported: date | None = None  # the operator's day of the last mail
-    next_try: datetime | None = None  # retry backoff of a mail that could not leave
+    next_try: datetime | None = None  # retry backoff of a mail that could not be sent
 
 
 _NOTE = """
@@ -78,28 +78,28 @@ class Alerts:
         return tuple(Kept(**row) for row in self._database.rows(query, typed=_TYPED))
 
     def note(self, notes: Iterable[Note], at: datetime) -> None:
-        """Met at that instant, perhaps again. What says nothing new keeps its date until it is reported: so each try of
-        its mail is the same message. Joins the transaction of the caller.
+        """Add or update the notes. One that says nothing new keeps its date until it is reported, so each try of its
+        mail is the same message. Joins the transaction of the caller.
         """
         with self._database.transaction():
             for each in notes:
                 self._database.execute(_NOTE, asdict(each) | {"facts": json.dumps(each.facts), "at": iso(at)})
 
     def end(self, cause: Cause, subject: str, at: datetime) -> None:
-        """It is well again, which waits to be reported."""
+        """Mark it as over, which is then to be reported."""
         ends = "update alerts set over = ? where cause = ? and subject = ? and over is null"
         self._change(ends, iso(at), cause, subject)
 
     def forget(self, cause: Cause, subject: str | None = None) -> None:
-        """There is nothing more to report of it, or of the whole cause."""
+        """Delete it, or the whole cause: nothing more is to be reported."""
         self._change("delete from alerts where cause = ? and subject = coalesce(?, subject)", cause, subject)
 
     def reported(self, cause: Cause, day: date) -> None:
-        """The operator's mail of that day has it."""
+        """Mark the cause as reported by the mail of that day."""
         self._change("update alerts set next_try = null, reported = ? where cause = ?", day.isoformat(), cause)
 
     def postpone(self, cause: Cause, until: datetime) -> None:
-        """Its mail is not tried again before that."""
+        """Retry backoff: do not retry its mail before `until`."""
         self._change("update alerts set next_try = ? where cause = ?", iso(until), cause)
 
     def _change(self, statement: str, *values: str | None) -> None:

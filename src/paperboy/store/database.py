@@ -75,9 +75,9 @@ class Database:
         if not last and tables - {migrations.migrations_table}:
             why = "belongs to another program;"
         elif last > NOW:
-            why = f"was made by a newer Paperboy (it has {last!r}); upgrade Paperboy, or"
+            why = f"was written by a newer Paperboy (it has {last!r}); upgrade Paperboy, or"
         elif last not in {"", BEFORE, NOW}:
-            why = "is of a Paperboy too old to migrate from; open it once with the version before this one "
+            why = "is from a Paperboy too old to migrate; open it once with the version before this one "
             why += "(paperboy status does that), or"
         else:
             return ""
@@ -85,8 +85,8 @@ class Database:
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
-        """All or nothing; an inner one is part of the outer. A durable one survives a power cut, another one the death
-        of the process.
+        """All or nothing; an inner one is part of the outer. A durable one survives a power cut; any other survives the
+        end of the process.
 
         `begin immediate` waits for another writer; a deferred one would fail at its first write without waiting.
         """
@@ -111,7 +111,7 @@ class Database:
         values: Sequence[Any] | Mapping[str, Any] = (),
         typed: Mapping[str, Callable[[Any], object]] | None = None,
     ) -> list[dict[str, Any]]:
-        """The rows of a query, by column name. `typed` makes values of columns, but for those that are null."""
+        """The rows of a query, by column name. `typed` converts the columns that are not null."""
         cursor = self._connection.cursor()
         found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
         names = [column[0] for column in cursor.description or ()]
@@ -153,13 +153,13 @@ instant = datetime.fromisoformat
 def _advice(error: sqlite3.DatabaseError) -> str:
     text = str(error)
     if "full" in text:
-        return "the disk is full, nothing more could be written; free some space and run again: nothing is lost"
+        return "the disk is full and nothing more could be written; free some space and run again: nothing is lost"
     if "disk I/O error" in text:
-        return "the disk is full or failing (disk I/O error); check it with df and run again: what was committed stands"
+        return "the disk is full or failing (disk I/O error); check it with df and run again: committed data is safe"
     if "locked" in text:
         return "another program has held the database for half a minute; close it and run again"
     if "readonly" in text or "read-only" in text or "attempt to write" in text:
         return "the database cannot be written; give the file and its folder to the user who runs Paperboy"
     if "not a database" in text or "malformed" in text or text.startswith("***") or "missing" in text:
-        return f"the file is damaged or no Paperboy database ({text}); restore a backup, or move it away to start anew"
+        return f"the file is damaged or not a Paperboy database ({text}); restore a backup, or move it to start anew"
     return f"the database failed ({text}); check the disk and run again"

@@ -1,4 +1,4 @@
-"""What each list's days came to, and the digests of them."""
+"""The outcome of each list's days, and their digests."""
 
 import json
 import lzma
@@ -25,7 +25,7 @@ class Days:
         return Outcome(rows[0]["outcome"]) if rows else None
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
-        """What each list's local date came to, by the list's name. None: nothing yet."""
+        """The outcome of each list's local date, by the list's name. None: none yet."""
         dates = {each.name: now.astimezone(each.timezone).date().isoformat() for each in lists}
         rows = self._database.rows(
             "select list, outcome from days join json_each(?) as wanted on list = wanted.key and date = wanted.value",
@@ -41,8 +41,8 @@ class Days:
         return date.fromisoformat(row["date"]) if row["date"] else None
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
-        """The ways by which papers come to the list since it began. Empty where it is new, and where other lists have
-        been served for that long and it has not: then it begins anew.
+        """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
+        during that `absence` and it was not: then it begins anew.
         """
         newest = self._database.rows("select max(at) as at from started")[0]["at"]
         since = iso(instant(newest) - absence) if newest else ""
@@ -50,7 +50,7 @@ class Days:
         return frozenset(row["way"] for row in rows)
 
     def begin(self, list_name: str, ways: Collection[str], too_old: Iterable[str], day: date, at: datetime) -> None:
-        """From now on papers come to the list by these ways and no others; it has seen what is too old for that."""
+        """Begin the list: papers come to it by these ways and no others, and it has seen those that are `too_old`."""
         stamp = iso(at)
         with self._database.transaction(durable=False):
             self._database.execute("delete from started where list = ?", [list_name])
@@ -63,7 +63,7 @@ class Days:
                 )
 
     def note_attempt(self, attempt: Attempt) -> None:
-        """Notes why the list's last try came to nothing, until a day of it is frozen."""
+        """Record why the list's last try failed, until a day of the list is frozen."""
         with self._database.transaction(durable=False):
             instants = map(iso, (attempt.at, attempt.since, attempt.next_try))
             values = [attempt.list_name, attempt.reason, *instants]
@@ -81,7 +81,7 @@ class Days:
         return {each.list_name: each for each in found}
 
     def tries(self, list_name: str) -> dict[str, int]:
-        """On how many of the list's mornings papers that it has not seen could not be scored, though others were."""
+        """By arXiv id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
         rows = self._database.rows("select arxiv_id, mornings from tries where list = ?", [list_name])
         return {row["arxiv_id"]: row["mornings"] for row in rows}
 
@@ -89,7 +89,7 @@ class Days:
         """Everything a morning decides for a list, and what `also` writes, in one durable transaction: all of it
         stands, or nothing.
 
-        What was skipped or given up may come to something after all. Raises StoreWriteError, and sqlite3.IntegrityError
+        A day that was skipped or given up can still get an outcome. Raises StoreWriteError, and sqlite3.IntegrityError
         where that day has another outcome already.
         """
         name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
@@ -130,13 +130,13 @@ class Days:
         return int(row["id"])
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
-        """Give up what reached nobody: each of the list's digests of days before `before`, back to the last that
-        reached somebody. Their papers are unseen again, but for those let go; an alert is noted. Returns the newest
+        """Give up digests that reached nobody: all of the list's from before the day `before`, back to the last that
+        reached somebody. Their papers are unseen again, except those let go; an alert is noted. Returns the newest
         of those days.
 
-        A digest whose last try was cut short, or went beyond the final dot, may have reached somebody. One that went to
-        nobody but the suppressed and one address that does not exist has had its chance; that several do not is more
-        than their owners' doing.
+        A digest whose last try was cut short, or went beyond the final dot, may have reached somebody. One that went
+        only to suppressed addresses and one address that does not exist is not superseded; that several do not exist
+        is more likely the server's fault.
         """
         values = {"list": list_name, "before": before.isoformat(), "at": iso(at)}
         with self._database.transaction():

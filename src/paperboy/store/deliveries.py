@@ -1,6 +1,6 @@
 """The ledger of deliveries: one digest to one subscriber each.
 
-Each move is a conditional update in a commit of its own, and the number of rows it touched says whether it was made.
+Each move is a conditional update in its own commit; the number of changed rows says whether it happened.
 """
 
 import json
@@ -60,11 +60,11 @@ class Deliveries:
         return instant(row["at"]) if row["at"] else None
 
     def get(self, delivery_id: int) -> Delivery:
-        """One delivery, whatever became of it."""
+        """One delivery, in any state."""
         return self._select("deliveries.id = ?", [delivery_id])[0]
 
     def find(self, digest_id: int, address: str) -> Delivery | None:
-        """The delivery of a digest to an address, whatever became of it."""
+        """The delivery of a digest to an address, in any state."""
         found = self._select("address = ? collate nocase and digest_id = ?", [address, digest_id])
         return found[0] if found else None
 
@@ -88,7 +88,7 @@ class Deliveries:
         return instant(row["at"]) if row["at"] else None
 
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
-        """Whether three days have passed since its digest was frozen and since it first reached somebody: one that
+        """Whether three days have passed since its digest was frozen and since that first reached somebody: one that
         reached nobody is superseded instead. What a crash left in `sending` is tried once more.
         """
         until = now - _EXPIRES
@@ -129,7 +129,7 @@ class Deliveries:
         bounce: bool = False,
         undone: bool = False,
     ) -> bool:
-        """Record what became of a reserved delivery. `bounce`: its address does not exist. `undone`: the attempt does
+        """Record the new state of a reserved delivery. `bounce`: its address does not exist. `undone`: the attempt does
         not count.
         """
         values = [state.value, reply, iso(at), via, try_at and iso(try_at), uncertain, bounce, undone, delivery.id]
@@ -198,9 +198,9 @@ class Deliveries:
     def again(
         self, digest: Frozen, addressed: Sequence[Addressed], missed: Missed, at: datetime, *, by_mail: bool
     ) -> int:
-        """Put back, as if never tried, what `missed` those whom the digest is `addressed` to now; returns how many.
+        """Reset the `missed` deliveries of recipients in `addressed` to pending, as if never tried; returns how many.
 
-        `by_mail`: what is only in the outbox did not reach them. With Missed.ANY who has no delivery gets one.
+        `by_mail`: mail that is only in the outbox is missed. With Missed.ANY a recipient without a delivery gets one.
         """
         if digest.superseded:
             return 0

@@ -42,14 +42,14 @@ class Undelivered:
     address: str
     state: DeliveryState
     reply: str  # the last one; empty: it was not tried
-    reason: str  # that, or the reply for which all that waits has to wait
+    reason: str  # that, or the reply that all waiting mail waits for
     at: datetime  # when its state last changed
     try_at: datetime | None  # not before; None: with the next sending, if it waits
     given_up: bool  # after three days of trying
     newest: bool  # belongs to the list's newest digest
 
     def next_try(self, now: datetime) -> datetime | None:
-        """None: none is to come."""
+        """When it is retried; None: it is not."""
         return max(self.try_at or now, now) if self.state in WAITING else None
 
 
@@ -68,12 +68,12 @@ class Life:
     scores: tuple[Kept, ...] = ()  # newest first
     failures: int = 0  # mornings on which it could not be scored, though others were
     became: Became | None = None  # None: the list has not seen it, and will consider it
-    day: date | None = None  # on which it became so
-    deliveries: dict[DeliveryState, int] | None = None  # of that day's digest; None: there was none, or it was thinned
+    day: date | None = None  # of that outcome
+    deliveries: dict[DeliveryState, int] | None = None  # of that day's digest; None: there was none, or it was deleted
 
 
 class History:
-    """What became of days, digests and papers."""
+    """The outcomes of days, digests and papers."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -135,7 +135,7 @@ class History:
         return tuple(Undelivered(**row, newest=row["digest_id"] in newest) for row in rows)
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
-        """The paper, and when it was first fetched; None if it never was, or was thinned."""
+        """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
         rows = self._database.rows("select * from papers where arxiv_id = ?", [arxiv_id])
         return (paper_of(rows[0]), instant(rows[0]["fetched_at"])) if rows else None
 

@@ -19,7 +19,7 @@ class Papers:
         self._read: dict[str, Paper] = {}
 
     def forget(self) -> None:
-        """Let go of the papers that were read."""
+        """Drop the papers that were read."""
         self._read.clear()
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
@@ -59,7 +59,7 @@ class Papers:
         return self._in_categories(mailing_list, "published >= ?", iso(since))
 
     def _in_categories(self, mailing_list: MailingList, condition: str, value: str) -> tuple[Paper, ...]:
-        """Papers that retention has taken out of their categories are settled, and looked through no more."""
+        """Stored papers by arXiv id, without settled ones, which retention has taken out of their categories."""
         categories, own = _json(mailing_list.categories), f"(? or primary_{_WITHIN})"
         rows = self._database.rows(
             f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {own} order by arxiv_id",

@@ -1,4 +1,4 @@
-"""Retention: what is too old goes, and nothing that prevents repeats.
+"""Retention: old records are deleted, except those that prevent repeats.
 
     31 days after its submission   no fetch can bring a paper again: once all lists have seen it, it leaves its
                                    categories, and its abstract goes
@@ -23,7 +23,7 @@ SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so fa
 
 
 class Retention:
-    """A morning calls it, as its last step on a day; whoever else writes waits for one short transaction."""
+    """Called by the day's first morning as its last step; other writers wait for one short transaction at a time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,8 +34,8 @@ class Retention:
         return not self._database.rows("select 1 from days where at >= ? limit 1", [iso(midnight)])
 
     def thin(self, keep: timedelta, lists: Collection[str], now: datetime) -> None:
-        """Delete what is older than `keep`, and of settled papers what nobody needs; the file keeps its size, and new
-        rows fill it. `lists` are the names of those that a paper may still come to. A disk that fails is logged.
+        """Delete what is older than `keep`, and abstracts of settled papers; the file keeps its size, and new rows fill
+        it. `lists` are the names of the lists that a paper may still come to. A disk error is logged.
         """
         old, lists_now = iso(now - max(keep, SETTLED)), json.dumps(list(lists))
         values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now}
@@ -50,7 +50,7 @@ class Retention:
             for pragma in ("analysis_limit = 400", "optimize", "wal_checkpoint(passive)"):
                 self._database.rows(f"pragma {pragma}")
         except StoreWriteError as error:
-            logger.warning("retention is tried again tomorrow: %s", error)
+            logger.warning("retention is retried tomorrow: %s", error)
 
 
 _OLD = """

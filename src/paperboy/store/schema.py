@@ -105,7 +105,7 @@ create table if not exists days (
 
 create table if not exists attempts (
     list text primary key,      -- it is still due
-    reason text not null,       -- for people: why its last try came to nothing
+    reason text not null,       -- for people: why its last try failed
     at text not null,
     since text not null,        -- the day's first try
     next_try text not null      -- retry backoff: not before

@@ -37,8 +37,8 @@ class Suppressions:
         return (rows[0]["list"], rows[0]["address"]) if rows else None
 
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "") -> bool:
-        """Suppress the address and its waiting deliveries. False: it is suppressed already, and its reason and date
-        stay. `bounced`: the server's reply, which the operator is to read.
+        """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
+        date. `bounced`: the server's reply, to be reported to the operator.
 
         A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
