@@ -65,7 +65,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     yield from faults or _of_the_lists(lists or (), settings or Settings())
     late = f"did not answer within {patience:g} s"
     home = Home(app.path, settings or Settings(), lists or (), app.path)
-    with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads: the program waits for no silent server
+    with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads, so that no silent server delays the exit
         servers = _servers(tried, late) if settings and not offline else ()
         asked = [(pool.apply_async(look), silence) for look, silence in servers]
         yield from _tried("emails", lambda: _templates(tried))
@@ -85,7 +85,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
 
 
 def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
-    """What there is, or every fault that makes it unusable."""
+    """What was loaded, or every fault that makes it unusable."""
     try:
         return load(), []
     except PaperboyError as error:
@@ -112,7 +112,7 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
 
 
 def _templates(app: App) -> str:
-    """Names the operator's own that no template of ours asks for: they may be misspelt."""
+    """Render samples; name the operator's files that no shipped template has, since they may be misspelt."""
     app.templates.check()
     own, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
@@ -168,19 +168,19 @@ def _disk(database: Path) -> Finding:
 
 
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
-    """What others than the owner can do with the home's private files."""
+    """Private files that users other than the owner can read or replace."""
     env, database = home / ".env", settings.paperboy_database
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
     theirs = {database: 0o077, database.parent: 0o022} | ({env: 0o077} if secret else {})
     for path in filter(Path.exists, theirs):
         mode = path.stat().st_mode & 0o7777
-        if mode & theirs[path] and not mode & 0o1000:  # sticky, as /tmp: others replace no file of ours
+        if mode & theirs[path] and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
             yield Finding("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}", note=True)
 
 
 def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
-    """How each server that the settings name is asked, and what is said of its silence, in the order of the report."""
+    """A probe for each server that the settings name, and the finding if it is silent, in the order of the report."""
     settings = app.settings
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
@@ -227,7 +227,7 @@ def _arxiv(app: App) -> str:
 
 
 def _sender(domain: str) -> list[Finding]:
-    """Whether the records exist by which replies find the sender's domain, and other servers trust it."""
+    """Whether the sender's domain has the records that replies, and other servers' trust, depend on."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
         mx = _records(domain, "MX") or _records(domain, "A") or _records(domain, "AAAA")

@@ -10,7 +10,7 @@ from paperboy.models import Problem
 
 
 class PaperboyError(Exception):
-    """The root: anything that a person can have caused or can fix."""
+    """The root: anything that a person may have caused or can fix."""
 
     exit_code = 1
 

@@ -18,7 +18,7 @@ from paperboy.models import Problem
 
 logger = logging.getLogger(__name__)
 
-# systemd addresses these to the daemon alone: a child that inherited them would speak in its place.
+# systemd means these for the daemon alone: a child that inherited them would notify in its place.
 ENVIRONMENT = frozenset({"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"})
 
 _LONGEST_STATUS = 400  # characters; systemd takes 4096 bytes, and a person reads one line

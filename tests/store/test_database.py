@@ -87,7 +87,7 @@ def test_database_of_a_newer_paperboy_is_refused_and_untouched(path: Path) -> No
         )
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"made by a newer Paperboy \(it has 'm999_later'\); upgrade"):
+    with pytest.raises(StoreError, match=r"written by a newer Paperboy \(it has 'm999_later'\); upgrade"):
         Store.open(path)
     assert path.read_bytes() == before
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail.")
 @click.pass_obj
 def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
-    """Show a list's digest of today, or what it would be now, and mark nothing.
+    """Show a list's digest of today, or what it would be now, and mark nothing as sent.
 
     It goes into a file, to the browser, or to one address as a test mail. Scores are kept: they were paid for. Works
     beside `run`; where papers have no score yet, it waits for a morning that is under way.
@@ -79,7 +79,7 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
 
     output.set_up(app.settings.log_level, app.environ)
     if failed and address is not None:
-        raise click.UsageError("--failed and --to exclude each other: --to is for one address, whatever became of it.")
+        raise click.UsageError("--failed and --to exclude each other: --to is for one address, in any state.")
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
     again = app.resend(mailing_list)
@@ -101,7 +101,7 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
 
 
 def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:
-    """The list's subscriber of that address, or somebody who is none."""
+    """The list's subscriber with that address, or a reader who is not on the list."""
     if address is None:
         return None
     found = mailbox_from(address, "--to")

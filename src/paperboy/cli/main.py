@@ -106,7 +106,7 @@ def invoke(
 
 
 def _home_option() -> click.Option:
-    """`--home` after the command as well, where many look for it first."""
+    """`--home` after the command as well, where many people put it."""
 
     def move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:
         if home is not None:

@@ -132,7 +132,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
 
 
 class Stop(ExitStack):
-    """SIGTERM and Ctrl-C end the work at once before sending begins, and between two messages from then on."""
+    """SIGTERM and Ctrl-C stop the work: before sending begins at once, and later after the current message."""
 
     asked = gently = False
 
@@ -165,7 +165,7 @@ def run(app: App) -> int:
     def use(home: Home) -> None:
         output.set_up(home.settings.log_level, app.environ)
 
-    app.home, _ = Home.own_or_in_force(app.path, app.environ)  # what is wrong with the files, the first trial reports
+    app.home, _ = Home.own_or_in_force(app.path, app.environ)  # the first trial reports broken files
     use(app.home)
     notifier = Notifier.of(app.environ, os.getpid())
     try:

@@ -24,9 +24,9 @@ _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ER
 
 
 class _Stderr(logging.Handler):
-    """Prints to stderr as it is now: while bars are drawn, rich stands in for it, so that neither tears the other.
+    """Prints to the current stderr: while bars are drawn, rich replaces it, so that log lines do not break them.
 
-    Masks every address, whoever wrote it: a mail server, a file, a traceback.
+    Masks every address, even one in a server's reply, a file or a traceback.
     """
 
     def __init__(self, *, whole_addresses: bool, journal: bool) -> None:
@@ -65,7 +65,7 @@ def _with_priority(priority: int, text: str) -> str:
 
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
-    """Whether stderr is the journal; a service's children inherit the variable wherever their stderr leads."""
+    """Whether stderr is the journal; a service's children inherit the variable even if their stderr is redirected."""
     stderr = os.fstat(2)
     return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"
 
@@ -96,14 +96,14 @@ class Dots:
 
     @contextmanager
     def stage(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """A stage that begins is progress, and so is each change of what is done."""
+        """Count the start of a stage as progress, and each change of (done, total)."""
         seen: tuple[int, int] | None = None
 
         def progress(done: int, total: int) -> None:
             nonlocal seen
             if (done, total) != seen and self._timer() - self._last >= 1.0:
                 seen, self._last = (done, total), self._timer()
-                with suppress(OSError):  # the daemon may be gone, and the work goes on
+                with suppress(OSError):  # the daemon may be gone; the work continues
                     click.echo(".", nl=False)
 
         progress(-1, -1)
@@ -151,7 +151,7 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> st
 
 
 def papers(counts: Counts) -> str:
-    """The counts that a reader knows, and what was left out."""
+    """The counts as readers know them, and the papers left out."""
     words = f"{counts.relevant} of {counts.considered} papers"
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
@@ -160,12 +160,12 @@ def papers(counts: Counts) -> str:
 
 
 def uncounted(usage: Usage) -> bool:
-    """Whether the server counts no tokens: no model answers with none, and then the price is not what is unknown."""
+    """Whether the server counts no tokens. No call takes none, so the tokens are unknown, not the price."""
     return usage.calls > 0 and not usage.total_tokens
 
 
 def cost(spending: Spending) -> str:
-    """US dollars; or what is missing to know them."""
+    """US dollars; or why they are unknown."""
     if spending.cost is not None:
         return money(spending.cost.total)
     return "cost not known" if uncounted(spending.usage) else "price unknown"
@@ -183,6 +183,6 @@ def unfinished(number: int, sent: delivery.Report) -> str:
 
 
 def went_to_outbox(list_names: Sequence[str]) -> str:
-    """A hint for homes that have only just set up a mail server."""
+    """A hint for homes that have just set up a mail server."""
     commands = "; ".join(f"paperboy resend {name}" for name in list_names)
     return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"

@@ -132,7 +132,7 @@ def unsubscribe(app: App, name: str, who: str) -> int:
 
 
 def mailbox_from(who: str, hint: str) -> Subscriber:
-    """The mailbox that was given as the argument `hint`. Raises click.BadParameter."""
+    """The mailbox given as the argument `hint`. Raises click.BadParameter."""
     try:
         return values.mailbox(who)
     except ValueError as error:

@@ -17,7 +17,7 @@ from paperboy.mail.text import together
 from paperboy.models import Problem
 from paperboy.systemd import unit
 
-# By way of a file: a command that fails leaves the old unit in place.
+# Through a file, so that a failing command leaves the old unit in place.
 _INSTALL = """
 To install it, and to update it later:
   {again} > paperboy.service && sudo install -m 644 paperboy.service /etc/systemd/system/

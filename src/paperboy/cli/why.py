@@ -16,7 +16,7 @@ from paperboy.models import Became, MailingList, Paper
 from paperboy.store.history import Life
 from paperboy.tex import to_text
 
-# What people have at hand: an address, or the id with its prefix and its version.
+# What people paste: a URL, or the id with its prefix and its version.
 _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE)
 
 
@@ -55,7 +55,7 @@ def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settin
 
 
 def _life(mailing_list: MailingList, paper: Paper | None, life: Life) -> Iterator[str]:
-    """What the list made of the paper. Without a paper it was thinned, and the list has seen it."""
+    """The list's verdict on the paper. Without a paper it was deleted by retention, and the list has seen it."""
     yield f"{mailing_list.name}: {_outcome(mailing_list, paper, life)}"
     for kept in life.scores:
         novelty = "" if kept.score.novelty is None else f", novelty {kept.score.novelty}"

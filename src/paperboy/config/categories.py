@@ -21,7 +21,7 @@ _IN_ARCHIVES = {
 }
 _UNDIVIDED = "gr-qc hep-ex hep-lat hep-ph hep-th math-ph nucl-ex nucl-th quant-ph"
 
-# Archives that were categories before they were divided. Who names one means all that it has now.
+# Archives that were categories before they were divided. Such a name stands for all their present categories.
 _DIVIDED_LATER = ("astro-ph", "cond-mat", "nlin", "q-bio")
 
 CATEGORIES = frozenset(

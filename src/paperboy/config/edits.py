@@ -1,8 +1,8 @@
 """One subscriber in or out of `subscribers.yaml`, on one line of it; every other character stays as it is.
 
 It works for lists of `- address` lines and for lists in brackets. Each likely edit is tried on the text and read again,
-until one gives the wanted lists and nothing else. If none does, since the file has another shape or an anchor, alias or
-`<<` shares subscribers, the edit is left to a person.
+until one gives the wanted lists and nothing else. If none does, because the file has another shape or an anchor, alias
+or `<<` shares subscribers, the edit is left to a person.
 """
 
 import os
@@ -88,7 +88,7 @@ def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edi
 
 
 def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
-    """As any command would read them; none if anything is wrong."""
+    """The lists as any command would read them; none if anything is wrong."""
     try:
         return parse(LISTS_FILE, text, home.folders("prompts"), home.settings)
     except ConfigError:

@@ -30,7 +30,7 @@ from paperboy.models import MailingList, Problem
 logger = logging.getLogger(__name__)
 
 LISTS_FILE = "subscribers.yaml"
-RESTED = timedelta(seconds=10)  # without another change, and an edit is complete
+RESTED = timedelta(seconds=10)  # without another change: then an edit is complete
 
 Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
 
@@ -64,19 +64,19 @@ class Home:
 
     @classmethod
     def in_force(cls, path: Path, environ: Mapping[str, str]) -> Home:
-        """Read the version in force, or the files as they are where none ever was. Raises ConfigError."""
+        """Read the version in force, or the current files if there never was one. Raises ConfigError."""
         return cls.load(path, environ, Files(path).in_force())
 
     @classmethod
     def own_or_in_force(cls, path: Path, environ: Mapping[str, str]) -> tuple[Home, ConfigError | None]:
-        """The files as they are; where they are broken, the version in force, and what is wrong with them now."""
+        """The current files; if they are broken, the version in force and the error."""
         try:
             return cls.load(path, environ), None
         except ConfigError as error:
             return cls.in_force(path, environ), error
 
     def database_in_force(self, environ: Mapping[str, str]) -> Path:
-        """The database of the version in force, or of the files as they are where none ever was."""
+        """The database of the version in force, or of the current files if there never was one."""
         return settings.load(self.path, environ, Files(self.path).in_force()).paperboy_database
 
     def folders(self, kind: str) -> list[Path]:
@@ -84,7 +84,7 @@ class Home:
         return folders(self.source, kind)
 
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
-        """The names, checked; all lists' where none is given. Raises UnknownNameError."""
+        """The names, checked; those of all lists if none is given. Raises UnknownNameError."""
         known = {mailing_list.name for mailing_list in self.lists}
         for name in names:
             if name not in known:
@@ -118,7 +118,7 @@ def folders(home: Path, kind: str) -> list[Path]:
 
 
 def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]:
-    """The problems with paths as the operator knows them: from the home on, and without our copies of it."""
+    """The problems with paths as the operator knows them: relative to the home, not to our copies of it."""
     for folder in folders:
         place = f"{folder}/"
         problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "")) for each in problems]
@@ -141,7 +141,7 @@ class Files:
         return tuple((name, _stamp(self._home / name)) for name in self._names())
 
     def _names(self) -> Iterator[str]:
-        """The files, even through links, without the temporary ones of editors."""
+        """The files, also through links, without the temporary files of editors."""
         yield from (".env", LISTS_FILE)
         for folder in ("prompts", "emails"):
             for place, inner, files in os.walk(self._home / folder, followlinks=True):
@@ -226,7 +226,7 @@ def _addresses(lists: Iterable[MailingList]) -> set[tuple[str, str]]:
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
-    """The last change in nanoseconds, with more than time and size, which `cp -p` keeps; else why it is unreadable."""
+    """The last change in nanoseconds, with more than time and size, which `cp -p` keeps; or the errno."""
     try:
         stat = file.stat()
     except OSError as error:

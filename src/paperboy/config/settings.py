@@ -1,8 +1,8 @@
 """`.env`, the environment and systemd's credentials → `Settings`.
 
 The environment wins over `.env`, which wins over a file of the setting's name in `$CREDENTIALS_DIRECTORY`. An empty
-value is the default; an empty line in `.env` leaves the word to the credentials. No message holds a line or a secret,
-since a mistyped line may be a password.
+value is the default; an empty value in `.env` gives way to a credential. No message holds a line or a secret, since
+a mistyped line may be a password.
 """
 
 import io

@@ -22,7 +22,7 @@ from email_validator import EmailNotValidError, validate_email
 
 from paperboy.models import Subscriber
 
-# Domains that lead nowhere on the internet, but to a mail server on this machine or in this house.
+# Domains that do not exist on the internet, but may name a mail server on this machine or network.
 _AT_HOME = frozenset({"localhost", "local", "test"})
 _STAND_IN = ".example"
 
@@ -180,7 +180,7 @@ def is_loopback(name: str) -> bool:
 
 
 def read_text(path: Path, errors: str = "strict") -> str:
-    """The text of a file that a person keeps, without a byte order mark. Raises FileNotFoundError, too."""
+    """The text of an operator's file, without a byte order mark. Raises FileNotFoundError, too."""
     try:
         return path.read_text("utf-8-sig", errors)
     except FileNotFoundError:

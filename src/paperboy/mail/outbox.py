@@ -33,8 +33,8 @@ class Outbox:
                 self._shown[envelope.list_name] = mark
         except OSError as error:
             raise MailServerError(
-                f"cannot write to the outbox {self._folder}: {error.strerror or error}. Make room and let this user "
-                "write there, or set PAPERBOY_OUTBOX to another folder."
+                f"cannot write to the outbox {self._folder}: {error.strerror or error}. Free some space and let this "
+                "user write there, or set PAPERBOY_OUTBOX to another folder."
             ) from error
         return Receipt(DeliveryState.SENT, f"in {maildir}")
 

@@ -1,4 +1,4 @@
-"""Papers → scores by an LLM: batches over threads, and no paper that spoils another.
+"""Papers → scores by an LLM: batches over threads, in which no paper can spoil another.
 
 groups              ← batches whose prompts begin alike: once the first is answered, the others find it in a cache
 a batch has scores  → yield them; ask again for the papers that the reply left out
@@ -86,7 +86,7 @@ class _Run:
     problems: dict[str, str] = field(default_factory=dict)  # by list: why nothing more is asked for it
     blamed: dict[str, dict[str, str]] = field(default_factory=dict)  # by list: papers that failed alone, and why
     trust: int = 3  # the probe that makes a server dead if nothing was scored until then
-    over: str = ""  # why no more calls begin: what is wrong with the server
+    over: str = ""  # why no more calls begin: the server's problem
 
     @property
     def may_begin(self) -> bool:
@@ -160,7 +160,7 @@ class LlmScorer:
             for name in run.problems.keys() | run.blamed.keys():
                 problem = run.problems.get(name, "")
                 yield Scored(name, unscored={} if problem else run.blamed[name], problem=problem)
-        if run.waiting or run.in_a_row:  # with failures in a row, nobody may ask whether the server is there
+        if run.waiting or run.in_a_row:  # after failures in a row the budget allows no probe of the server
             raise BudgetUsedUpError("LLM_BUDGET_USD is used up for today")
 
     def _fill(self, run: _Run, executor: ThreadPoolExecutor) -> bool:
