@@ -102,9 +102,9 @@ class Draft:
     problem: str  # why some papers have no score
     composed: Composed | None = None  # None: there is no mail, or it was not composed
 
-    def outcome(self, missing: str, *, waits: bool = True, answered: bool = True) -> Outcome | None:
-        """What the day's outcome would be; see `curate.outcome_of`."""
-        return curate.outcome_of(self.digest.counts, missing, leftover=self.leftover, waits=waits, answered=answered)
+    def outcome(self, missing: str) -> Outcome | None:
+        """What the day's outcome would be while the list may wait; see `curate.outcome_of`."""
+        return curate.outcome_of(self.digest.counts, missing, leftover=self.leftover, waits=True, answered=True)
 
 
 def draft(material: Material) -> Draft:

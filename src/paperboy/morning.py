@@ -175,7 +175,8 @@ class _Morning:
         name, missing = mailing_list.name, self.looked.missing
         made = drafting.compose(material)
         digest, day = made.digest, made.digest.date
-        outcome = made.outcome(missing, waits=self.waits(mailing_list), answered=self.looked.whole)
+        waits, whole = self.waits(mailing_list), self.looked.whole
+        outcome = curate.outcome_of(digest.counts, missing, leftover=made.leftover, waits=waits, answered=whole)
         reason = missing if made.leftover and missing else made.problem or missing
         if outcome is Outcome.QUIET:
             next_batch = announcements.next_batch(self.now, self.drafter.holidays).visible

@@ -6,11 +6,11 @@ Validation is strict: only ids that were asked for, whole numbers from 1 to 10, 
 
 import json
 import re
-import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from paperboy.models import Score
+from paperboy.scoring.prompt import one_line, shortened
 
 _TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}
 _PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}
@@ -78,16 +78,3 @@ def clean_comment(text: str) -> str:
         text = without
     text = re.sub(r"\(\s*\)", " ", _LINK.sub(" ", text))
     return shortened(re.sub(r"\s+([.,;:!?)])", r"\1", " ".join(text.split())), MAX_COMMENT)
-
-
-def one_line(text: str) -> str:
-    """Make one line of foreign text, without control, direction and other invisible characters."""
-    printable = (char for char in text if char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
-    return " ".join("".join(printable).split())
-
-
-def shortened(text: str, most: int) -> str:
-    """Cut a text after a word, if there is one, to at most so many characters."""
-    if len(text) <= most:
-        return text
-    return text[:most].rsplit(" ", 1)[0][: most - 1].rstrip(",;:") + "…"

@@ -21,8 +21,8 @@ import openai
 from paperboy.errors import ScoringError
 from paperboy.models import Usage
 from paperboy.scoring.prices import OPENAI_URL
-from paperboy.scoring.prompt import Question
-from paperboy.scoring.reply import SCHEMA, one_line, shortened
+from paperboy.scoring.prompt import Question, one_line, shortened
+from paperboy.scoring.reply import SCHEMA
 
 TRIES = 4
 LONGEST_WAIT = 120.0  # seconds; no retry if a server asks for more
