@@ -135,3 +135,36 @@ def test_database_of_an_older_version_is_refused_and_left_alone(tmp_path: Path) 
     with pytest.raises(StoreError, match="too old to migrate; open it once with the version before this one"):
         Store.open(path)
     assert path.read_bytes() == was
+
+
+@pytest.mark.parametrize("since", ["m008_when_a_trouble_began", "m009_the_second_house"])
+@pytest.mark.parametrize("published", ["2031-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00"])
+def test_home_with_a_paper_from_the_future_detects_a_late_batch_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], since: str, published: str
+) -> None:
+    database, clock = before(tmp_path / "data" / "paperboy.db"), Clock(FRIDAY + timedelta(days=3))
+    if since.startswith("m009"):
+        Store.open(database).close()
+    with sqlite3.connect(database) as connection:
+        connection.execute("delete from _sqlite_migrations where name > ?", [since])
+        sound = connection.execute("select count(*) from papers").fetchone()
+        connection.execute(
+            "insert into papers select '2611.99999', version, title, authors, abstract, primary_category, categories, "
+            "?, updated, comment, doi, fetched_at from papers limit 1",
+            [published],
+        )
+        connection.execute("insert into paper_categories values ('cs.LG', '2611.99999')")
+    connection.close()
+    (tmp_path / "subscribers.yaml").write_text(LISTS, "utf-8")
+    with ArxivServer(papers_of(FRIDAY, {4, 5})) as arxiv:
+        (tmp_path / ".env").write_text(f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\n")
+        assert invoke(["--home", str(tmp_path), "once"], {}, clock, lambda _seconds: None, lambda: 0.0) == 1
+    late = "foundations: still due; arXiv's batch of Sunday 22 November was due at 05:15 UTC and has not arrived yet"
+    assert late in capsys.readouterr().out
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("select count(*) from papers").fetchone() == sound
+        assert connection.execute("select * from paper_categories where arxiv_id = '2611.99999'").fetchall() == []
+    connection.close()
+    with Store.open(database) as store:
+        store.deliveries.postpone(clock() + timedelta(days=2), clock() + timedelta(days=1))  # by a clock that was ahead
+        assert store.settle_clock(clock())

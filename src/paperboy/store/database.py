@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import sqlite_utils
 
 from paperboy.errors import StoreError, StoreWriteError
-from paperboy.store.schema import BEFORE, NOW, migrations
+from paperboy.store.schema import KNOWN, NOW, migrations
 
 _BUSY_SECONDS = 30
 
@@ -76,7 +76,7 @@ class Database:
             why = "belongs to another program;"
         elif last > NOW:
             why = f"was written by a newer Paperboy (it has {last!r}); upgrade Paperboy, or"
-        elif last not in {"", BEFORE, NOW}:
+        elif last not in KNOWN:
             why = "is from a Paperboy too old to migrate; open it once with the version before this one "
             why += "(paperboy status does that), or"
         else:

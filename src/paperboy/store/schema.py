@@ -1,4 +1,4 @@
-"""The database's tables: one schema, and one migration to it from the version before."""
+"""The database's tables: one schema, the migration to it from the version before, and a repair."""
 
 import secrets
 
@@ -6,8 +6,9 @@ from sqlite_utils import Database, Migrations
 
 migrations = Migrations("paperboy")
 
-BEFORE, NOW = "m008_when_a_trouble_began", "m009_the_second_house"
-"""The last step of the version before, and of this one."""
+_MADE, NOW = "m009_the_second_house", "m010_papers_from_the_future"
+KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, NOW})
+"""The last steps from which a database can be migrated: none, that of the version before, and those of this one."""
 
 _SCHEMA = """
 create table if not exists papers (
@@ -209,10 +210,22 @@ drop table holds
 """
 
 
-@migrations(name=NOW)
+_IMPOSSIBLE = """
+published not between '1991' and '2200' or published > strftime('%Y-%m-%dT%H:%M:%S+00:00', fetched_at, '+1 day')
+"""
+
+
+@migrations(name=_MADE)
 def _make(db: Database) -> None:
     """All tables of a new home; or those of the version before, changed to them."""
     scripts = [_FROM_BEFORE, _SCHEMA, _INTO_THIS] if db["troubles"].exists() else [_SCHEMA]
     for statement in ";\n".join(scripts).split(";\n"):  # not as a script, which would commit half a migration
         db.execute(statement)
     db.execute("insert into secrets values ('mail', ?) on conflict do nothing", [secrets.token_bytes(32)])
+
+
+@migrations(name=NOW)
+def _repair(db: Database) -> None:
+    """Without papers that arXiv dated in the future: one of them hid every late batch, and a clock that was ahead."""
+    db.execute(f"delete from paper_categories where arxiv_id in (select arxiv_id from papers where {_IMPOSSIBLE})")
+    db.execute(f"delete from papers where {_IMPOSSIBLE}")
