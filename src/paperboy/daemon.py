@@ -33,7 +33,7 @@ from paperboy.app import App
 from paperboy.config.home import RESTED, Files, Fingerprint, Home
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
-from paperboy.mail.text import one_line
+from paperboy.foreign import one_line
 from paperboy.models import DeliveryState, Problem
 from paperboy.privacy import without_addresses
 from paperboy.store import Store

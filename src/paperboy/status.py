@@ -15,7 +15,8 @@ from datetime import date, datetime, timedelta
 
 from paperboy import announcements, due
 from paperboy.due import Standing, State
-from paperboy.mail.text import counted, one_line, together
+from paperboy.foreign import one_line
+from paperboy.mail.text import counted, together
 from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
 from paperboy.privacy import without_addresses
 from paperboy.store import Store

@@ -23,9 +23,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import escape
 
+from paperboy.foreign import one_line
 from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders, unsubscribe_token
 from paperboy.mail.page import Copy, page, unsubscribe_uri
-from paperboy.mail.text import one_line, wrap
+from paperboy.mail.text import wrap
 from paperboy.models import Alert, Composed, Delivery, DeliveryState, Envelope, MailingList, Rendered, Subscriber
 from tests.builders import digest, mailing_list
 from tests.mail.reading import TEMPLATES

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import html as lxml_html
 
+from paperboy.foreign import one_line
 from paperboy.mail.fit import size
 from paperboy.mail.page import page
 from paperboy.mail.templates import HTML_BUDGET
-from paperboy.mail.text import one_line, prose
+from paperboy.mail.text import prose
 from paperboy.models import Alert, Digest, Spending
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
 from tests.mail.reading import COPY, TEMPLATES, THANKS, flat, render, visible

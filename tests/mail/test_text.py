@@ -1,8 +1,7 @@
-"""Text made fit for a mail: what is cleaned, how formulas show, where it is cut, how it is wrapped."""
+"""Text made fit for a mail: how formulas show, where it is cut, how it is wrapped."""
 
 import html
 import re
-import unicodedata
 
 import pytest
 from hypothesis import example, given
@@ -10,34 +9,11 @@ from hypothesis import strategies as st
 from markupsafe import escape
 from rich.cells import cell_len
 
-from paperboy.mail.text import WIDTH, Prose, clipped, cut, one_line, prose, shorten, wrap
+from paperboy.foreign import one_line
+from paperboy.mail.text import WIDTH, Prose, clipped, cut, prose, shorten, wrap
 from paperboy.tex import to_text
 
 ODD = st.text(st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u1100\u1161\ud800数😀é-–'), max_size=300)
-
-
-# --- one line
-
-
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
-    [
-        (" two \n\t words\u00a0here ", "two words here"),
-        ("a\0b\x1b[31mc\u202ed\u200be\ufefff\ud800g\uffff", "ab[31mcdefg"),
-        ("e\u0301", "é"),
-        ("\u2028", ""),
-    ],
-)
-def test_control_and_invisible_characters_are_removed(text: str, cleaned: str) -> None:
-    assert one_line(text) == cleaned
-
-
-@given(st.one_of(st.text(), ODD))
-def test_clean_line_is_left_unchanged(text: str) -> None:
-    clean = one_line(text)
-    assert one_line(clean) == clean
-    assert clean == " ".join(clean.split())
-    assert not any(unicodedata.category(character) in {"Cc", "Cs"} for character in clean)
 
 
 # --- where a text is cut

@@ -125,9 +125,9 @@ def test_refused_key_is_reported_and_not_quoted() -> None:
 
 
 def test_quoted_key_is_removed_from_errors() -> None:
-    with LlmServer() as server, scorer_for(server, api_key="Rate") as scorer:
+    with LlmServer() as server, scorer_for(server, api_key="Rate limit") as scorer:
         server.fail_always("rate limited")
-        with pytest.raises(ScoringError, match="429: … limit reached"):
+        with pytest.raises(ScoringError, match="429: … reached"):
             list(scorer.score(jobs(papers(1))))
 
 

@@ -20,7 +20,8 @@ from paperboy.cli import output
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
-from paperboy.mail.text import counted, one_line
+from paperboy.foreign import one_line
+from paperboy.mail.text import counted
 from paperboy.privacy import without_addresses
 from paperboy.systemd import Notifier
 

@@ -16,7 +16,8 @@ from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import Home
-from paperboy.mail.text import one_line, together
+from paperboy.foreign import one_line
+from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept

@@ -11,7 +11,8 @@ from paperboy.cli import output
 from paperboy.config.settings import Settings
 from paperboy.curate import matched_author
 from paperboy.errors import UnknownNameError
-from paperboy.mail.text import counted, one_line
+from paperboy.foreign import one_line
+from paperboy.mail.text import counted
 from paperboy.models import Became, MailingList, Paper
 from paperboy.store.history import Life
 from paperboy.tex import to_text

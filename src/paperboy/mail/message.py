@@ -24,9 +24,10 @@ from urllib.parse import unquote
 
 from markupsafe import escape
 
+from paperboy.foreign import one_line
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
-from paperboy.mail.text import one_line, wrap
+from paperboy.mail.text import wrap
 from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, Rendered, Subscriber
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set

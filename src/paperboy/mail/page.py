@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from paperboy.curate import name_key
-from paperboy.mail.text import Prose, clipped, counted, one_line, prose
+from paperboy.foreign import one_line
+from paperboy.mail.text import Prose, clipped, counted, prose
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, MailingList, Paper, Shortfall, Spending
 

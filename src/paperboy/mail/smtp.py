@@ -25,7 +25,8 @@ from enum import Enum, auto
 from typing import ClassVar, Literal
 
 from paperboy.errors import MailServerError
-from paperboy.mail.text import one_line, shorten
+from paperboy.foreign import one_line
+from paperboy.mail.text import shorten
 from paperboy.models import DeliveryState, Envelope, Receipt
 
 

@@ -23,9 +23,10 @@ from markupsafe import Markup, escape
 
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.errors import ConfigError
+from paperboy.foreign import one_line
 from paperboy.mail.fit import fitted, levels
 from paperboy.mail.page import Copy, Page, page
-from paperboy.mail.text import clipped, counted, money, one_line, shorten, wrap
+from paperboy.mail.text import clipped, counted, money, shorten, wrap
 from paperboy.models import Alert, Cost, Digest, MailingList, Model, Paper, Problem, Rendered, Score, Spending, Usage
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500

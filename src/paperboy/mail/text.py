@@ -1,45 +1,18 @@
-"""Text that strangers wrote, made fit for a mail: cleaned, turned from TeX, shortened and wrapped. Pure."""
+"""Text that strangers wrote, made fit for a mail: turned from TeX, shortened and wrapped. Pure."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from html import escape
 from itertools import chain, takewhile
 from typing import Self
 
+from paperboy.foreign import clean, one_line
 from paperboy.tex import Span, spans
 
 WIDTH = 76  # columns of the plain-text part
-
-# Cleaning
-
-_REMOVED = frozenset(  # marks of the writing direction, and characters that are invisible or no characters
-    "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufdd0\ufdd1\ufeff"
-)
-
-
-def one_line(text: str) -> str:
-    """Clean a text: one line in NFC, without control characters, marks that turn the writing direction, invisible
-    characters, lone surrogates and code points that no XML may hold.
-    """
-    return unicodedata.normalize("NFC", " ".join(visible(text).split()))
-
-
-def visible(text: str) -> str:
-    """Remove what `one_line` removes, and turn every space and line end into a plain space; none are joined."""
-    return text if text.isprintable() else "".join(map(_cleaned, text))
-
-
-@cache
-def _cleaned(character: str) -> str:
-    if character.isspace():
-        return " "
-    is_bad = unicodedata.category(character) in {"Cc", "Cs"} or (ord(character) & 0xFFFE) == 0xFFFE
-    return "" if is_bad or character in _REMOVED else character
-
 
 # Counting and listing
 
@@ -111,7 +84,7 @@ class Prose(str):
 def prose(tex: str) -> Prose:
     """A title, an abstract or a comment for readers."""
     parts = tuple(spans(tex))
-    marked = "".join(_source(part) or visible(part.text) for part in parts)
+    marked = "".join(_source(part) or clean(part.text) for part in parts)
     marked = unicodedata.normalize("NFC", re.sub(" +", " ", marked)).strip(" ")
     return Prose(one_line("".join(part.text for part in parts)), marked)
 

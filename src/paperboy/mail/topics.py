@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from paperboy.mail.text import one_line, visible
+from paperboy.foreign import clean, one_line
 from paperboy.tex import math_to_text
 
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
@@ -33,7 +33,7 @@ class Block:
 
 def blocks(markdown: str) -> tuple[Block, ...]:
     """Read the whole text. Nothing is refused."""
-    lines = (visible(line.expandtabs(4)) for line in markdown.splitlines())
+    lines = (clean(line.expandtabs(4)) for line in markdown.splitlines())
     return tuple(_read(_parser().parse("\n".join(lines))))
 
 

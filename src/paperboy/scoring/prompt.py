@@ -7,7 +7,6 @@ becomes one line that can neither close its fence nor begin another paper.
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateSyn
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from paperboy.errors import ConfigError
+from paperboy.foreign import one_line, shortened
 from paperboy.models import Paper, Problem
 
 TEMPLATE = "score.md.j2"
@@ -140,16 +140,3 @@ def _as_data(text: str, limit: int) -> str:
     """Make one line that cannot open or close a fence of the prompt, nor begin as a paper does."""
     line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", one_line(text), flags=re.IGNORECASE)
     return shortened(re.sub(r"^\[", "(", line), limit)
-
-
-def one_line(text: str) -> str:
-    """Make one line of foreign text, without control, direction and other invisible characters."""
-    printable = (char for char in text if char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
-    return " ".join("".join(printable).split())
-
-
-def shortened(text: str, most: int) -> str:
-    """Cut a text after a word, if there is one, to at most so many characters."""
-    if len(text) <= most:
-        return text
-    return text[:most].rsplit(" ", 1)[0][: most - 1].rstrip(",;:") + "…"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from paperboy.foreign import one_line, shortened
 from paperboy.models import Score
-from paperboy.scoring.prompt import one_line, shortened
 
 _TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}
 _PROPERTIES = {"arxiv_id": _TEXT, "relevance": _TO_TEN, "novelty": _TO_TEN, "comment": _TEXT}

@@ -19,9 +19,10 @@ import httpx2
 import openai
 
 from paperboy.errors import ScoringError
+from paperboy.foreign import hidden, one_line, shortened
 from paperboy.models import Usage
 from paperboy.scoring.prices import OPENAI_URL
-from paperboy.scoring.prompt import Question, one_line, shortened
+from paperboy.scoring.prompt import Question
 from paperboy.scoring.reply import SCHEMA
 
 TRIES = 4
@@ -142,7 +143,7 @@ class Server:
 
     def quote(self, words: str, most: int) -> str:
         """Quote the server in one short printable line, without our key."""
-        return shortened(one_line(words).replace(self._key or "\0", "…"), most)
+        return shortened(hidden(one_line(words), self._key), most)
 
     def close(self) -> None:
         self._client.close()

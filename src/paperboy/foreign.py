@@ -1,0 +1,81 @@
+"""Text from outside, made fit for a line, a message or a terminal. Pure; each takes time linear in the text's length.
+
+one_line    cleaned: for mails, prompts and all that is stored
+clean       the same, with every space kept
+visible     nothing removed: what a terminal or a log would obey is shown as an escape
+shortened   cut after a word
+hidden      without a secret
+"""
+
+import re
+import unicodedata
+from base64 import b64encode
+from urllib.parse import quote, quote_plus
+
+_LONGEST_WORD = 1000  # characters of a word that is composed; a run of marks takes time quadratic in its length
+
+# What is invisible, turns the writing direction, or is no character: of Unicode's classes Cc, Cf and Cs all but the
+# spaces and the two joiners, which shape emoji and letters; and the code points that never are characters.
+_INVISIBLE = (
+    "\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
+) + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
+_REMOVED = re.compile(f"[{_INVISIBLE}]")
+_ESCAPED = re.compile(f"[{_INVISIBLE}\t-\r\x1c-\x1f\x85\u2028\u2029]")
+_SPACE = re.compile(r"\s")
+
+
+def one_line(text: str) -> str:
+    """One line in NFC, without control characters, marks that turn the writing direction, invisible characters, lone
+    surrogates and code points that no XML may hold.
+    """
+    words = _without_invisible(text).split()
+    return " ".join(word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words)
+
+
+def clean(text: str) -> str:
+    """Remove what `one_line` removes, and turn every space and line end into a plain space; none are joined."""
+    return text if text.isprintable() else _SPACE.sub(" ", _without_invisible(text))
+
+
+def _without_invisible(text: str) -> str:
+    return text if text.isprintable() else _REMOVED.sub("", text)
+
+
+def visible(text: str) -> str:
+    r"""Show what `clean` removes, and every line end and tab, as an escape: \n, \x1b, \u202e."""
+    return text if text.isprintable() else _ESCAPED.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
+
+def shortened(text: str, most: int) -> str:
+    """Cut a text after a word, if there is one, to at most so many characters."""
+    if len(text) <= most:
+        return text
+    return text[:most].rsplit(" ", 1)[0][: most - 1].rstrip(",;:") + "…"
+
+
+def hidden(text: str, secret: str, least: int = 8) -> str:
+    """The text with "…" for each copy of the secret: as it is, quoted for a URL, and within base64, in any case.
+
+    A secret of fewer than `least` characters stays, since ordinary words would go with it. Hide before shortening.
+    """
+    if len(secret) < max(least, 1):
+        return text
+    plain = secret.encode(errors="replace")
+    forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain), *_within_base64(plain)}
+    return re.sub("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), "…", text, flags=re.IGNORECASE)
+
+
+def _within_base64(secret: bytes) -> set[str]:
+    """The characters that the secret alone decides, wherever it begins within what was encoded."""
+    found = set()
+    for before, first in enumerate((0, 2, 3)):
+        last = (before + len(secret)) * 8 // 6
+        standard = b64encode(bytes(before) + secret).decode()[first:last]
+        found |= {standard, standard.translate({ord("+"): "-", ord("/"): "_"})}
+    return found
