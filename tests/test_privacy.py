@@ -2,7 +2,7 @@
 
 import pytest
 
-from paperboy.privacy import masked, without, without_addresses
+from paperboy.privacy import masked, without_addresses
 
 
 def test_masked_address_still_shows_its_server() -> None:
@@ -20,23 +20,14 @@ def test_masked_address_still_shows_its_server() -> None:
         ),
         ("(ada@a.example,bob@b.example)", "(a…@a.example,b…@b.example)"),
         ("nothing @ all", "nothing @ all"),
+        ("a@b@c.example, @d@e.example@", "a…@b@c.example, @d…@e.example@"),
+        ("full@example.org: Mailbox is full", "f…@example.org: Mailbox is full"),
+        ("x" * 300_000, "x" * 300_000),
+        ("x" * 300_000 + "@example.org", "x…@example.org"),
+        ("x@" * 150_000 + "y", "x…@x@" * 75_000 + "y"),
     ],
+    ids=lambda text: text[:40],
 )
-def test_every_address_in_a_text_is_masked(text: str, expected: str) -> None:
+def test_every_address_in_a_text_is_masked_and_nothing_else(text: str, expected: str) -> None:
+    """In time linear in its length: by trying an address at every letter, 300,000 letters take minutes."""
     assert without_addresses(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("RCPT: 550 5.1.1 lovelace: user unknown", "RCPT: 550 5.1.1 l…: user unknown"),
-        ("Lovelace@EXAMPLE.org, LOVELACE", "L…@EXAMPLE.org, l…"),
-        ("lovelaces and 4lovelace stay", "lovelaces and 4lovelace stay"),
-    ],
-)
-def test_local_part_alone_is_masked_too(text: str, expected: str) -> None:
-    assert without(text, "lovelace@example.org") == expected
-
-
-def test_short_local_part_that_may_be_any_word_stays() -> None:
-    assert without("550 no such user", "no@example.org") == "550 no such user"

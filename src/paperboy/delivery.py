@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from paperboy.due import RETRY
 from paperboy.errors import MailServerError
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
-from paperboy.privacy import masked, without, without_addresses
+from paperboy.privacy import masked, without_addresses
 from paperboy.store import Store
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class Round:
             state, reason = DeliveryState.FAILED, f"given up after three days; {delivery.reply or 'it was never tried'}"
         if reason:
             self._states[name, state] += self.store.deliveries.end(delivery, state, reason, now)
-            logger.warning("%s to %s: %s (%s)", name, masked(address), state, without(reason, address))
+            logger.warning("%s to %s: %s (%s)", name, masked(address), state, without_addresses(reason))
         return not reason
 
     def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
@@ -259,7 +259,7 @@ class Round:
             self._reached.add(name)
             self._errors = 0
             return
-        said = without(receipt.reply, address)
+        said = without_addresses(receipt.reply)
         logger.warning("%s to %s: %s (%s)", name, masked(address), state, said)
         if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
             self._failed.add(delivery.digest_id)
