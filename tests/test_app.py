@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,104 @@ def test_preview_of_scored_papers_waits_for_nobody(world: World) -> None:
         app.previews("preview").of(app.home.list("foundations"))
     with app_of(world) as app, lock.held(app.settings.paperboy_database, "morning", "once"):
         assert app.previews("preview").of(app.home.list("foundations")).composed is not None
+
+
+# ---- a database that was there
+
+
+def without_tables(home: Path) -> None:
+    (home / "data" / "paperboy.db").unlink()
+    with closing(sqlite3.connect(home / "data" / "paperboy.db")) as connection:
+        connection.execute("vacuum")
+
+
+def with_its_wal_only(home: Path) -> None:
+    (home / "data" / "paperboy.db").rename(home / "data" / "paperboy.db-wal")
+
+
+def linked_to_a_disk_that_is_not_mounted(home: Path) -> None:
+    (home / "data" / "paperboy.db").unlink()
+    (home / "data" / "paperboy.db").symlink_to(home / "disk" / "paperboy.db")
+
+
+LOST: dict[str, tuple[Callable[[Path], object], str]] = {
+    "gone": (lambda home: (home / "data" / "paperboy.db").unlink(), "is gone (No such file or directory)"),
+    "empty": (lambda home: (home / "data" / "paperboy.db").write_bytes(b""), "is empty"),
+    "without tables": (without_tables, "has no tables"),
+    "with its WAL only": (with_its_wal_only, "is gone (No such file or directory)"),
+    "elsewhere": (linked_to_a_disk_that_is_not_mounted, "is gone (No such file or directory)"),
+}
+
+
+@pytest.fixture
+def used(world: World) -> World:
+    """A home with a database, in which Ada is suppressed; the operator hears of what no database can record."""
+    world.env(ALERT_TO="ops@example.org")
+    assert world.run("suppress", "ada@example.org").code == 0
+    return world
+
+
+def files(home: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in (home / "data").iterdir() if file.is_file()}
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_database_that_is_lost_is_an_error_and_never_a_fresh_start(used: World, how: str) -> None:
+    lose, told = LOST[how]
+    lose(used.path)
+    before = files(used.path)
+    fix = "restore a backup or correct PAPERBOY_DATABASE, or suppressed people would get mail again"
+    anew = f"To begin anew nevertheless: rm {used.path}/data/has-database"
+    message = f"{used.path}/data/paperboy.db: the database {told}; {fix}. {anew}\n"
+    for command in (["status"], ["once"], ["preview", "foundations"], ["suppress", "vera@example.org"], ["run"]):
+        ran = used.run(*command)
+        assert (ran.code, ran.err.splitlines(keepends=True)[-1]) == (78, message), command
+    found = used.run("check", "--offline")
+    assert (found.code, f"fault  database: {message}" in found.out) == (78, True)
+    assert used.mails() == ["ops@example.org"]
+    after = files(used.path)
+    assert {name: after[name] for name in before} == before
+    assert {name for name in after.keys() - before.keys() if not name.endswith(".lock")} == {"emergency"}
+
+
+def moved(home: Path) -> None:
+    (home / "archive.db").write_bytes((home / "data" / "paperboy.db").read_bytes())
+    (home / "data" / "paperboy.db").unlink()
+    with (home / ".env").open("a") as env:
+        env.write("PAPERBOY_DATABASE=archive.db\n")
+
+
+def mistyped(home: Path) -> None:
+    with (home / ".env").open("a") as env:
+        env.write("PAPERBOY_DATABASE=data/paperbyo.db\n")
+
+
+def begun_anew(home: Path) -> None:
+    for name in ("paperboy.db", "has-database"):
+        (home / "data" / name).unlink()
+
+
+FOUND: dict[str, tuple[Callable[[Path], object], int, int]] = {  # the exit code, and how many are suppressed
+    "as it was": (lambda _home: None, 0, 1),
+    "moved together with its setting": (moved, 0, 1),
+    "with a mistyped setting": (mistyped, 78, 0),
+    "of a version that knew no mark": (lambda home: (home / "data" / "has-database").unlink(), 0, 1),
+    "begun anew": (begun_anew, 0, 0),
+    "of a first start that was killed": (lambda home: (begun_anew(home), (home / "data/paperboy.db").touch()), 0, 0),
+}
+
+
+@pytest.mark.parametrize("how", FOUND)
+def test_database_that_is_there_or_may_begin_is_used(used: World, how: str) -> None:
+    change, code, suppressed = FOUND[how]
+    change(used.path)
+    assert used.run("suppress", "vera@example.org").code == code
+    assert used.run("status", "--suppressed").out.count("@example.org") == (suppressed + 1 if code == 0 else 0)
+    assert (used.path / "data" / "has-database").exists()
+    assert not (used.path / "data" / "paperbyo.db").exists()
+
+
+@pytest.mark.parametrize("command", [["status"], ["check", "--offline"], ["subscribers"], ["demo"]])
+def test_question_makes_neither_a_database_nor_its_mark(world: World, command: list[str]) -> None:
+    world.run(*command)
+    assert not (world.path / "data").exists()

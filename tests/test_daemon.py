@@ -25,7 +25,7 @@ from paperboy import daemon, lock
 from paperboy.app import App
 from paperboy.config.home import Home
 from paperboy.daemon import STOPS_WITHIN, Daemon, Process
-from paperboy.errors import ConfigError, StoreWriteError
+from paperboy.errors import ConfigError, StoreError, StoreWriteError
 from paperboy.models import Attempt
 from paperboy.store import Store
 from paperboy.systemd import Notifier
@@ -502,6 +502,13 @@ def test_emergency_mail_that_failed_is_tried_again(damaged: World) -> None:
     damaged.env(ALERT_TO=OPERATOR)
     damaged.run("run")
     assert alerts(damaged) == ["Paperboy: Paperboy cannot work"]
+
+
+def test_daemon_ends_when_its_database_is_gone(office: Office) -> None:
+    office.settle()
+    (office.world.path / "data" / "paperboy.db").unlink()
+    with pytest.raises(StoreError, match=r"the database is gone .* To begin anew nevertheless: rm .*/has-database"):
+        office.daemon.run()
 
 
 # ---- the loop itself, in a thread

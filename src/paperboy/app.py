@@ -7,10 +7,11 @@ imported then: `openai` alone takes 0.4 s, which a command that needs no LLM sho
 from __future__ import annotations
 
 import logging
+import os
 import random
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -23,6 +24,7 @@ from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import MailingList, MorningReport, Problem
 from paperboy.store import Store
+from paperboy.store.database import require
 
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
@@ -75,16 +77,31 @@ class App(ExitStack):
     @cached_property
     def store(self) -> Store:
         """The database, created if it is new. Raises StoreError."""
-        store = self.enter_context(Store.open(self.settings.paperboy_database))
+        store = self.open_store()
         store.settle_clock(self.clock())
         return store
+
+    def open_store(self, *, check: bool = False) -> Store:
+        """The database as it is; `check` reads all of it. Raises StoreError."""
+        data = self.path / "data"
+        with suppress(OSError):  # somebody else's, or none yet
+            data.chmod(0o700)
+        return self.enter_context(Store.open(self.settings.paperboy_database, self._mark, check=check))
+
+    def require_store(self) -> bool:
+        """Whether there is a database. Raises StoreError where there was one and it is gone or empty."""
+        require(self.settings.paperboy_database, self._mark)
+        return os.path.exists(self.settings.paperboy_database)  # noqa: PTH110 - False where a path cannot be one
+
+    @property
+    def _mark(self) -> Path:
+        """Says that the home had a database, wherever that is."""
+        return self.path / "data" / "has-database"
 
     @property
     def store_to_ask(self) -> Store:
         """The database; if there is none yet, an empty one in memory, so that a question creates no file."""
-        if self.settings.paperboy_database.exists():
-            return self.store
-        return self.enter_context(Store.in_memory())
+        return self.store if self.require_store() else self.enter_context(Store.in_memory())
 
     @cached_property
     def feed(self) -> fetching.Feed:
@@ -283,7 +300,7 @@ class App(ExitStack):
         """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
         from paperboy.resend import Resend
 
-        if not self.settings.paperboy_database.exists():
+        if not self.require_store():
             raise PaperboyError(f"{mailing_list.name} has had no digest yet; paperboy once makes those that are due")
         return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
 

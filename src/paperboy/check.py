@@ -26,7 +26,6 @@ from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError, StoreError
 from paperboy.models import MailingList
-from paperboy.store import Store
 
 T = TypeVar("T")
 
@@ -76,7 +75,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
             return
         if offline and prompt:
             yield from _read("scoring", lambda: tried.scorer)[1]
-        yield from _of_the_home(home)
+        yield from _of_the_home(tried)
         for answer, silence in asked:
             try:
                 yield from answer.get(max(0.0, end - time.monotonic()))
@@ -120,11 +119,11 @@ def _templates(app: App) -> str:
     return "the templates render" + (f"; no shipped template uses {', '.join(strange)}" if strange else "")
 
 
-def _of_the_home(home: Home) -> Iterator[Finding]:
-    settings = home.settings
-    yield from _tried("database", lambda: _database(settings.paperboy_database))
+def _of_the_home(app: App) -> Iterator[Finding]:
+    settings = app.settings
+    yield from _tried("database", lambda: _database(app))
     yield _disk(settings.paperboy_database)
-    yield from _modes(home.path, settings)
+    yield from _modes(app.path, settings)
     if settings.uses_outbox:
         yield from _tried("mail", lambda: _outbox(settings.paperboy_outbox))
     elif settings.alert_to is None:
@@ -133,10 +132,11 @@ def _of_the_home(home: Home) -> Iterator[Finding]:
         yield Finding("alerts", f"{settings.alert_to.address} is alerted when a morning fails")
 
 
-def _database(path: Path) -> str:
-    if path.exists():
-        with Store.open(path, check=True):
-            return f"{path}"
+def _database(app: App) -> str:
+    path = app.settings.paperboy_database
+    if app.require_store():
+        app.open_store(check=True)
+        return f"{path}"
     if not _can_be_made(path):
         raise StoreError(f"{path}: cannot be created; let this user write there, or set PAPERBOY_DATABASE")
     return f"{path} will be created by the first morning"

@@ -113,6 +113,7 @@ class Daemon:
         scheduler.every(self.tick_seconds).seconds.do(self._tick)
         try:
             while not self._stopping:
+                self._app.require_store()  # a new one would know neither who is suppressed nor what was sent
                 scheduler.run_all()  # not `run_pending`: it counts in local time, in which an autumn hour comes twice
                 self._wait()
             logger.info("%s: stopping", self._stopping)
@@ -303,14 +304,15 @@ def spawn(environ: Mapping[str, str], home: Path, arguments: Sequence[str]) -> P
 
 def emergency(app: App, problem: str) -> None:
     """Mail the operator, at most once a day, a problem that no database can record. Errors are only logged."""
-    to, now = app.settings.alert_to, app.clock()
-    mark = app.path / "data" / "emergency"  # its time is that of the last such mail
+    to, mark = app.settings.alert_to, app.path / "data" / "emergency"  # its time is that of the last such mail
     if to is None or app.settings.uses_outbox:
         return
     try:
+        now = app.clock()
         if mark.exists() and abs(now.timestamp() - mark.stat().st_mtime) < _EMERGENCY_EVERY:
             return
-        mark.touch()
+        mark.parent.mkdir(mode=0o700, exist_ok=True)
+        mark.touch(0o600)
         os.utime(mark, (now.timestamp(),) * 2)  # first: even a full disk can store a time, and must not cause two mails
         with app.at(app.home) as spare, closing(spare.smtp()) as transport:
             spare.store = Store.in_memory()

@@ -52,11 +52,11 @@ class Store:
         self.retention = Retention(database)
 
     @classmethod
-    def open(cls, path: Path, *, check: bool = False) -> Store:
-        """Open the file, create it if it is missing, migrate it; `check` reads all of it first. Raises StoreError
-        if it is unusable.
+    def open(cls, path: Path, mark: Path | None = None, *, check: bool = False) -> Store:
+        """Open the file, create it if it is missing and no `mark` says that it was there, migrate it; `check` reads
+        all of it first. Raises StoreError if it is unusable.
         """
-        return cls(Database.open(path, check=check))
+        return cls(Database.open(path, mark, check=check))
 
     @classmethod
     def in_memory(cls) -> Store:

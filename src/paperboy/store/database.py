@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -30,11 +31,18 @@ class Database:
         self._durable: bool | None = None  # what the connection's commits are now
 
     @classmethod
-    def open(cls, path: Path, *, check: bool = False) -> Database:
-        """Open and migrate the file; `check` reads all of it first. Raises StoreError and leaves it as it was."""
-        if path.is_dir():
-            raise StoreError(f"{path}: this is a folder; PAPERBOY_DATABASE must name a file")
+    def open(cls, path: Path, mark: Path | None = None, *, check: bool = False) -> Database:
+        """Open and migrate the file; `check` reads all of it first. Raises StoreError and leaves it as it was.
+
+        `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
+        is gone or empty is an error.
+        """
+        had = mark if mark and mark.exists() else None  # looked at first: another process may be making both
+        if had:
+            require(path, had)
         try:
+            if path.is_dir():
+                raise StoreError(f"{path}: this is a folder; PAPERBOY_DATABASE must name a file")
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # its owner's alone; the WAL beside it inherits that
             # several threads may use it, one at a time: whoever starts them sees to that
@@ -44,22 +52,28 @@ class Database:
             raise StoreError(f"{path}: the database cannot be opened ({reason or error})") from error
         database = cls(path, connection)
         try:
-            database.prepare(check=check)
+            database.prepare(had, check=check)
         except sqlite3.DatabaseError as error:
             database.close()
             raise StoreError(f"{path}: {_advice(error)}") from error
         except StoreError:
             database.close()
             raise
+        with suppress(OSError):  # a home that is read-only, or a full disk: next time
+            if mark and not had:
+                mark.parent.mkdir(mode=0o700, exist_ok=True)
+                mark.touch(0o600)
         return database
 
-    def prepare(self, *, check: bool = False) -> None:
-        """Check and migrate."""
+    def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
+        """Check and migrate. With `mark` nothing new is made."""
         if check and (found := self._connection.execute("pragma quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(str(found))
         if refusal := self._refusal():
             raise StoreError(f"{self.path}: {refusal}")
         if migrations.pending(self._utils):
+            if mark and not migrations.applied(self._utils):
+                raise StoreError(_lost(self.path, "has no tables", mark))
             self._connection.execute("begin exclusive")  # waits for another who does the same
             migrations.apply(self._utils)  # in savepoints; skips what the other one did
             self._connection.execute("commit")
@@ -139,6 +153,22 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def require(path: Path, mark: Path) -> None:
+    """Raises StoreError if the database is gone or empty, though there was one."""
+    if not mark.exists():
+        return
+    try:
+        if not path.stat().st_size:
+            raise StoreError(_lost(path, "is empty", mark))
+    except OSError as error:
+        raise StoreError(_lost(path, f"is gone ({error.strerror})", mark)) from error
+
+
+def _lost(path: Path, how: str, mark: Path) -> str:
+    fix = "restore a backup or correct PAPERBOY_DATABASE, or suppressed people would get mail again"
+    return f"{path}: the database {how}; {fix}. To begin anew nevertheless: rm {shlex.quote(str(mark))}"
 
 
 def iso(instant: datetime) -> str:
