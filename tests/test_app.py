@@ -151,3 +151,25 @@ def test_database_that_is_there_or_may_begin_is_used(used: World, how: str) -> N
 def test_question_makes_neither_a_database_nor_its_mark(world: World, command: list[str]) -> None:
     world.run(*command)
     assert not (world.path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "environ", "proxy"),
+    [
+        ("https://llm.example.org/v1", {"HTTPS_PROXY": "http://proxy:3128"}, "http://proxy:3128"),
+        ("https://llm.example.org/v1", {"https_proxy": "http://proxy:3128"}, "http://proxy:3128"),
+        ("https://llm.example.org/v1", {"HTTP_PROXY": "http://proxy:3128", "ALL_PROXY": "http://proxy:3128"}, ""),
+        ("https://llm.example.org/v1", {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "a.org,.example.org"}, ""),
+        ("https://llm.example.org/v1", {"HTTPS_PROXY": "http://proxy:3128", "no_proxy": "*"}, ""),
+        ("http://llm.example.org/v1", {"HTTPS_PROXY": "http://proxy:3128"}, ""),
+        ("https://127.0.0.1:8000/v1", {"HTTPS_PROXY": "http://proxy:3128"}, ""),
+        ("https://localhost/v1", {"HTTPS_PROXY": "http://proxy:3128"}, ""),
+        ("https://[::1]/v1", {"HTTPS_PROXY": "http://proxy:3128"}, ""),
+        ("https://llm.example.org/v1", {}, ""),
+    ],
+)
+def test_only_https_proxy_is_used_and_never_for_this_machine(
+    tmp_path: Path, url: str, environ: dict[str, str], proxy: str
+) -> None:
+    app = App(tmp_path, environ, Clock(FRIDAY), lambda _: None, lambda: 0.0, NoProgress())
+    assert app.proxy(url) == proxy

@@ -17,10 +17,13 @@ from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 from paperboy import lock
 from paperboy.config.home import Files, Home, Recipients, as_known
 from paperboy.config.settings import Settings
+from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import MailingList, MorningReport, Problem
 from paperboy.store import Store
@@ -198,6 +201,15 @@ class App(ExitStack):
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
         return ArxivFeed(settings.arxiv_api_url, delay_seconds=settings.arxiv_delay_seconds, contact=contact)
+
+    def proxy(self, url: str) -> str:
+        """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY."""
+        host = urlsplit(url).hostname or ""
+        proxy, none = (
+            self.environ.get(name) or self.environ.get(name.lower(), "") for name in ("HTTPS_PROXY", "NO_PROXY")
+        )
+        direct = is_loopback(host) or proxy_bypass_environment(host, {"no": none})
+        return "" if direct or not url.startswith("https:") else proxy
 
     def prepare(self) -> None:
         """Build what may be broken: prompt, prices, templates. Raises ConfigError before anything is changed."""
