@@ -123,12 +123,48 @@ def test_version_that_is_no_longer_sound_is_reported_by_the_names_of_the_home(ho
     assert [problem.place for problem in caught.value.problems] == ["subscribers.yaml:6:5"]
 
 
-@pytest.mark.parametrize("make", [Path.mkdir, lambda place: place.symlink_to("/nowhere"), os.mkfifo])
-def test_what_is_no_file_cannot_be_copied(home: Path, make: Callable[[Path], None]) -> None:
-    (home / ".env").unlink()
-    make(home / ".env")
-    with pytest.raises(ConfigError, match=r"\.env: is not a regular file that Paperboy's user can read; replace it"):
+def two_loops(prompts: Path) -> None:
+    (prompts / "a").symlink_to(".")
+    (prompts / "b").symlink_to(".")
+
+
+def many_files(prompts: Path) -> None:
+    for n in range(10_001):
+        (prompts / str(n)).touch()
+
+
+def large_files(prompts: Path) -> None:
+    for n in range(2):
+        (prompts / str(n)).write_bytes(b" " * 33_000_000)
+
+
+@pytest.mark.parametrize(
+    ("make", "much"), [(two_loops, "10,000 files"), (many_files, "10,000 files"), (large_files, "64 MB")]
+)
+def test_folder_of_too_much_is_watched_and_not_copied(home: Path, make: Callable[[Path], None], much: str) -> None:
+    make(home / "prompts")
+    assert Files(home).fingerprint() == Files(home).fingerprint()
+    with pytest.raises(ConfigError) as caught:
         Files(home).copy()
+    told = f"prompts and emails: hold more than {much}; keep other files elsewhere, and no link to a folder around it"
+    assert str(caught.value) == told
+    assert not (home / "data").exists()
+
+
+def test_copy_is_its_owners_alone_and_holds_the_same_texts(home: Path) -> None:
+    save(home, "x", "prompts/topics/more.md")
+    (home / "prompts" / "topics").chmod(0o755)
+    copy = Files(home).copy()
+    assert {str(each.relative_to(copy)): oct(each.stat().st_mode & 0o777) for each in copy.rglob("*")} == {
+        ".env": "0o600",
+        "emails": "0o700",
+        "prompts": "0o700",
+        "prompts/topics": "0o700",
+        "prompts/topics/foundations.md": "0o600",
+        "prompts/topics/more.md": "0o600",
+        "subscribers.yaml": "0o600",
+    }
+    assert (copy / "subscribers.yaml").read_text() == LISTS
 
 
 def test_env_that_is_gone_is_a_problem_once_there_was_one(home: Path) -> None:

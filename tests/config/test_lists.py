@@ -306,8 +306,8 @@ READABLE = "it must be a file that Paperboy's user may read"
             f"HOME/prompts/self.md cannot be read: Too many levels of symbolic links; {READABLE}",
         ),
         ("empty.md", "HOME/prompts/empty.md is empty; write there what the list wants to read"),
-        ("folder.md", f"HOME/prompts/folder.md cannot be read: Is a directory; {READABLE}"),
-        ("latin.md", "HOME/prompts/latin.md is not UTF-8 text; save it as UTF-8"),
+        ("folder.md", "HOME/prompts/folder.md is not a regular file; put one in its place"),
+        ("latin.md", "HOME/prompts/latin.md is not UTF-8 text (line 1); save it as UTF-8"),
         (f"{'x' * 300}.md", (f"HOME/prompts/{'x' * 300}.md cannot be read: "
                             f"File name too long; {READABLE}")),
     ],
@@ -401,7 +401,6 @@ def test_smallest_file_that_messages_propose_is_valid(home):
         ("lists:\n  - *nobody\n", "2:5: not YAML: found undefined alias 'nobody'"),
         ("lists: []\n---\nlists: []\n", "2:1: not YAML: expected a single document"),
         ("lists:\n  - a\x01b\n", "2:6: a character that YAML forbids (U+0001); remove it"),
-        (b"lists:\n  - \xc3\xa9\xe9\n", "2:6: this is not UTF-8 text; save the file as UTF-8"),
         ("lists: &a [*a]\n", "1:8: a list must have keys, such as 'name: physics'"),
         ("lists:\n  - name: a\n    title:\tb\n", "3:11: a tab; YAML is indented with spaces"),
         ("lists:\n  - {<<: 5}\n", "2:10: not YAML: while constructing a mapping expected a mapping"),
@@ -438,8 +437,12 @@ def test_value_shared_by_many_aliases_is_read_once(home, text):
 def test_missing_or_unreadable_file_is_reported_with_the_fix(home):
     with pytest.raises(ConfigError, match=r"^subscribers.yaml: there is no such file in .*; create it, one line"):
         load_from(home / "subscribers.yaml")
+    (home / "subscribers.yaml").write_bytes(b"lists:\n  - \xc3\xa9\xe9\n")
+    with pytest.raises(ConfigError, match=r"^subscribers.yaml: is not UTF-8 text \(line 2\); save it as UTF-8$"):
+        load_from(home / "subscribers.yaml")
+    (home / "subscribers.yaml").unlink()
     (home / "subscribers.yaml").mkdir()
-    with pytest.raises(ConfigError, match=r"^subscribers.yaml: cannot be read: Is a directory; it must be a file that"):
+    with pytest.raises(ConfigError, match=r"^subscribers.yaml: is not a regular file; put one in its place"):
         load_from(home / "subscribers.yaml")
 
 

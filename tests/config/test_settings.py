@@ -273,8 +273,8 @@ def test_byte_order_mark_is_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (Path.mkdir, "cannot be read: Is a directory; it must be a file that Paperboy's user may read"),
-        (lambda env: env.write_bytes(b"SMTP_PASSWORD=hunter\xff2\n"), "is not UTF-8 text; save it as UTF-8"),
+        (Path.mkdir, "is not a regular file; put one in its place"),
+        (lambda env: env.write_bytes(b"SMTP_PASSWORD=hunter\xff2\n"), "is not UTF-8 text (line 1); save it as UTF-8"),
         (lambda env: env.symlink_to("nowhere"), "is a link to a file that does not exist; fix or remove it"),
         (  # a link to itself, which root cannot read either
             lambda env: env.symlink_to(env),
@@ -298,10 +298,7 @@ def test_invalid_credentials_are_reported_without_their_text(tmp_path):
     (tmp_path / "LOG_LEVEL").mkdir()
     (tmp_path / "KEEP_DAYS").write_text("1\n")
     assert problems(tmp_path, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)}) == [
-        "credentials: SMTP_PASSWORD: the file is not UTF-8 text; save it as UTF-8",
-        (
-            "credentials: LOG_LEVEL: the file cannot be read: "
-            "Is a directory; it must be a file that Paperboy's user may read"
-        ),
+        "credentials: SMTP_PASSWORD: its file is not UTF-8 text (line 1); save it as UTF-8",
+        "credentials: LOG_LEVEL: its file is not a regular file; put one in its place",
         "credentials: KEEP_DAYS: must be a whole number of at least 31",
     ]

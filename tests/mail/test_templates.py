@@ -153,7 +153,7 @@ def test_fault_in_any_branch_or_tag_is_reported(
 
 def test_template_that_is_not_utf_8_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "note.txt.j2").write_bytes(b"Gr\xc3\xbc\xc3\x9fe\nGr\xfc\xdfe\n")
-    with pytest.raises(ConfigError, match=r"^emails/note\.txt\.j2:2: is not UTF-8; save the file as UTF-8$"):
+    with pytest.raises(ConfigError, match=r"^emails/note\.txt\.j2: is not UTF-8 text \(line 2\); save it as UTF-8$"):
         Templates.load([tmp_path, EMAILS]).check()
 
 

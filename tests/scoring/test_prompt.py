@@ -216,15 +216,15 @@ def test_template_cannot_reach_into_python(tmp_path: Path) -> None:
 
 
 def test_missing_template_names_the_folders(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"'score\.md\.j2' not found in search path.*nowhere"):
+    with pytest.raises(ConfigError, match=r"there is no 'score\.md\.j2' in .*nowhere"):
         Prompt([tmp_path / "nowhere"])
-    with pytest.raises(ConfigError, match=r"prompts/score\.md\.j2:1: 'absent\.j2' not found in search path"):
+    with pytest.raises(ConfigError, match=r"prompts/score\.md\.j2:1: there is no 'absent\.j2' in "):
         Prompt([template(tmp_path, rubric="{% include 'absent.j2' %}")])
 
 
 def test_file_that_is_not_utf_8_is_reported(tmp_path: Path) -> None:
     (template(tmp_path) / "score.md.j2").write_bytes("Judge précis".encode("latin-1"))
-    assert problems(tmp_path) == ["prompts/score.md.j2:1: is not UTF-8; save the file as UTF-8"]
+    assert problems(tmp_path) == ["prompts/score.md.j2:1: is not UTF-8 text (line 1); save it as UTF-8"]
 
 
 def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
 def test_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "score.md.j2").symlink_to("/proc/self/mem")
     (problem,) = problems(tmp_path)
-    assert problem.startswith("prompts/score.md.j2:1: OSError: ")
+    assert problem.startswith("prompts/score.md.j2:1: cannot be read: Input/output error")
 
 
 @pytest.mark.parametrize("name", ["foundations", "galaxies", "quantum-information"])

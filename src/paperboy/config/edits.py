@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from paperboy import files
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.config.lists import parse
 from paperboy.errors import ConfigError, PaperboyError
@@ -75,7 +76,7 @@ def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edi
     path = (home.path / LISTS_FILE).resolve()  # a link to the file stays one
     lists = tuple(wanted if each.name == wanted.name else each for each in home.lists)
     try:
-        text = path.read_bytes().decode("utf-8", "surrogateescape")
+        text = files.read(path).decode("utf-8", "surrogateescape")
         made, index = next((each for each in edits(text) if _lists(home, each[0]) == lists), ("", 0))
         if not made and _lists(home, text) == home.lists:
             raise _by_hand(text, wanted.name)
@@ -84,6 +85,8 @@ def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edi
     except OSError as error:
         message = f"cannot be replaced: {error.strerror}; run this as a user who can write to it and its folder"
         raise ConfigError([Problem(str(path), message)]) from error
+    except ValueError as error:
+        raise ConfigError([Problem(str(path), str(error))]) from error
     return made.count("\n", 0, index) + 1
 
 
@@ -106,7 +109,7 @@ def _replace(path: Path, old_content: bytes, content: bytes) -> bool:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-            unchanged = path.read_bytes() == old_content
+            unchanged = files.read(path) == old_content
             if unchanged:
                 draft.replace(path)
         finally:

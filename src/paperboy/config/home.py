@@ -14,12 +14,15 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
+from paperboy import files
 from paperboy.config import lists as mailing_lists
 from paperboy.config import settings
 from paperboy.config.settings import Settings
@@ -31,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 LISTS_FILE = "subscribers.yaml"
 RESTED = timedelta(seconds=10)  # without another change: then an edit is complete
+
+MOST_FILES = 10_000  # and folders, in prompts/ and emails/
 
 Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
 
@@ -49,18 +54,18 @@ class Home:
         """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files."""
         if not path.is_dir():
             raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
-        files, found, problems = copy or path, Settings(), list[Problem]()
+        source, found, problems = copy or path, Settings(), list[Problem]()
         try:
-            found = settings.load(path, environ, files)
+            found = settings.load(path, environ, source)
         except ConfigError as error:
             problems += error.problems
         try:
-            lists = load_lists(files, found)
+            lists = load_lists(source, found)
         except ConfigError as error:
             problems += error.problems
         if problems:
-            raise ConfigError(as_known(problems, files))
-        return cls(path, found, lists, files)
+            raise ConfigError(as_known(problems, source))
+        return cls(path, found, lists, source)
 
     @classmethod
     def in_force(cls, path: Path, environ: Mapping[str, str]) -> Home:
@@ -138,41 +143,60 @@ class Files:
 
     def fingerprint(self) -> Fingerprint:
         """A value that changes whenever a file does."""
-        return tuple((name, _stamp(self._home / name)) for name in self._names())
+        return tuple((name, _stamp(self._home / name)) for name in self._names()[1])
 
-    def _names(self) -> Iterator[str]:
-        """The files, also through links, without the temporary files of editors."""
-        yield from (".env", LISTS_FILE)
-        for folder in ("prompts", "emails"):
-            for place, inner, files in os.walk(self._home / folder, followlinks=True):
-                inner[:] = sorted(each for each in inner if not each.startswith("."))
-                for name in sorted(files):
-                    if not name.startswith(".") and not name.endswith("~"):
-                        yield os.path.relpath(Path(place) / name, self._home)
+    def _names(self) -> tuple[list[str], list[str]]:
+        """The folders, each after the one around it, and the files, also through links, without the temporary files of
+        editors. A link that leads round in a circle ends at `MOST_FILES`.
+        """
+        folders, names = ["prompts", "emails"], [".env", LISTS_FILE]
+        for folder in folders:  # which grow meanwhile
+            with suppress(OSError), os.scandir(self._home / folder) as inside:
+                for entry in sorted(islice(inside, MOST_FILES), key=lambda entry: entry.name):
+                    if not entry.name.startswith(".") and not entry.name.endswith("~"):
+                        (folders if entry.is_dir() else names).append(f"{folder}/{entry.name}")
+            if len(folders) + len(names) > MOST_FILES:
+                break
+        return folders, names
 
     def copy(self) -> Path:
         """Copy the files for their owner alone: `.env` holds secrets.
 
         Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot be written.
         """
-        texts = {name: self._read(name) for name in self._names() if os.path.lexists(self._home / name)}
+        folders, names = self._names()
+        if len(folders) + len(names) > MOST_FILES:
+            raise self._too_much(f"{MOST_FILES:,} files")
+        texts, size = dict[str, bytes](), 0
+        for name in names:
+            if os.path.lexists(self._home / name):
+                texts[name] = self._read(name)
+                size += len(texts[name])
+            if size > files.MOST_BYTES:
+                raise self._too_much("64 MB")
         if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
             raise ConfigError([Problem(".env", "is missing; restore it, or put an empty file in its place")])
         try:
             self._data.mkdir(mode=0o700, exist_ok=True)
             copy = Path(tempfile.mkdtemp(prefix="files-", dir=self._data))
+            for folder in folders:
+                (copy / folder).mkdir(mode=0o700)
             for name, text in texts.items():
-                (copy / name).parent.mkdir(parents=True, exist_ok=True)
-                (copy / name).write_bytes(text)
+                with open(copy / name, "xb", opener=partial(os.open, mode=0o600)) as file:
+                    file.write(text)
         except OSError as error:
             raise self._unwritable(error) from error
         return copy
 
+    def _too_much(self, what: str) -> ConfigError:
+        message = f"hold more than {what}; keep other files elsewhere, and no link to a folder around it"
+        return ConfigError([Problem("prompts and emails", message)])
+
     def _read(self, name: str) -> bytes:
-        with suppress(OSError):
-            if (self._home / name).is_file():
-                return (self._home / name).read_bytes()
-        raise ConfigError([Problem(name, "is not a regular file that Paperboy's user can read; replace it")])
+        try:
+            return files.read(self._home / name)
+        except (ValueError, FileNotFoundError) as error:
+            raise ConfigError([Problem(name, str(error))]) from error
 
     def put_in_force(self, copy: Path) -> None:
         """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""

@@ -21,6 +21,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import Node, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
+from paperboy import files
 from paperboy.config import values
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 from paperboy.config.settings import Settings
@@ -75,7 +76,7 @@ def _topics(text: str, info: ValidationInfo) -> str:
         if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
             raise ValueError(f"{name!r} is outside the folder prompts; put a file there, such as topics/physics.md")
         try:
-            text = values.read_text(file).strip()
+            text = files.read_text(file).strip()
         except FileNotFoundError:
             continue
         except ValueError as error:
@@ -161,7 +162,7 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
     Topics files are looked for in the folders `prompts`; `settings` has the defaults of `send_at` and `timezone`.
     """
     try:
-        text = values.read_text(path, errors="surrogateescape")
+        text = files.read_text(path)
     except FileNotFoundError:
         message = f"there is no such file in {path.parent}; create it, one line is enough to begin: {_SMALLEST}"
     except ValueError as error:
@@ -172,7 +173,7 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
 
 
 def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
-    """As `load`, of the file's text, where a byte that is not UTF-8 is a lone surrogate."""
+    """As `load`, of the file's text."""
     root, data = _read(file_name, text)
     faults, lists = _Faults(root), list[_List]()
     try:
@@ -249,8 +250,6 @@ def _read(file_name: str, text: str) -> tuple[Node, Any]:
         before = text[: error.position]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         message = f"a character that YAML forbids (U+{error.character:04X}); remove it"
-        if 0xDC80 <= error.character <= 0xDCFF:  # a byte
-            message = "this is not UTF-8 text; save the file as UTF-8"
     except MarkedYAMLError as error:
         whole = " ".join(filter(None, (error.context, error.problem)))
         unclosed = re.match("while (scanning a quoted|parsing a flow)", whole)

@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 from dotenv.parser import parse_stream
 from pydantic import SecretStr
 
+from paperboy import files
 from paperboy.config import values as notation
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
@@ -181,21 +182,20 @@ def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _G
     given = {}
     for name in SETTINGS if folder else ():
         try:
-            given[name] = notation.read_text(Path(folder or "") / name).rstrip("\n"), "credentials"
+            given[name] = files.read_text(Path(folder or "") / name).rstrip("\n"), "credentials"
         except FileNotFoundError:
             continue
         except ValueError as error:
-            problems.append(Problem("credentials", f"{name}: the file {error}"))
+            problems.append(Problem("credentials", f"{name}: its file {error}"))
     return given
 
 
 def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
     text, given = "", _Given()
     try:
-        text = notation.read_text(path)
+        text = files.read_text(path)
     except FileNotFoundError:
-        if path.is_symlink():
-            problems.append(Problem(".env", "is a link to a file that does not exist; fix or remove it"))
+        pass
     except ValueError as error:
         problems.append(Problem(".env", str(error)))
     for binding in parse_stream(io.StringIO(text)):

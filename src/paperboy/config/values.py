@@ -13,7 +13,6 @@ from datetime import date, time
 from email.utils import unquote
 from functools import lru_cache, partial
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
@@ -177,15 +176,3 @@ def is_loopback(name: str) -> bool:
         return ip_address(name).is_loopback
     except ValueError:
         return name == "localhost" or name.endswith(".localhost")
-
-
-def read_text(path: Path, errors: str = "strict") -> str:
-    """The text of an operator's file, without a byte order mark. Raises FileNotFoundError, too."""
-    try:
-        return path.read_text("utf-8-sig", errors)
-    except FileNotFoundError:
-        raise
-    except UnicodeDecodeError:
-        raise ValueError("is not UTF-8 text; save it as UTF-8") from None
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read") from None

@@ -21,6 +21,7 @@ import mjml
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
+from paperboy import files
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.errors import ConfigError
 from paperboy.foreign import one_line
@@ -41,17 +42,14 @@ class Templates:
 
     @classmethod
     def load(cls, folders: Sequence[Path]) -> Templates:
-        """Read each template from the first folder that has it. ConfigError for files that cannot be read as UTF-8."""
-        files = {file.name: file for folder in reversed(folders) for file in folder.glob("*.j2")}
+        """Read each template from the first folder that has it. Raises ConfigError."""
+        found = {file.name: file for folder in reversed(folders) for file in folder.glob("*.j2")}
         texts = []
-        for name, file in sorted(files.items()):
+        for name, file in sorted(found.items()):
             try:
-                texts.append((name, file.read_text("utf-8")))
-            except UnicodeDecodeError as error:
-                line = error.object.count(b"\n", 0, error.start) + 1
-                raise _fault(f"{name}:{line}", "is not UTF-8; save the file as UTF-8") from error
-            except OSError as error:
-                raise _fault(name, f"cannot be read: {error.strerror}") from error
+                texts.append((name, files.read_text(file)))
+            except (ValueError, FileNotFoundError) as error:
+                raise _fault(name, str(error)) from error
         return cls(tuple(texts))
 
     def to_readers(self, whole: Page) -> Rendered:

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
 
-from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateSyntaxError
+from jinja2 import FunctionLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
+from jinja2.loaders import split_template_path
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from paperboy import files
 from paperboy.errors import ConfigError
 from paperboy.foreign import one_line, shortened
 from paperboy.models import Paper, Problem
@@ -49,9 +51,11 @@ class Prompt:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         # The sandbox keeps an operator's template from reaching into Python.
-        loader = FileSystemLoader(folders, encoding="utf-8-sig")
         environment = ImmutableSandboxedEnvironment(
-            loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+            loader=FunctionLoader(lambda name: _source(folders, name)),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
         )
         try:
             self._template = environment.get_template(TEMPLATE)
@@ -122,12 +126,21 @@ class Prompt:
                 name, line = template.name, template.get_corresponding_lineno(number)
         message = " ".join(str(error).split()).replace("dict object", "a paper")
         if isinstance(error, TemplateSyntaxError):
-            name, line = error.name or name, error.lineno
-        elif isinstance(error, UnicodeDecodeError):
-            message = "is not UTF-8; save the file as UTF-8"
+            name, line, message = error.name or name, error.lineno, str(error.message)
         elif not isinstance(error, TemplateError):
             message = f"{type(error).__name__}: {message}"
         return Problem(f"prompts/{name}:{line}", message + more)
+
+
+def _source(folders: Sequence[Path], name: str) -> tuple[str, str, None]:
+    for folder in folders:
+        try:
+            return files.read_text(folder.joinpath(*split_template_path(name))), name, None
+        except FileNotFoundError:
+            continue
+        except ValueError as error:
+            raise TemplateSyntaxError(str(error), 1, name) from error
+    raise TemplateNotFound(name, f"there is no {name!r} in {' or '.join(map(str, folders))}")
 
 
 def _shown(paper: Paper) -> Mapping[str, str]:

@@ -1,0 +1,48 @@
+"""Reading an operator's file: a regular file of at most 64 MB, whole. Nothing in its place can block or fill memory.
+
+Each error but FileNotFoundError is a `ValueError` with one sentence about the file, which its caller names.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+MOST_BYTES = 64_000_000
+_NO_FILE = "is not a regular file; put one in its place"
+
+
+def read(path: Path) -> bytes:
+    """The file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
+    try:
+        with open(path, "rb", opener=_without_blocking) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError(_NO_FILE)
+            content = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise ValueError("is a link to a file that does not exist; fix or remove it") from None
+        raise
+    except OSError as error:
+        if error.errno in {errno.ENXIO, errno.EISDIR}:  # a socket; a folder
+            raise ValueError(_NO_FILE) from None
+        raise ValueError(f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read") from None
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"is larger than {MOST_BYTES // 1_000_000} MB; is it the right file?")
+    return content
+
+
+def read_text(path: Path) -> str:
+    r"""The file's text, without a byte order mark and with `\n` for each line end. Raises as `read`."""
+    content = read(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _without_blocking(path: str, flags: int) -> int:
+    """Open it; a FIFO would otherwise wait for its writer."""
+    return os.open(path, flags | os.O_NONBLOCK)
