@@ -38,7 +38,7 @@ def test_journald_gets_a_priority_on_every_line(capsys: pytest.CaptureFixture[st
     output.set_up("INFO", journal())
     logger.info("all is well")
     logger.warning("one\ntwo")
-    assert capsys.readouterr().err == "<6>all is well\n<4>one\n<4>two\n"
+    assert capsys.readouterr().err == "<6>all is well\n<4>one\n<4>  two\n"
 
 
 def test_journald_gets_a_priority_on_the_error_that_ends_a_command(
@@ -103,7 +103,7 @@ UNSCORED = ListReport("foundations", None, Counts(considered=8, carried_over=8),
 
 
 def said(*entries: ListReport) -> list[str]:
-    return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}), []).splitlines()
+    return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}), [])
 
 
 def test_reason_follows_what_the_list_came_to() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from paperboy import lock
 from paperboy.due import RETRY
+from paperboy.foreign import visible
 from paperboy.models import Attempt, Cost, Counts, Day, Outcome, Spending, Usage
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
@@ -362,11 +363,10 @@ def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
         store.alerts.note([Note(Cause.FILES, "the home's files", facts={"place": evil})], world.clock())
         store.suppressions.add("ada@example.org", "", evil, world.clock())
     had(world, Outcome.GAVE_UP, list_name="galaxies", reason=evil)
-    clean = "550 ]0;owned[2J[red]no[/red] Everyone got today's mail"
     for arguments in ([], ["--suppressed"]):
         printed = world.run("status", *arguments).out
         assert printed.replace("\n", "").isprintable()
-        assert clean in printed
+        assert visible(evil) in printed
         assert "\nEveryone got" not in printed
 
 

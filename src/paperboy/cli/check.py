@@ -4,6 +4,7 @@ import click
 
 from paperboy.app import App
 from paperboy.check import findings
+from paperboy.cli import output
 
 _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 
@@ -15,6 +16,7 @@ def check(app: App, *, offline: bool) -> int:
     """Find everything that would fail tomorrow: one line each, with the fix."""
     code = 0
     for finding in findings(app, offline=offline):
-        click.echo(click.style(f"{finding.mark:7}", fg=_COLOURS[finding.mark]) + f"{finding.what}: {finding.message}")
+        mark = output.styled(f"{finding.mark:7}", fg=_COLOURS[finding.mark])
+        output.say(mark, f"{finding.what}: {finding.message}")
         code = max(code, finding.exit_code)
     return code

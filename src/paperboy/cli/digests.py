@@ -44,17 +44,17 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
         composed: Composed | None = found
         about = f"{name}: today's digest, as it was composed; edits made since show from tomorrow on"
     else:
-        composed, (about, *_) = found.composed, output.dry_run(mailing_list, found, "").splitlines()
-    click.echo(about, err=True)
+        composed, (about, *_) = found.composed, output.dry_run(mailing_list, found, "")
+    output.say(about, err=True)
     if composed is None:
         return 0
     if reader:
         test = send_outside(app.transports[0], app.composer, composed, name, reader, app.clock(), test=True)
         return _said(reader, test)
     page = previews.write(app.settings.paperboy_outbox, name, composed)
-    click.echo(page)
+    output.say(str(page))
     if open_it and not webbrowser.open(page.as_uri()):
-        click.echo("No browser could be opened.", err=True)
+        output.say("No browser could be opened.", err=True)
     return 0
 
 
@@ -91,12 +91,12 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
             return _to_one(app, again, deliver, reader)
         for day, number in again.put_back(failed_only=failed).items():
             whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
-            click.echo(f"{name}, the digest of {day:%a %d %b}: {whom}")
+            output.say(f"{name}, the digest of {day:%a %d %b}: {whom}")
         sent = deliver()
         if sent.states:
-            click.echo(f"Deliveries of all that waited: {output.in_words(sent.states)}")
+            output.say(f"Deliveries of all that waited: {output.in_words(sent.states)}")
         if unfinished := app.store.deliveries.unfinished():
-            click.echo(output.unfinished(unfinished, sent), err=True)
+            output.say(output.unfinished(unfinished, sent), err=True)
         return 1 if unfinished else 0
 
 
@@ -118,10 +118,10 @@ def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Sub
     sent = deliver(only=waiting.id)
     came = app.store.deliveries.get(waiting.id)
     if came.state in WAITING:
-        click.echo(output.unfinished(1, sent), err=True)
+        output.say(output.unfinished(1, sent), err=True)
     return _said(reader, came)
 
 
 def _said(reader: Subscriber, came: Receipt | Delivery) -> int:
-    click.echo(f"{reader.address}: {came.state}, {came.reply}")
+    output.say(f"{reader.address}: {came.state}, {came.reply}")
     return 0 if came.state is DeliveryState.SENT else 1

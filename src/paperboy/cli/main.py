@@ -1,6 +1,7 @@
 """The command `paperboy`: find the home, import the one command that is asked for, turn errors into exit codes."""
 
 import importlib
+import io
 import logging
 import os
 import sys
@@ -87,17 +88,18 @@ def invoke(
     timer: Callable[[], float] = time.monotonic,
 ) -> int:
     """Run one command line and give its exit code. Errors that a person can cause are sentences on stderr."""
-    parts = (environ, clock, wait, timer, output.Bars(), partial(click.echo, err=True))
+    output.catch_all(environ)
+    parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True))
     try:
         code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=parts)
     except click.ClickException as error:
-        error.show()
+        output.wrong_usage(error)
         return error.exit_code
     except PaperboyError as error:
-        click.echo(output.complaint(str(error), environ), err=True)
+        output.complaint(error, environ)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
+        output.say("Stopped.", err=True)
         return 130
     except Exception:
         logger.exception("this is a bug in Paperboy")
@@ -116,5 +118,7 @@ def _home_option() -> click.Option:
 
 
 def main() -> None:
-    """The console script."""
+    """The console script. Where the locale knows ASCII alone, other characters are printed as escapes."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(invoke())

@@ -20,7 +20,6 @@ from paperboy.cli import output
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
-from paperboy.foreign import one_line
 from paperboy.mail.text import counted
 from paperboy.privacy import without_addresses
 from paperboy.systemd import Notifier
@@ -47,15 +46,15 @@ def demo(app: App, *, open_it: bool) -> int:
         demo.prepare()
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False)
-    click.echo(output.a_morning(report, sent, home.lists))
-    click.echo("\nThe papers are invented, and no LLM judged them. The mail is in")
+    output.show([*output.a_morning(report, sent, home.lists), ""])
+    output.say("The papers are invented, and no LLM judged them. The mail is in")
     outbox = home.settings.paperboy_outbox
     for mailing_list in home.lists:
         page = outbox / f"{mailing_list.name}.html"
-        click.echo(f"  {page}   (and .txt, .eml)")
+        output.say(f"  {page}   (and .txt, .eml)")
         if open_it and not webbrowser.open(page.as_uri()):
-            click.echo("No browser could be opened.", err=True)
-    click.echo(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
+            output.say("No browser could be opened.", err=True)
+    output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
     return 0
 
 
@@ -76,19 +75,19 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool) -> int:
     if dry_run:
         return _dry_run(app, chosen)
     if not app.settings.uses_outbox and (went := app.store.deliveries.only_in_outbox()):
-        click.echo(output.went_to_outbox(went), err=True)
+        output.say(output.went_to_outbox(went), err=True)
     with Stop() as stop:
         with app.alone("morning"):
             report = app.morning(chosen)
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
-    click.echo(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
+    output.show(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
-        click.echo(f"The mail is in {outbox}")
+        output.say(f"The mail is in {outbox}")
     if unfinished := app.store.deliveries.unfinished():
-        click.echo(output.unfinished(unfinished, sent), err=True)
+        output.say(output.unfinished(unfinished, sent), err=True)
     return 1 if report.due or unfinished else 0
 
 
@@ -96,9 +95,9 @@ def _dry_run(app: App, chosen: frozenset[str]) -> int:
     missing, drafts = app.previews("once").all(chosen)
     for name, made in drafts.items():
         if made is None:
-            click.echo(f"{name}: done earlier today")
+            output.say(f"{name}: done earlier today")
         else:
-            click.echo(output.dry_run(app.home.list(name), made, missing))
+            output.show(output.dry_run(app.home.list(name), made, missing))
     return int(any(not made.outcome(missing) for made in drafts.values() if made))
 
 
@@ -124,10 +123,10 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             else:
                 app.deliver(lambda: stop.asked)
     except PaperboyError as error:
-        click.echo(f"\n{error}")
+        output.show(["", *output.lines_of(error)])
         return error.exit_code
     except Exception as error:
-        click.echo(f"\nthis is a bug in Paperboy: {error!r}; see the log")
+        output.show(["", f"this is a bug in Paperboy: {error!r}; see the log"])
         raise
     return 0
 
@@ -180,11 +179,11 @@ def run(app: App) -> int:
             watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
             logger.info("%s", watches)
             if sys.stderr.isatty():
-                click.echo(f"{watches}. Ctrl-C stops it.", err=True)
+                output.say(f"{watches}. Ctrl-C stops it.", err=True)
             service.run()
     except PaperboyError as error:
         if not isinstance(error, HomeBusyError):
-            notifier.status(without_addresses(one_line(str(error))))
+            notifier.status(without_addresses(str(error)))
             daemon.emergency(app, str(error))
         raise
     return 0

@@ -1,22 +1,125 @@
-"""What a command prints: log lines and progress bars on stderr, results as sentences for stdout."""
+"""Everything that a command writes: the log and progress bars on stderr, results as sentences on stdout.
+
+No other module prints. One call of `say` is one line, and so is each record of the log but for its traceback: control
+characters, marks of the writing direction and line ends that came from outside are shown as escapes.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from paperboy.errors import ConfigError, PaperboyError
+from paperboy.foreign import visible
 from paperboy.mail.text import counted, money
 from paperboy.models import Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Spending, Usage
 from paperboy.privacy import without_addresses
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from paperboy import delivery, drafting
+
+    Part = str | Text | Table
+    Page = Mapping[str, Any] | Iterable[Sequence[Part]]
+
+_PIPED = 200  # columns of a table that is not on a terminal
+
+# ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Styled(str):
+    """Ready for a terminal, with colours of ours."""
+
+    __slots__ = ()
+
+
+def styled(text: str, **style: Any) -> str:
+    """A part of a line in a colour of `click.style`."""
+    return _Styled(click.style(visible(text), **style))
+
+
+def say(*parts: str, err: bool = False) -> None:
+    """Print one line."""
+    click.echo("".join(part if isinstance(part, _Styled) else visible(part) for part in parts), err=err)
+
+
+def show(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print several lines."""
+    for line in lines:
+        say(line, err=err)
+
+
+def show_json(found: Mapping[str, Any]) -> None:
+    """Print JSON, which is ASCII."""
+    click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))
+
+
+def heading(text: str) -> Text:
+    """A line of a page, in bold."""
+    from rich.text import Text
+
+    return Text(visible(text), "bold")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
+    """A table of a page; none without rows. Where there is no room, the first and last columns wrap."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
+    for number, head in enumerate(heads):
+        made.add_column(head, no_wrap=0 < number < len(heads) - 1, overflow="fold")
+    for row in rows:
+        made.add_row(*map(visible, row))
+    return [made] if made.rows else []
+
+
+def show_page(found: Page) -> None:
+    """Print JSON, or sections of lines and tables. On a terminal long lines wrap; elsewhere each stays whole, and
+    easy to search.
+    """
+    if isinstance(found, Mapping):
+        show_json(found)
+        return
+    from rich.console import Console
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        console.width = _PIPED
+    with console.capture() as printed:
+        for number, section in enumerate(filter(None, found)):
+            for part in ["", *section] if number else section:
+                line = visible(part) if isinstance(part, str) else part
+                console.print(line, soft_wrap=not console.is_terminal)
+    click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
+
+
+def complaint(error: PaperboyError, environ: Mapping[str, str]) -> None:
+    """Print the error that ends a command on stderr: a line for each problem."""
+    mark = _priority(logging.ERROR) if _is_journal(environ) else ""
+    show((mark + line for line in lines_of(error)), err=True)
+
+
+def lines_of(error: PaperboyError) -> list[str]:
+    """The lines that a person reads of an error."""
+    return [str(problem) for problem in error.problems] if isinstance(error, ConfigError) else [str(error)]
+
+
+def wrong_usage(error: click.ClickException) -> None:
+    """Print what click says of a command line."""
+    error.show(shown := StringIO())
+    usage, mark, message = shown.getvalue().removesuffix("\n").partition("Error: ")
+    show([*usage.splitlines(), *filter(None, [mark + message])], err=True)
+
 
 # ── The log ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -26,7 +129,8 @@ _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ER
 class _Stderr(logging.Handler):
     """Prints to the current stderr: while bars are drawn, rich replaces it, so that log lines do not break them.
 
-    Masks every address, even one in a server's reply, a file or a traceback.
+    Masks every address, even one in a server's reply, a file or a traceback. Lines after a record's first are indented,
+    so that none passes for another record.
     """
 
     def __init__(self, *, whole_addresses: bool, journal: bool) -> None:
@@ -35,8 +139,9 @@ class _Stderr(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record) if self._whole_addresses else without_addresses(self.format(record))
-        text = _with_priority(_PRIORITIES.get(record.levelno, 6), text) if self._journal else text
-        print(text, file=sys.stderr, flush=True)
+        mark = _priority(record.levelno) if self._journal else ""
+        lines = (f"{mark}{'  ' if number else ''}{visible(line)}" for number, line in enumerate(text.split("\n")))
+        print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def set_up(level: str, environ: Mapping[str, str]) -> None:
@@ -54,14 +159,15 @@ def set_up(level: str, environ: Mapping[str, str]) -> None:
     root.propagate = False
 
 
-def complaint(text: str, environ: Mapping[str, str]) -> str:
-    """The error that ends a command, for stderr."""
-    return _with_priority(_PRIORITIES[logging.ERROR], text) if _is_journal(environ) else text
+def catch_all(environ: Mapping[str, str]) -> None:
+    """Send warnings of other packages, and all that is logged before `set_up`, to stderr in the same way."""
+    logging.lastResort = _Stderr(whole_addresses=False, journal=_is_journal(environ))
+    logging.lastResort.setLevel(logging.WARNING)
 
 
-def _with_priority(priority: int, text: str) -> str:
-    """Each line begins with its priority, `<N>`, as journald reads it."""
-    return "\n".join(f"<{priority}>{line}" for line in text.splitlines())
+def _priority(level: int) -> str:
+    """How a line begins, as journald reads it."""
+    return f"<{_PRIORITIES.get(level, 6)}>"
 
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
@@ -84,7 +190,7 @@ class Bars:
 
         columns = (*Progress.get_default_columns(), MofNCompleteColumn())
         with Progress(*columns, console=Console(stderr=True)) as progress:
-            task = progress.add_task(what, total=None)
+            task = progress.add_task(visible(what), total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
@@ -110,14 +216,14 @@ class Dots:
         yield progress
 
 
-def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> str:
+def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> list[str]:
     """A line per list, then how sending went."""
     lines = [_of_a_list(each) for each in report.lists]
     lines += [f"{each.name}: no subscribers, nothing to do" for each in lists if not each.subscribers]
     lines = lines or ["Nothing is due."]
     if sent.states:
         lines.append(f"Deliveries: {in_words(sent.states)}")
-    return "\n".join(lines)
+    return lines
 
 
 def _of_a_list(report: ListReport) -> str:
@@ -133,21 +239,20 @@ def _of_a_list(report: ListReport) -> str:
     return f"{line}; {report.problem}" if report.problem else line
 
 
-def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> str:
-    """What a list would get now."""
+def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
+    """What a list would get now, and in the next lines the titles."""
     from paperboy.tex import to_text
 
     name, counts = mailing_list.name, made.digest.counts
     if (outcome := made.outcome(missing)) is None:
-        return f"{name}: would stay due; {made.problem or missing}"
+        return [f"{name}: would stay due; {made.problem or missing}"]
     if outcome is Outcome.QUIET:
-        return f"{name}: quiet, no mail"
+        return [f"{name}: quiet, no mail"]
     if outcome is Outcome.NOTE and not mailing_list.send_empty:
-        return f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"
+        return [f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"]
     to = counted(len(mailing_list.subscribers), "subscriber")
-    lines = [f"{name}: {outcome}, {papers(counts)}, to {to}"]
-    lines += [f"  {entry.rank}. {entry.paper.arxiv_id}  {to_text(entry.paper.title)}" for entry in made.digest.entries]
-    return "\n".join(lines)
+    entries = (f"  {entry.rank}. {entry.paper.arxiv_id}  {to_text(entry.paper.title)}" for entry in made.digest.entries)
+    return [f"{name}: {outcome}, {papers(counts)}, to {to}", *entries]
 
 
 def papers(counts: Counts) -> str:

@@ -1,7 +1,6 @@
 """`subscribers`, `subscribe`, `unsubscribe`, `suppress`, `unsuppress`: who gets mail, and who must not."""
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -33,29 +32,30 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     everybody = [(who.address.casefold(), held) for _, people in lists for who, held in people]
     addresses, suppressed = len(dict(everybody)), len({address for address, held in everybody if held})
     if as_json:
-        click.echo(json.dumps({"lists": [_as_json(*each) for each in lists], "addresses": addresses}, indent=2))
+        output.show_json({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
         return 0
     for each in lists:
-        click.echo("\n".join([*_lines(*each, app.settings.timezone), ""]))
+        _show(*each, app.settings.timezone)
     also = f", {suppressed} of them suppressed" if suppressed else ""
-    click.echo(f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}")
+    output.say(f"{counted(addresses, 'address', 'addresses')} on {counted(len(lists), 'list')}{also}")
     return 0
 
 
-def _lines(mailing_list: MailingList, people: _People, zone: tzinfo) -> Iterator[str]:
+def _show(mailing_list: MailingList, people: _People, zone: tzinfo) -> None:
     name, title = mailing_list.name, mailing_list.title
-    yield click.style(name, bold=True) + (f": {title}" if title != name else "")
+    output.say(output.styled(name, bold=True), f": {title}" if title != name else "")
     if not people:
-        yield "no subscribers, so it is never due"
+        output.show(["no subscribers, so it is never due", ""])
         return
     days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
     when = f"{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
-    yield f"{when}, to {counted(len(people), 'address', 'addresses')}"
+    output.say(f"{when}, to {counted(len(people), 'address', 'addresses')}")
     width = max(len(who.address) for who, _ in people)
     for who, held in people:
-        yield f"  {who.address:{width}}  {who.name}".rstrip()
+        output.say(f"  {who.address:{width}}  {who.name}".rstrip())
         if held:
-            yield click.style(f"    {_suppressed(held, zone)}", fg="yellow")
+            output.say(output.styled(f"    {_suppressed(held, zone)}", fg="yellow"))
+    output.say("")
 
 
 def _as_json(mailing_list: MailingList, people: _People) -> dict[str, Any]:
@@ -96,12 +96,12 @@ def subscribe(app: App, name: str, who: str) -> int:
     mailing_list = app.home.list(name)
     held = app.store_to_ask.suppressions.find(name, new.address)
     if there := mailing_list.subscriber(new.address):
-        click.echo(f"Nothing to do: {there} is already on {name}.")
+        output.say(f"Nothing to do: {there} is already on {name}.")
     else:
         line = edits.subscribe(app.home, mailing_list, new)
-        click.echo(f"{new} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
+        output.say(f"{new} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
     if held:
-        click.echo(f"But {refusal(held, app.settings.timezone)}")
+        output.say(f"But {refusal(held, app.settings.timezone)}")
     return 0
 
 
@@ -125,9 +125,9 @@ def unsubscribe(app: App, name: str, who: str) -> int:
         on_others = f"; it is on {others}" if others else ""
         raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
     line = edits.unsubscribe(app.home, mailing_list, there)
-    click.echo(f"{there} is no longer on {name} (removed from {LISTS_FILE}:{line}).")
+    output.say(f"{there} is no longer on {name} (removed from {LISTS_FILE}:{line}).")
     if others:
-        click.echo(f"{address} is still on {others}.")
+        output.say(f"{address} is still on {others}.")
     return 0
 
 
@@ -157,9 +157,9 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
     if suppressions.add(address, only, reason, app.clock()):
         known = any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
         misspelt = "" if known else f" (In {LISTS_FILE} it is not on {'that' if only else 'any'} list.)"
-        click.echo(f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}")
+        output.say(f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}")
     elif held := suppressions.find(only, address):
-        click.echo(f"Nothing to do: {refusal(held, app.settings.timezone)}")
+        output.say(f"Nothing to do: {refusal(held, app.settings.timezone)}")
     return 0
 
 
@@ -178,15 +178,15 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     address, only, _ = _whom(app, " ".join(who), name)
     suppressions = app.store_to_ask.suppressions
     if suppressions.lift(address, only, app.clock()):
-        click.echo(f"{address} may get mail from {only or 'its lists'} again, if {LISTS_FILE} has it there.")
+        output.say(f"{address} may get mail from {only or 'its lists'} again, if {LISTS_FILE} has it there.")
     else:
         if name:
             app.home.list(name)  # only now, for it may have left the file since
-        click.echo(f"Nothing to do: {address} is not suppressed for {f'the list {only}' if only else 'all lists'}.")
+        output.say(f"Nothing to do: {address} is not suppressed for {f'the list {only}' if only else 'all lists'}.")
     for held in suppressions.all():
         # It still keeps mail away: one for all lists, or, where that was lifted, one for a single list.
         if held.address == address.casefold() and not (held.list_name and only):
-            click.echo(f"But {refusal(held, app.settings.timezone)}")
+            output.say(f"But {refusal(held, app.settings.timezone)}")
     return 0
 
 

@@ -4,12 +4,12 @@ import grp
 import pwd
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 
 import click
 
 from paperboy.app import App
+from paperboy.cli import output
 from paperboy.config import settings
 from paperboy.config.settings import SETTINGS
 from paperboy.errors import ConfigError
@@ -41,20 +41,21 @@ def service(app: App) -> int:
     places = home, found.paperboy_database.parent, found.paperboy_database.resolve().parent, found.paperboy_outbox
     folders = dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
     user, group = names_of(home.stat().st_uid, home)
-    note = partial(click.echo, err=True)
-    click.echo(unit(home, python, user, group, list(folders)), nl=False)
+    output.show(unit(home, python, user, group, list(folders)).splitlines())
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
-        note(f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}")
+        note = f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}"
+        output.say(note, err=True)
     if here:
-        note(f"Your environment, which the service does not have, sets {together(here)}: what it needs goes into .env")
+        which = f"Your environment, which the service does not have, sets {together(here)}"
+        output.say(f"{which}: what it needs goes into .env", err=True)
     for folder in folders:
         if not folder.is_dir() and not folder.resolve().is_relative_to(home.resolve()):
             make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
-            note(f"{folder} does not exist, and the service could not make it: {make}")
+            output.say(f"{folder} does not exist, and the service could not make it: {make}", err=True)
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
-        note(_INSTALL.format(again=again))
+        output.show(_INSTALL.format(again=again).split("\n"), err=True)
     return 0
 
 

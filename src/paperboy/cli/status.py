@@ -1,32 +1,26 @@
 """`paperboy status`: did everyone get their mail today, and if not, why?"""
 
-import json
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, tzinfo
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from paperboy import alerts, lock
 from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import Home
-from paperboy.foreign import one_line
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import Undelivered
 
-_Section = Sequence[Text | Table | str]
-_Shown = Mapping[str, Any] | Iterable[_Section]
 _MOMENT = "%a %d %b %H:%M %Z"
-_PIPED = 200  # columns of a table that is not on a terminal
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
 _NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
 _GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
@@ -47,16 +41,16 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
     app.home = _home(app)
     if suppressed:
-        _print(_suppressed(app, as_json=as_json))
+        output.show_page(_suppressed(app, as_json=as_json))
         return 0
     seen = _look(app, 1 if as_json else mornings)
     if as_json:
         undelivered = {"undelivered": [_lack(row, seen.status.now) for row in seen.status.undelivered]}
-        _print(undelivered if only_undelivered else _as_json(seen) | undelivered)
+        output.show_page(undelivered if only_undelivered else _as_json(seen) | undelivered)
     elif only_undelivered:
-        _print([_not_delivered(seen, most=None) or ["Nobody lacks a digest."]])
+        output.show_page([_not_delivered(seen, most=None) or ["Nobody lacks a digest."]])
     else:
-        _print(_sections(seen))
+        output.show_page(_sections(seen))
     return 0
 
 
@@ -66,7 +60,8 @@ def _home(app: App) -> Home:
     if broken:
         if lock.holder(home.settings.paperboy_database) is None:
             raise broken
-        click.echo(f"{broken}\nThe last good version stays in force until that is fixed.\n", err=True)
+        stays = "The last good version stays in force until that is fixed."
+        output.show([*output.lines_of(broken), stays, ""], err=True)
     return home
 
 
@@ -88,14 +83,14 @@ class _Picture:
         return f"next try about {at.astimezone(self.zone):%H:%M %Z}" if at > self.status.now else "to be tried now"
 
 
-def _suppressed(app: App, *, as_json: bool) -> _Shown:
+def _suppressed(app: App, *, as_json: bool) -> output.Page:
     """Who must not get mail."""
     zone, everyone = app.settings.timezone, app.store_to_ask.suppressions.all()
     found = [(who.address, who.list_name or None, who.at, who.reason) for who in everyone]
     if as_json:
         return {"suppressed": [dict(zip(("address", "list", "since", "reason"), row, strict=True)) for row in found]}
     rows = [(who, name or "all", f"{at.astimezone(zone):%a %d %b %Y}", reason) for who, name, at, reason in found]
-    return [_table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
+    return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
 def _look(app: App, mornings: int) -> _Picture:
@@ -107,28 +102,28 @@ def _look(app: App, mornings: int) -> _Picture:
     return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()))
 
 
-def _sections(seen: _Picture) -> Iterator[_Section]:
+def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
     """The most important first."""
-    yield [Text(seen.answer, "bold")]
+    yield [output.heading(seen.answer)]
     yield list(_why(seen))
     yield _not_delivered(seen)
-    yield _table(("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), _mornings(seen.status.lists))
+    yield output.table(("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), _mornings(seen.status.lists))
     yield list(_following(seen))
-    yield _table([""] * 3, _spent(seen.months))
+    yield output.table([""] * 3, _spent(seen.months))
 
 
 def _why(seen: _Picture) -> Iterator[str]:
     """Problems: alerts, why lists are still due, what was odd about their newest days."""
     for rows in seen.alerts:
-        yield f"{one_line(alerts.headline(rows))} (since {seen.when(min(row.since for row in rows))})"
+        yield f"{alerts.headline(rows)} (since {seen.when(min(row.since for row in rows))})"
     said = []
     for each in seen.status.lists:
         if each.attempt:
             again = f", {seen.again(each.attempt.next_try)}" if seen.holder else ""
-            reason = NONE_SCORED.sub("nothing could be scored: ", one_line(each.attempt.reason))
+            reason = NONE_SCORED.sub("nothing could be scored: ", each.attempt.reason)
             said.append((each.name, f": {reason} (last tried {seen.when(each.attempt.at)}{again})"))
         if each.newest and (odd := each.quiet or each.newest.reason) and (not each.quiet or odd not in seen.answer):
-            said.append((each.name, f", {each.newest.date:%a %d %b}: {one_line(odd)}"))
+            said.append((each.name, f", {each.newest.date:%a %d %b}: {odd}"))
     yield from _together(said)
 
 
@@ -155,20 +150,20 @@ def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
     return (together(names) + what for what, names in found.items())
 
 
-def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[Text | str]:
+def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
     """Who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
     now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Undelivered]]()
     for row in seen.status.undelivered:
-        reason = one_line(row.reason.replace(row.address, "…")) or _NO_REPLY.get(row.state, "no reply is known")
+        reason = row.reason.replace(row.address, "…") or _NO_REPLY.get(row.state, "no reply is known")
         groups.setdefault((row.state, reason), []).append(row)
     ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
     shown = [row for _, rows in ordered[:most] for row in rows[:most]]
     width = max((len(row.address) for row in shown), default=0)
-    lines: list[Text | str] = [Text("Not delivered", "bold")] if groups else []
+    lines: list[output.Part] = [output.heading("Not delivered")] if groups else []
     for (state, reason), rows in ordered[:most]:
         first = min(filter(None, (row.next_try(now) for row in rows)), default=None)
         lines.append(f"{len(rows):,} {state}{f', {seen.again(first)}' if first else ''}: {reason}")
-        lines += [f"    {one_line(row.address):{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
+        lines += [f"    {row.address:{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
     if more := len(seen.status.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
     gone = [row for row in seen.status.undelivered if row.state in _GONE and (row.newest or row.given_up)]
@@ -198,33 +193,6 @@ def _spent(months: Mapping[date, Spending]) -> Iterator[Sequence[str]]:
         yield f"Spent in {first:%B %Y}", output.cost(spent), tokens
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
-    """Empty without rows. Where there is no room, the first and last columns wrap."""
-    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
-    for number, head in enumerate(heads):
-        table.add_column(head, no_wrap=0 < number < len(heads) - 1, overflow="fold")
-    for row in rows:
-        table.add_row(*map(one_line, row))
-    return [table] if table.rows else []
-
-
-def _print(found: _Shown) -> None:
-    """Print JSON, or sections. On a terminal long lines wrap; elsewhere each stays whole, and
-    easy to search.
-    """
-    if isinstance(found, Mapping):
-        click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))
-        return
-    console = Console(markup=False, emoji=False, highlight=False)
-    if not console.is_terminal:
-        console.width = _PIPED
-    with console.capture() as printed:
-        for number, section in enumerate(filter(None, found)):
-            for part in ["", *section] if number else section:
-                console.print(part, soft_wrap=not console.is_terminal)
-    click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
-
-
 def _as_json(seen: _Picture) -> dict[str, Any]:
     this_month, *_ = seen.months.values()
     return {
@@ -240,7 +208,7 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
 def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
     return {
         "cause": rows[0].cause,
-        "headline": one_line(alerts.headline(rows)),
+        "headline": alerts.headline(rows),
         "since": min(row.since for row in rows),
         "about": sorted(row.subject for row in rows),
         "told": max((row.reported for row in rows if row.reported), default=None),  # the day of the last mail
@@ -275,4 +243,4 @@ def _spending(spending: Spending) -> dict[str, Any]:
 def _lack(row: Undelivered, now: datetime) -> dict[str, Any]:
     """`reply` is the last one for this address, `reason` why it has no digest."""
     kept = {name: getattr(row, name) for name in ("date", "address", "state", "reply", "at", "given_up")}
-    return {"list": row.list_name, "reason": one_line(row.reason), "next_try": row.next_try(now), **kept}
+    return {"list": row.list_name, "reason": row.reason, "next_try": row.next_try(now), **kept}

@@ -11,7 +11,6 @@ from paperboy.cli import output
 from paperboy.config.settings import Settings
 from paperboy.curate import matched_author
 from paperboy.errors import UnknownNameError
-from paperboy.foreign import one_line
 from paperboy.mail.text import counted
 from paperboy.models import Became, MailingList, Paper
 from paperboy.store.history import Life
@@ -39,9 +38,9 @@ def why(app: App, arxiv_id: str, name: str | None) -> int:
         raise UnknownNameError(
             f"{plain!r}: no paper with that id was fetched for a list; an id looks like 2502.06786 or astro-ph/0601001"
         )
-    click.echo("\n".join(_about(plain, found, app.settings)))
+    output.show(_about(plain, found, app.settings))
     for each, life in known:
-        click.echo("\n" + "\n".join(_life(each, found[0] if found else None, life)))
+        output.show(["", *_life(each, found[0] if found else None, life)])
     return 0
 
 
@@ -52,7 +51,7 @@ def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settin
     paper, fetched = found
     categories = ", ".join(dict.fromkeys([paper.primary_category, *paper.categories]))
     when = f"submitted {_when(paper.published, settings.timezone)}, fetched {_when(fetched, settings.timezone)}"
-    return [one_line(to_text(paper.title)), url, f"{categories}; {when}"]
+    return [to_text(paper.title), url, f"{categories}; {when}"]
 
 
 def _life(mailing_list: MailingList, paper: Paper | None, life: Life) -> Iterator[str]:
@@ -63,7 +62,7 @@ def _life(mailing_list: MailingList, paper: Paper | None, life: Life) -> Iterato
         when = _when(kept.at, mailing_list.timezone)
         yield f"  relevance {kept.score.relevance}{novelty}, by {kept.model}, {when}"
         if kept.score.comment:
-            yield f"    {one_line(kept.score.comment)}"
+            yield f"    {kept.score.comment}"
 
 
 def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
