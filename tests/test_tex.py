@@ -1,5 +1,6 @@
 """TeX turned into text: what readers see, and that nothing is lost on the way."""
 
+import random
 import time
 import unicodedata
 
@@ -171,18 +172,92 @@ def test_words_and_unknown_macros_are_never_dropped(tex: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tex",
+    ("unit", "text"),
     [
-        "{" * 4000,
-        "\\bar{" * 2000 + "}" * 2000,
-        "\\sqrt[3]" * 3000,
-        "$x^{" * 2000,
-        "\\(" * 3000,
-        "$x" + "^{+1}_{" * 1000,
+        (r"\(x ", None),
+        (r"\[x ", None),
+        ("$", None),
+        ("$x ", None),  # pairs with spaces inside are money
+        ("``a ", None),
+        ("{", None),
+        ("}", None),
+        ("^", None),
+        ("a^{", None),
+        ("\\", " " * 5000),
+        (r"\bar{", None),
+        (r"\unknown{", None),
+        (r"\sqrt[", None),
+        (r"\frac", None),
+        (r"\url{", None),
+        (r"\href ", None),
+        ("$x$", "x" * 3333),
+        ("a--b", "a–b" * 2500),
+        ("``a''", "“a”" * 2000),
+        ("`a' ", "‘a’ " * 2500),
+        ("{}", None),
+        (r"\frac12", "1/2" * 1428),
+        (r"\alpha ", "α " * 1428),
+        (r"\sqrt[3]", None),
+        (r"\hat", None),
+        (r"\'", None),
+        ("^{+1}_{-2}", None),
+        ("$x^{+1}_{", None),
+        (r"\begin ", None),
+        ("\U000f0000$x$", "\U000f0000x" * 2500),
     ],
 )
-def test_hostile_nesting_ends_quickly(tex: str) -> None:
-    """A reader that starts again at each level would take for ever, and one without a floor would fall through it."""
+def test_hostile_repetition_is_read_in_bounded_time(unit: str, text: str | None) -> None:
+    """10,000 characters, which is as long as an abstract gets, take some 20 ms each; None stands for any text."""
     begun = time.thread_time()
-    to_text(tex)
-    assert time.thread_time() - begun < 20
+    read = to_text(unit * (10_000 // len(unit)))
+    assert time.thread_time() - begun < 2
+    assert text is None or read == text
+
+
+@pytest.mark.parametrize(
+    ("tex", "text"),
+    [
+        (r"\(" * 60_000, r"\(" * 60_000),
+        ("{" * 50_000 + "}" * 50_000, "{" * 50_000 + "}" * 50_000),
+        (r"\textit{" * 41 + "x" + "}" * 41, r"\textit{x}"),
+        (r"\textit{" * 40 + "x" + "}" * 40, "x"),
+        ("$x$" * 33_333, "x" * 33_333),
+        ("$x$" * 33_334, "$x$" * 33_334),
+        ("{" * 1_000_000, "{" * 1_000_000),
+        (r"\'e" * 400_000, r"\'e" * 400_000),
+    ],
+    ids=["delimiters", "braces", "too deep", "deep", "long", "too long", "a megabyte", "accents"],
+)
+def test_source_stands_beyond_the_limits_of_depth_and_length(tex: str, text: str) -> None:
+    begun = time.thread_time()
+    assert to_text(tex) == text
+    name_to_text(tex)
+    math_to_text(tex)
+    assert time.thread_time() - begun < 10
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_ten_times_the_text_takes_about_ten_times_as_long(seed: int) -> None:
+    """Whatever is repeated, and within a formula as well as in prose."""
+    pieces = random.Random(seed)  # noqa: S311
+    unit = "".join(pieces.choice(HOSTILE) for _ in range(pieces.randint(1, 6)))
+    for start, end in (("", ""), ("$", "$"), (r"\(", r"\)")):
+        short, long = (start + unit * (length // len(unit)) + end for length in (2_000, 20_000))
+        assert seconds(long) < 20 * seconds(short) + 0.2, unit
+
+
+HOSTILE = [
+    *"a1 {}$^_~`'\\-\n[]()", r"\(", r"\)", r"\[", "$$", "``", "''", "--", "{{", "}}", r"\sqrt[", r"\frac", r"\hat{",
+    r"\'", r"\foo{", r"\url{", r"\left", r"\not", "^{+1}", "_{-1}", "_{", r"\rm ", r"\alpha ", "https://",
+]  # fmt: skip
+
+
+def seconds(tex: str) -> float:
+    """Of reading it in each way, the better of two times."""
+    took = []
+    for _ in range(2):
+        begun = time.thread_time()
+        to_text(tex)
+        name_to_text(tex)
+        took.append(time.thread_time() - begun)
+    return min(took)

@@ -1,7 +1,8 @@
 """Text from outside, made fit for a line, a message or a terminal. Pure; each takes time linear in the text's length.
 
 one_line    cleaned: for mails, prompts and all that is stored
-clean       the same, with every space kept
+composed    one line, nothing removed
+clean       cleaned, with every space kept
 visible     nothing removed: what a terminal or a log would obey is shown as an escape
 shortened   cut after a word
 hidden      without a secret
@@ -30,7 +31,12 @@ def one_line(text: str) -> str:
     """One line in NFC, without control characters, marks that turn the writing direction, invisible characters, lone
     surrogates and code points that no XML may hold.
     """
-    words = _without_invisible(text).split()
+    return composed(_without_invisible(text))
+
+
+def composed(text: str) -> str:
+    """One line in NFC, with all that it holds."""
+    words = text.split()
     return " ".join(word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from itertools import chain, takewhile
 from typing import Self
 
-from paperboy.foreign import clean, one_line
+from paperboy.foreign import clean, composed, one_line
 from paperboy.tex import Span, spans
 
 WIDTH = 76  # columns of the plain-text part
@@ -85,8 +84,7 @@ def prose(tex: str) -> Prose:
     """A title, an abstract or a comment for readers."""
     parts = tuple(spans(tex))
     marked = "".join(_source(part) or clean(part.text) for part in parts)
-    marked = unicodedata.normalize("NFC", re.sub(" +", " ", marked)).strip(" ")
-    return Prose(one_line("".join(part.text for part in parts)), marked)
+    return Prose(one_line("".join(part.text for part in parts)), composed(marked))
 
 
 def _source(part: Span) -> str:

@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from paperboy.foreign import composed
 from paperboy.tex.macros import (
     ACCENTS,
     BARE_ACCENTS,
@@ -37,22 +38,23 @@ def name_to_text(name: str) -> str:
     r"""An author's name: `F\'elix` is "Félix", and braces never stay."""
     if not re.search(r"[\\{}~]", name):
         return name
-    text = _Reader(re.sub(r"(?<!\\)~", " ", name), math=False).read().translate({ord("{"): None, ord("}"): None})
-    return unicodedata.normalize("NFC", " ".join(text.split()))
+    text = _read(re.sub(r"(?<!\\)~", " ", name), math=False)
+    return composed(text.translate({ord("{"): None, ord("}"): None}))
 
 
 def spans(tex: str) -> Iterator[Span]:
     r"""The prose and the formulas in order; a formula within `\emph{…}` is a span of its own, too."""
-    if not re.search(r"[\\${~`]|--", tex):
+    if len(tex) > _LONGEST or not re.search(r"[\\${~`]|--", tex):
         yield Span(tex)
         return
-    free = (chr(code) for code in range(0xF0000, 0x10FFFE) if chr(code) not in tex)
+    taken = {*tex}
+    free = (chr(code) for code in range(0xF0000, 0x10FFFE) if chr(code) not in taken)
     formulas = dict(zip(free, _formulas(tex), strict=False))  # one private character stands for each in the prose
     pieces, at = [], 0
     for mark, (start, end, _) in formulas.items():
         pieces += [tex[at:start], mark]
         at = end
-    prose = _Reader(_typography("".join(pieces) + tex[at:]), math=False).read()
+    prose = _read(_typography("".join(pieces) + tex[at:]), math=False)
     for part in re.split(f"({_MARK})", prose):
         if part in formulas:
             start, end, body = formulas[part]
@@ -64,30 +66,32 @@ def spans(tex: str) -> Iterator[Span]:
 def math_to_text(body: str) -> str:
     """The inside of a formula, without its delimiters, in one line. A matrix and its like stay as they are."""
     has_rows = re.search(r"\\begin\s*\{", body)
-    return re.sub(r"\s+", " ", body.strip() if has_rows else _Reader(body.strip(), math=True).read())
+    return re.sub(r"\s+", " ", body.strip() if has_rows else _read(body.strip(), math=True))
 
 
 # --- formulas
 
 _MARK = "[\U000f0000-\U0010ffff]"
-_DELIMITED = re.compile(
-    r"\\\((?P<round>.+?)\\\)|\\\[(?P<square>.+?)\\\]|\\."
-    r"|\$\$(?P<double>[^$]+)\$\$|\$(?P<single>(?:[^$\\]|\\.)+)\$",
-    re.DOTALL,
-)
+_DELIMITED = re.compile(r"\\.|\$\$(?P<double>[^$]+)\$\$|\$(?P<single>(?:[^$\\]|\\.)+)\$", re.DOTALL)
+_CLOSINGS = {r"\(": r"\)", r"\[": r"\]"}
 _PROSE = re.compile(r"\s[a-z]{2,}(\s|$)")
 
 
 def _formulas(tex: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and inside of each formula."""
     at = 0
+    last = {closing: tex.rfind(closing) for closing in _CLOSINGS.values()}  # searched for once, not from each opening
     while match := _DELIMITED.search(tex, at):
-        at = match.end()
-        body = match[match.lastgroup] if match.lastgroup else ""
-        if match.lastgroup == "single" and not _is_formula(body, tex[at : at + 1]):
-            at = match.start() + 1
+        start, at = match.span()
+        closing = _CLOSINGS.get(match[0], "")
+        if closing and last[closing] > at:
+            end = tex.index(closing, at + 1)
+            body, at = tex[at:end], end + 2
+            yield start, at, body
+        elif match.lastgroup == "single" and not _is_formula(match["single"], tex[at : at + 1]):
+            at = start + 1
         elif match.lastgroup:
-            yield match.start(), at, body
+            yield start, at, match[match.lastgroup]
 
 
 def _is_formula(body: str, after: str) -> bool:
@@ -140,43 +144,63 @@ def _is_tie(before: str, after: str) -> bool:
 
 # --- macros, groups and scripts
 
-_DEEPEST = 40  # groups within groups; beyond it the source stands
+_DEEPEST = 40  # groups within groups
+_LONGEST = 100_000  # characters; beyond it, and for what is nested deeper, the source stands
 _TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[{}^_~'\s]|[^\\{}^_~'\s]+|\\", re.DOTALL)
 _INDEX = re.compile(r"\s*\[([^\[\]]*)\]")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_OPERAND = re.compile(r"\w|\\(?!left|[bB]ig)[A-Za-z]")
+_UNIT = re.compile(r"[A-Za-z\d{]|\\(?:math|text|rm|[A-Z])")
+
+_Stretch = tuple[int, int]  # of the text: its start and its end
+
+
+def _read(tex: str, *, math: bool) -> str:
+    """The whole text, read."""
+    if len(tex) > _LONGEST:
+        return tex
+    return _Reader(tex, _closing_braces(tex), (0, len(tex)), math=math).read()
 
 
 class _Reader:
-    """Reads one group's TeX from left to right. A group inside it has a reader of its own."""
+    """Reads a stretch of TeX from left to right. Each group inside it has a reader of its own, over the same text; what
+    closes it is known beforehand, so that the time is linear in the text's length.
+    """
 
-    def __init__(self, tex: str, *, math: bool, depth: int = 0) -> None:
-        self.tex, self.math, self.depth = tex, math, depth
-        self.at, self.out, self.closing = 0, "", _closing_braces(tex)
+    def __init__(self, tex: str, closing: Mapping[int, int], stretch: _Stretch, *, math: bool, depth: int = 0) -> None:
+        self.tex, self.closing, self.math, self.depth = tex, closing, math, depth
+        self.start, self.end = stretch
+        self.at = self.start
+        self.last = self.last_sign = ""  # of what was written: the last character, and the last that is no space
 
     def read(self) -> str:
         if self.depth == _DEEPEST:
-            return self.tex
-        while match := _TOKEN.match(self.tex, self.at):
+            return self.tex[self.start : self.end]
+        out = []
+        while match := self._match(_TOKEN):
             start, self.at = self.at, match.end()
-            self.out += self._text_of(match[0], start)
-        return self.out
+            if text := self._text_of(match[0], start):
+                out.append(text)
+                self.last, self.last_sign = text[-1], text.rstrip()[-1:] or self.last_sign
+        return "".join(out)
 
     def _text_of(self, piece: str, start: int) -> str:
         if piece[0] == "\\" and len(piece) > 1:
             return self._macro(piece[1:], start)
-        if piece == "{" and start in self.closing:
-            return self._group(start)
+        if group := self._group_at(start):
+            return self._group(group)
         if piece in {"^", "_"} and (self.math or self._next() == "{"):
             return self._script(piece)
         return {"'": "′", "~": " "}.get(piece, piece) if self.math else piece
 
-    def _group(self, start: int) -> str:
-        self.at = self.closing[start] + 1
-        inner = self.tex[start + 1 : self.at - 1]
-        text = self._inside(inner)
-        if self.math or re.match(r"\s*\\", inner) or re.search(r"\\[A-Za-z]+\*?[ \t]*$", self.tex[:start][-40:]):
+    def _group(self, group: _Stretch) -> str:
+        start, end = group
+        self.at = end + 1
+        text, inner = self._inside(group), self.tex[start:end]
+        before = self.tex[max(self.start, start - 41) : start - 1]
+        if self.math or re.match(r"\s*\\", inner) or re.search(r"\\[A-Za-z]+\*?[ \t]*$", before):
             return text
-        begins_word = not self.out[-1:].isalnum() and self._next().isalpha()
+        begins_word = not self.last.isalnum() and self._next().isalpha()
         is_protected = begins_word and re.fullmatch(r"[A-Z]\w*", inner)  # BibTeX's {B}ayes
         return text if is_protected else f"{{{text}}}"
 
@@ -199,16 +223,16 @@ class _Reader:
         """What a macro with arguments comes to; None where it is not known or an argument is missing."""
         if name in ACCENTS:
             return self._accent(name)
-        if name == "sqrt" and (index := _INDEX.match(self.tex, self.at)):
+        if name == "sqrt" and (index := self._match(_INDEX)):
             self.at = index.end()
-            argument = self._argument() or ""
-            return raised("^", self._inside(index[1])) + f"√{enclosed(self._inside(argument))}"
+            argument = self._argument()
+            return raised("^", self._inside(index.span(1))) + f"√{enclosed(self._inside(argument))}"
         count, write = COMMANDS.get(name, (0, None))
         arguments = [self._argument() for _ in range(count)]
         if write is None or None in arguments:
             return None
         as_math = self.math and name not in PROSE_COMMANDS
-        return write(*(self._inside(argument or "", math=as_math) for argument in arguments))
+        return write(*(self._inside(argument, math=as_math) for argument in arguments))
 
     def _symbol(self, name: str, symbol: str) -> str:
         if not name.isalpha():
@@ -217,16 +241,16 @@ class _Reader:
             if name in LETTERS:
                 self._skip_spaces()
             return symbol
-        if name == "deg" and not self.out[-1:].isdigit():
+        if name == "deg" and not self.last.isdigit():
             symbol = "deg"  # of a polynomial
         spaces, after = self._skip_spaces(), self._next()
         if symbol.isalpha() and symbol.isascii() and len(symbol) > 1:  # log, sin
-            has_operand = re.compile(r"\w|\\(?!left|[bB]ig)[A-Za-z]").match(self.tex, self.at) and after != "_"
-            return " " * self.out[-1:].isalnum() + symbol + " " * bool(has_operand)
+            has_operand = self._match(_OPERAND) and after != "_"
+            return " " * self.last.isalnum() + symbol + " " * bool(has_operand)
         if not after.isalnum():
             return symbol + spaces
         # As much space after a relation as there is before it.
-        return symbol + " " * (self.out.endswith(" ") and not symbol.isalpha())
+        return symbol + " " * (self.last == " " and not symbol.isalpha())
 
     def _accent(self, name: str) -> str | None:
         gap, combining = self._skip_spaces(), ACCENTS[name]
@@ -258,46 +282,51 @@ class _Reader:
 
     def _both_errors(self, sign: str, text: str) -> str:
         """A measurement's two errors, if this script and the next are that; else empty, and nothing is read."""
-        start, measured = self.at, self.out.rstrip()[-1:]
-        if measured and measured in "∫∬∭∮∑∏|":  # whose limits these are
+        start = self.at
+        if self.last_sign and self.last_sign in "∫∬∭∮∑∏|":  # whose limits these are
             return ""
         self._skip_spaces()
         if re.match(r"[-+−] ?\d", text) and self._next() == {"^": "_", "_": "^"}[sign]:
             self.at += 1
-            argument = self._argument() or ""
+            argument = self._argument() or (self.at, self.at)
             # What has scripts of its own is no error; read here and again at its turn, it would cost twice a level.
-            other = "" if re.search(r"[\^_]", argument) else self._inside(argument, math=True)
+            other = "" if re.search(r"[\^_]", self.tex[slice(*argument)]) else self._inside(argument, math=True)
             if errors := both_errors(text, other) if sign == "^" else both_errors(other, text):
-                begins_word = re.match(r"[A-Za-z\d{]|\\(?:math|text|rm|[A-Z])", self.tex[self.at : self.at + 6])
-                return " " * (self.out[-1:] not in {" ", "("}) + errors + " " * bool(begins_word)
+                return " " * (self.last not in {" ", "("}) + errors + " " * bool(self._match(_UNIT))
         self.at = start
         return ""
 
-    def _argument(self) -> str | None:
-        """The source of the group or the single token that comes next; None at the end."""
+    def _argument(self) -> _Stretch | None:
+        """Where the inside of the group or the single token is that comes next; None at the end."""
         self._skip_spaces()
         start = self.at
-        if start in self.closing:
-            self.at = self.closing[start] + 1
-            return self.tex[start + 1 : self.at - 1]
-        match = _TOKEN.match(self.tex, start)
+        if group := self._group_at(start):
+            self.at = group[1] + 1
+            return group
+        match = self._match(_TOKEN)
         if match is None or match[0][0] in "{}\n":
             return None
         self.at = match.end() if match[0][0] == "\\" else start + 1
-        if match[0][1:] in COMMANDS and self.at in self.closing:  # x^\mathrm{T}
-            self.at = self.closing[self.at] + 1
-        return self.tex[start : self.at]
+        if match[0][1:] in COMMANDS and (group := self._group_at(self.at)):  # x^\mathrm{T}
+            self.at = group[1] + 1
+        return start, self.at
 
     def _verbatim_braces(self) -> str:
         """The groups after an unknown macro, with their braces."""
-        text = ""
-        while self.at in self.closing:
-            start, self.at = self.at, self.closing[self.at] + 1
-            text += f"{{{self._inside(self.tex[start + 1 : self.at - 1])}}}"
-        return text
+        groups = []
+        while group := self._group_at(self.at):
+            self.at = group[1] + 1
+            groups.append(f"{{{self._inside(group)}}}")
+        return "".join(groups)
 
-    def _inside(self, tex: str, *, math: bool | None = None) -> str:
-        return _Reader(tex, math=self.math if math is None else math, depth=self.depth + 1).read()
+    def _group_at(self, start: int) -> _Stretch | None:
+        """The inside of the balanced group that begins there."""
+        end = self.closing.get(start, self.end)
+        return (start + 1, end) if end < self.end else None
+
+    def _inside(self, stretch: _Stretch | None, *, math: bool | None = None) -> str:
+        math = self.math if math is None else math
+        return _Reader(self.tex, self.closing, stretch, math=math, depth=self.depth + 1).read() if stretch else ""
 
     def _skip_spaces(self) -> str:
         start = self.at
@@ -306,7 +335,10 @@ class _Reader:
         return self.tex[start : self.at]
 
     def _next(self) -> str:
-        return self.tex[self.at : self.at + 1]
+        return self.tex[self.at] if self.at < self.end else ""
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        return pattern.match(self.tex, self.at, self.end)
 
 
 def _closing_braces(tex: str) -> dict[int, int]:
