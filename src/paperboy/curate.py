@@ -97,9 +97,9 @@ def curate(digest: Digest, papers: Sequence[Paper], scores: Mapping[str, Score],
 def outcome_of(counts: Counts, missing: str, *, leftover: bool, waits: bool, answered: bool) -> Outcome | None:
     """The day's outcome; None: the list stays due.
 
-    `missing`: why arXiv's papers are missing; `leftover`: all papers, if any, are ones that cannot be scored; `waits`:
-    the list may be retried today. If arXiv `answered` and had nothing, the day is quiet: a holiday that the calendar
-    does not know.
+    `missing`: why arXiv's papers are missing; `leftover`: all papers, if any, failed before on a morning when others
+    were scored, and fail again; `waits`: the list may be retried today. If arXiv `answered` and had nothing, the day
+    is quiet: a holiday that the calendar does not know.
     """
     if counts.scored:
         return Outcome.DIGEST if counts.relevant else Outcome.NOTE

@@ -98,7 +98,7 @@ class Draft:
 
     digest: Digest
     tried: frozenset[str]  # papers that could not be scored while others were
-    leftover: bool  # all papers, if any, are ones that cannot be scored
+    leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
     composed: Composed | None = None  # None: there is no mail, or it was not composed
 
@@ -114,7 +114,8 @@ def draft(material: Material) -> Draft:
     tries = {arxiv_id: material.tries.get(arxiv_id, 0) + 1 for arxiv_id in unscored}
     empty = Digest(mailing_list, day, material.model, material.spending, material.shortfall)
     digest = curate.curate(empty, material.papers, scores, tries)
-    leftover = not scores and all(paper.arxiv_id in unscored for paper in material.papers)
+    failed_again = unscored.keys() & material.tries.keys()
+    leftover = failed_again >= {paper.arxiv_id for paper in material.papers}
     return Draft(digest, frozenset(unscored if scores else ()), leftover, material.problem)
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import email
 import email.policy
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from paperboy.models import Counts, Score
 from paperboy.store import Store
 from tests.cli import mail_world
 from tests.cli.conftest import World
-from tests.cli.mail_world import ADA, at_home, told
+from tests.cli.mail_world import ADA, FRIDAY, MONDAY, at_home, told
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import FAULTS, Fault
 
@@ -177,7 +179,6 @@ def test_abstract_that_gives_orders_gets_a_score_and_nothing_else(world: World) 
                 {**entries[0], "comment": OBEDIENT},
                 *entries[1:],
                 {**entries[0], "arxiv_id": "9912.99999"},
-                {**entries[0], "relevance": 1, "novelty": 1},
             ]
         )
     )
@@ -192,6 +193,56 @@ def test_abstract_that_gives_orders_gets_a_score_and_nothing_else(world: World) 
     assert "9912.99999" not in page + text
     assert "49" not in re.findall(r"\b49\b", text)
     assert 10 < text.count("word") < 200
+
+
+UNUSABLE = {"relevance": 85, "novelty": 8}, {"relevance": 8.5}, {"relevance": 0}, {"novelty": None, "relevance": 9}
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 8, 20])
+@pytest.mark.parametrize("marks", UNUSABLE, ids=str)
+def test_list_of_which_nothing_could_be_scored_is_due_until_it_is_given_up(
+    number: int, marks: dict[str, object], world: World
+) -> None:
+    """Whatever its size; the operator hears at the first try why, and the papers come with the next digest."""
+    at_home(world, ADA, LLM_BATCH_SIZE=4)
+    world.announce(*range(1, number + 1))
+    world.llm.scores = lambda _: SimpleNamespace(**{"novelty": 8, "comment": "", **marks})  # type: ignore[assignment]
+    name = "novelty" if "novelty" in marks and marks["novelty"] is None else "relevance"
+    defect = f"{name} {json.dumps(marks[name])} is not a whole number from 1 to 10"
+    reason = f"the LLM at {world.llm.base_url} answers without a usable score ({defect})"
+    papers = f"{number} paper{'s' * (number > 1)}"
+
+    ran = world.run("once")
+    assert (ran.code, report(world)) == (1, (None, None))
+    assert f"foundations: still due, scored 0 of {papers}; {reason}" in ran.out
+    assert alerts(world) == [f"Scored 0 of {papers}"]
+    assert reason in told(world)
+
+    for hours, outcome in ((1, None), (6, "gave up")):  # the daemon's mornings, before and after its patience
+        world.clock.now = FRIDAY + timedelta(hours=hours)
+        assert world.run("work", "morning", "foundations").code == 0
+        assert report(world)[0] == outcome
+    assert report(world) == ("gave up", Counts(considered=number, carried_over=number))
+    assert reason in re.sub(r"\s+", " ", world.run("status").out)
+    assert world.mails().count(ADA) == 0
+
+    recover(world)
+    world.clock.now = MONDAY
+    assert world.run("once").code == 0
+    assert report(world) == ("digest", Counts(considered=number, selected=number))
+
+
+def test_weekend_with_only_a_paper_that_failed_before_is_quiet(world: World) -> None:
+    at_home(world, ADA)
+    world.announce(1, 2)
+    world.llm.unspeakable.add("2611.00001")
+    assert world.run("once").code == 0
+    assert report(world) == ("digest", Counts(considered=2, carried_over=1, selected=1))
+    for _ in range(2):
+        world.clock.now += timedelta(days=1)
+        assert world.run("work", "morning", "foundations").code == 0
+        assert report(world) == ("quiet", Counts(considered=1, carried_over=1))
+    assert alerts(world) == []
 
 
 def report(world: World) -> tuple[str | None, Counts | None]:

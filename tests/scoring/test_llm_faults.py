@@ -47,7 +47,7 @@ RECOVERED = [
     ("out of range", 3, []),
     ("wrong type", 3, []),
     ("numbers as strings", 2, []),
-    ("duplicate", 2, []),
+    ("duplicate", 3, []),  # the paper is asked alone
 ]
 
 
@@ -231,10 +231,53 @@ def test_paper_left_out_of_every_reply_is_blamed_alone() -> None:
         outcome = run(scorer, papers(16))
     assert outcome.error == ""
     assert sorted(outcome.unscored) == stubborn
-    assert outcome.unscored["2611.00001"] == "the LLM leaves this paper out of its replies"
+    reason = "answers without a usable score (relevance 0 is not a whole number from 1 to 10)"
+    assert outcome.unscored["2611.00001"] == f"the LLM at {server.base_url} {reason}"
     assert len(outcome.scores) == 10
     assert all([arxiv_id] in server.asked for arxiv_id in stubborn)
     assert max(sum(arxiv_id in ids for ids in server.asked) for arxiv_id in stubborn) <= 4
+
+
+TWICE = {"arxiv_id": "2611.00001", "relevance": 1, "novelty": 1, "comment": ""}
+FIRST_ONLY = "answers without a usable score (two different ones for the same paper)"
+
+
+@pytest.mark.parametrize(
+    ("more", "asked", "blamed"),
+    [
+        ([TWICE], [4, 1], FIRST_ONLY),
+        ([TWICE, TWICE], [4, 1], FIRST_ONLY),
+        ([{**TWICE, "relevance": 9, "novelty": 9}], [4], ""),
+        ([{**TWICE, "relevance": 99}], [4], ""),
+        ([TWICE, {**TWICE, "arxiv_id": "2611.00002"}], [4, 1, 1], FIRST_ONLY),
+    ],
+    ids=["differ", "differ twice", "equal", "one unusable", "two papers"],
+)
+def test_paper_scored_twice_in_one_reply_is_asked_alone(
+    more: list[dict[str, object]], asked: list[int], blamed: str
+) -> None:
+    """And has no score if it then gets two again."""
+    ids = {str(entry["arxiv_id"]) for entry in more}
+    again = Fault(
+        rewrite=lambda entries: [*entries, *(e for e in more if e["arxiv_id"] in {x["arxiv_id"] for x in entries})]
+    )
+    with (
+        LlmServer(dict.fromkeys(("2611.00000", *ids, "2611.00003"), Score(9, 9))) as server,
+        scorer_for(server) as scorer,
+    ):
+        server.lasting_fault = again
+        outcome = run(scorer, papers(4))
+        assert [len(each) for each in server.asked if each][: len(asked)] == asked
+        reason = f"the LLM at {server.base_url} {blamed}"
+    assert outcome.unscored == (dict.fromkeys(ids, reason) if blamed else {})
+    assert len(outcome.scores) == 4 - len(outcome.unscored)
+
+
+def test_paper_scored_twice_has_the_score_that_it_gets_alone() -> None:
+    with LlmServer({"2611.00001": Score(7, 7)}) as server, scorer_for(server) as scorer:
+        server.faults.append(Fault(rewrite=lambda entries: [TWICE, *entries]))
+        outcome = run(scorer, papers(4))
+    assert (outcome.scores["2611.00001"], server.asked[1]) == (Score(7, 7), ["2611.00001"])
 
 
 class Stubborn:

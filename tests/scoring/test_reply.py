@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperboy.foreign import hidden
 from paperboy.models import Score
 from paperboy.scoring.reply import MAX_COMMENT, clean_comment, read_reply
 
-A, B = "2502.06786", "astro-ph/0601001"
+A, B, KEY = "2502.06786", "astro-ph/0601001", "sk-not-for-the-log"
 ASKED = [A, B]
 GOOD = {A: Score(9, 8, "Good."), B: Score(2, 3)}
 
@@ -51,7 +52,7 @@ PLAIN = json.dumps({"scores": BOTH})
     ],
 )  # fmt: skip
 def test_every_form_of_the_same_scores_is_read(text: str) -> None:
-    assert read_reply(text, ASKED) == GOOD
+    assert read_reply(text, ASKED).scores == GOOD
 
 
 @pytest.mark.parametrize(
@@ -77,38 +78,77 @@ def test_every_form_of_the_same_scores_is_read(text: str) -> None:
 )
 def test_invalid_entry_is_missing_and_costs_no_other(bad: dict[str, Any]) -> None:
     """And the entry beside it is used."""
-    assert read_reply(json.dumps({"scores": [bad, BOTH[1]]}), ASKED) == {B: GOOD[B]}
+    assert read_reply(json.dumps({"scores": [bad, BOTH[1]]}), ASKED).scores == {B: GOOD[B]}
 
 
 def test_ids_that_were_not_asked_for_are_dropped() -> None:
-    assert read_reply(json.dumps({"scores": [entry("9912.99999"), *BOTH]}), [B]) == {B: GOOD[B]}
+    assert read_reply(json.dumps({"scores": [entry("9912.99999"), *BOTH]}), [B]).scores == {B: GOOD[B]}
 
 
-def test_first_usable_duplicate_counts() -> None:
-    entries = [entry(relevance=99), entry(relevance=7), entry(relevance=1)]
-    assert read_reply(json.dumps(entries), [A])[A].relevance == 7
+@pytest.mark.parametrize(
+    ("entries", "defect"),
+    [
+        ([entry(relevance=99), entry(relevance=7)], ""),
+        ([entry(relevance=7), entry(novelty=None)], ""),
+        ([entry(), entry()], ""),
+        ([entry(), entry(comment=" Good.\u200b ")], ""),
+        ([entry(relevance=7), entry(relevance=1)], "two different ones for the same paper"),
+        ([entry(relevance=85)], "relevance 85 is not a whole number from 1 to 10"),
+        ([entry(relevance=8.5)], "relevance 8.5 is not a whole number from 1 to 10"),
+        ([entry(relevance="high\n")], 'relevance "high\\n" is not a whole number from 1 to 10'),
+        ([entry(relevance=[[9]])], "relevance […] is not a whole number from 1 to 10"),
+        ([entry(relevance={"a": 1})], "relevance null is not a whole number from 1 to 10"),
+        ([entry(novelty=None)], "novelty null is not a whole number from 1 to 10"),
+        ([entry(relevance="9" * 99)], f'relevance "{"9" * 38}… is not a whole number from 1 to 10'),
+        ([entry(relevance=f"see {KEY}")], 'relevance "see …" is not a whole number from 1 to 10'),
+        ([entry(relevance=float("inf"))], "relevance Infinity is not a whole number from 1 to 10"),
+        ([entry("2502.06787")], "no entry for the paper"),
+    ],
+)
+def test_paper_has_one_score_or_a_defect(entries: list[dict[str, Any]], defect: str) -> None:
+    reply = read_reply(json.dumps(entries), [A], lambda text: hidden(text, KEY))
+    assert (reply.scores.keys(), reply.defects) == (({A}, {}) if not defect else (set(), {A: defect}))
+
+
+def test_key_that_a_comment_quotes_is_hidden() -> None:
+    for said in (KEY, f"{KEY[:4]}\u200b{KEY[4:]}"):
+        scores = read_reply(
+            json.dumps([entry(comment=f"The key is {said}!")]), [A], lambda text: hidden(text, KEY)
+        ).scores
+        assert scores[A].comment == "The key is …!"
 
 
 @pytest.mark.parametrize("comment", [None, 7, ["a"], {"a": 1}])
 def test_comment_of_the_wrong_type_costs_only_the_comment(comment: object) -> None:
-    assert read_reply(json.dumps([entry(comment=comment)]), [A])[A] == Score(9, 8, "")
+    assert read_reply(json.dumps([entry(comment=comment)]), [A]).scores[A] == Score(9, 8, "")
 
 
 @pytest.mark.parametrize(
     "text", ["", "   ", "No.", "{", "[[[[", "null", "7", '"x"', "{}", '{"scores": null}', "<think>"]
 )
 def test_reply_without_scores_scores_nothing(text: str) -> None:
-    assert read_reply(text, ASKED) == {}
+    assert read_reply(text, ASKED).scores == {}
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 200_000, '{"a":' * 50_000, "[0," * 100_000, "<think>" * 50_000, "[{}," * 50_000, "9" * 100_000],
-    ids=["brackets", "objects", "lists", "thoughts", "pairs", "digits"],
+    [
+        "[" * 200_000,
+        '{"a":' * 50_000,
+        "[0," * 100_000,
+        "<think>" * 50_000,
+        "[{}," * 50_000,
+        "9" * 100_000,
+        "[" * 900 + "{}," * 100_000,
+        "[" * 900 + "1," * 100_000,
+        "[" * 900 + "9" * 100_000,
+        json.dumps([entry(), entry(B, relevance=10**3000)]).replace("0" * 3000, "0" * 10_000),
+    ],
+    ids=["brackets", "objects", "lists", "thoughts", "pairs", "digits", "deep", "numbers", "deep digits", "10**10000"],
 )
 def test_hostile_reply_is_read_in_bounded_time(text: str) -> None:
     start = time.process_time()
-    assert read_reply(text, ASKED) == {}
+    assert B not in read_reply(text, ASKED).scores
     assert time.process_time() - start < 20
 
 
@@ -118,7 +158,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st
 
 @given(st.text() | VALUES.map(json.dumps))
 def test_no_reply_crashes_the_parser_or_scores_by_accident(text: str) -> None:
-    assert read_reply(text, ASKED) == {}
+    assert read_reply(text, ASKED).scores == {}
 
 
 MARKS = st.integers(-2, 13)
@@ -126,7 +166,7 @@ MARKS = st.integers(-2, 13)
 
 @given(st.lists(st.builds(entry, st.sampled_from([A, B, "x"]), MARKS, MARKS, st.text())))
 def test_only_ids_asked_for_are_scored_with_short_encodable_comments(entries: list[dict[str, Any]]) -> None:
-    scores = read_reply(json.dumps(entries), ASKED)
+    scores = read_reply(json.dumps(entries), ASKED).scores
     assert set(scores) <= {A, B}
     for score in scores.values():
         assert len(score.comment) <= MAX_COMMENT

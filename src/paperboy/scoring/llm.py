@@ -8,7 +8,7 @@ circuit breaker     → after three failures in a row, ask a trivial question: a
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,14 +18,13 @@ from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
 from paperboy.models import MailingList, Model, Paper, Scored, Spending, ToScore, Usage
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt, Question
-from paperboy.scoring.reply import read_reply
+from paperboy.scoring.reply import TWICE, Reply, read_reply
 from paperboy.scoring.server import Answer, Server, format_of
 
 BREAKER = 3  # failures in a row after which the server is probed
 MOST_FAILURES = 16  # in a row for one list: its topics are to blame
 UNCOUNTED = Usage(calls=1, prompt_tokens=8_000, completion_tokens=4_000)  # a budget's guess for a call without usage
 _PROBE = Question("Reply with JSON.", "Reply with this JSON and nothing else:", '{"scores": []}')
-_NO_SCORES = "answers without a usable score"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +77,7 @@ def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]
 class _Run:
     """The state of one `score`: what to ask for, and what the answers so far say of server, lists and papers."""
 
+    llm: str  # who and where, to begin a sentence
     waiting: deque[Group]  # of each, the first batch is asked for before the others
     may_spend: Callable[[], bool] | None
     under_way: dict[Future[list[Answer]], Group] = field(default_factory=dict)
@@ -85,6 +85,7 @@ class _Run:
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     problems: dict[str, str] = field(default_factory=dict)  # by list: why nothing more is asked for it
     blamed: dict[str, dict[str, str]] = field(default_factory=dict)  # by list: papers that failed alone, and why
+    failure: str = ""  # the last batch's
     trust: int = 3  # the probe that makes a server dead if nothing was scored until then
     over: str = ""  # why no more calls begin: the server's problem
 
@@ -92,19 +93,25 @@ class _Run:
     def may_begin(self) -> bool:
         return not self.over and (self.may_spend is None or self.may_spend())
 
-    def note(self, batch: Batch, scored: Collection[str], failure: str) -> None:
-        """Ask again for papers without a score, in halves if none has one; a paper that fails alone is blamed."""
-        name, missing = batch.mailing_list.name, [paper for paper in batch.papers if paper.arxiv_id not in scored]
+    def note(self, batch: Batch, reply: Reply, failure: str) -> None:
+        """Ask again for papers without a score: in halves if none has one, and alone for one that has two. A paper that
+        fails alone is blamed.
+        """
+        name, scored, defects = batch.mailing_list.name, reply.scores, reply.defects
         self.trust = 0 if scored else self.trust
         self.in_a_row, self.failures[name] = (0, 0) if scored else (self.in_a_row + 1, self.failures[name] + 1)
+        missing = [paper for paper in batch.papers if paper.arxiv_id not in scored]
+        if not scored:
+            self.failure = failure or f"answers without a usable score ({defects[missing[0].arxiv_id]})"
         if self.failures[name] >= MOST_FAILURES:
-            self.problems.setdefault(name, f"the LLM {failure or _NO_SCORES}")
-        elif scored or len(missing) > 1:
-            parts = even_parts(missing, (len(missing) + 1) // (1 if scored else 2))
-            self.waiting.extend([Batch(batch.mailing_list, part)] for part in parts)
-        else:
-            reason = failure or "leaves this paper out of its replies"
-            self.blamed.setdefault(name, {})[missing[0].arxiv_id] = f"the LLM {reason}"
+            self.problems.setdefault(name, f"{self.llm} {self.failure}")
+        elif len(batch.papers) > 1:
+            alone = [paper for paper in missing if defects[paper.arxiv_id] == TWICE]
+            others = [paper for paper in missing if defects[paper.arxiv_id] != TWICE]
+            halves = even_parts(others, (len(others) + 1) // (1 if scored else 2))
+            self.waiting.extend([Batch(batch.mailing_list, part)] for part in (*halves, *even_parts(alone, 1)))
+        elif missing:
+            self.blamed.setdefault(name, {})[missing[0].arxiv_id] = f"{self.llm} {self.failure}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +139,7 @@ class LlmScorer:
         that arrived, if the server is dead; papers not named by then were not asked for or not answered. Closing the
         iterator begins no more calls, and waits for those under way.
         """
-        run = _Run(deque(plan(jobs, self.batch_size)), may_spend)
+        run = _Run(self._llm, deque(plan(jobs, self.batch_size)), may_spend)
         executor = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llm")
         try:
             yield from self._dispatch(run, executor)
@@ -145,17 +152,18 @@ class LlmScorer:
             for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
                 (batch, *others), answers = run.under_way.pop(future), future.result()
                 run.waiting.extendleft([other] for other in reversed(others))
-                scores = read_reply(answers[-1].text, [paper.arxiv_id for paper in batch.papers])
-                run.note(batch, scores, answers[-1].failure)
-                yield Scored(batch.mailing_list.name, scores, spending=self._spending(answers, run))
+                asked = [paper.arxiv_id for paper in batch.papers]
+                reply = read_reply(answers[-1].text, asked, self.server.hidden)
+                run.note(batch, reply, answers[-1].failure)
+                yield Scored(batch.mailing_list.name, reply.scores, spending=self._spending(answers, run))
             if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and run.may_begin:
                 answers = self.server.ask(_PROBE, tries=1)
                 run.in_a_row, run.trust = 0, run.trust - 1
                 if "scores" not in answers[0].text or run.trust == 0:
-                    run.over = answers[0].failure or _NO_SCORES
+                    run.over = answers[0].failure or run.failure
                 yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
         if run.over:
-            raise self._error(run.over)
+            raise ScoringError(f"{self._llm} {run.over}")
         if not run.in_a_row:
             for name in run.problems.keys() | run.blamed.keys():
                 problem = run.problems.get(name, "")
@@ -195,16 +203,18 @@ class LlmScorer:
         (answer,) = self.server.ask(question, tries=1)
         if answer.failure:
             retried = "" if answer.pause is None else "; a morning retries every quarter of an hour"
-            raise self._error(answer.failure + ("; choose another OPENAI_MODEL" if answer.usage else retried))
-        if not read_reply(answer.text, [arxiv_id]):
-            raise self._error(
-                "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
-                f"It said: {self.server.quote(answer.text, 100)}"
+            advice = "; choose another OPENAI_MODEL" if answer.usage else retried
+            raise ScoringError(f"{self._llm} {answer.failure}{advice}")
+        if not read_reply(answer.text, [arxiv_id]).scores:
+            raise ScoringError(
+                f"{self._llm} answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions "
+                f"is needed. It said: {self.server.quote(answer.text, 100)}"
             )
         return f"{self.model.name} at {self.server.place} answers ({format_of(self.server.refused)}) and scores"
 
     def close(self) -> None:
         self.server.close()
 
-    def _error(self, reason: str) -> ScoringError:
-        return ScoringError(f"the LLM at {self.server.place} {reason}")
+    @property
+    def _llm(self) -> str:
+        return f"the LLM at {self.server.place}"

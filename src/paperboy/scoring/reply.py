@@ -1,4 +1,4 @@
-"""The text of an LLM's reply → scores by arXiv id, and the ids without one.
+"""The text of an LLM's reply → scores by arXiv id, and why the other ids have none.
 
 The parser is lenient: it finds whole entries within fences, prose, other wrappers, JSON lines and a cut-off reply.
 Validation is strict: only ids that were asked for, whole numbers from 1 to 10, comments without links.
@@ -6,8 +6,9 @@ Validation is strict: only ids that were asked for, whole numbers from 1 to 10, 
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from paperboy.foreign import one_line, shortened
 from paperboy.models import Score
@@ -33,10 +34,23 @@ _LINK = re.compile(
 )
 
 
-def read_reply(text: str, asked: Collection[str]) -> dict[str, Score]:
-    """Read the scores of the arXiv ids in `asked`; of several for one id, the first usable one counts."""
+TWICE = "two different ones for the same paper"  # the defect that asking for the paper alone may cure
+
+
+class Reply(NamedTuple):
+    """What a reply says of each paper that was asked for, by its arXiv id: a score, or why it has none."""
+
+    scores: Mapping[str, Score]
+    defects: Mapping[str, str]
+
+
+def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] = str) -> Reply:
+    """Read the scores of the arXiv ids in `asked`. Unusable entries do not count, nor do two that differ for one id.
+    `hidden` removes secrets from what is quoted or kept.
+    """
     answer = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)  # it may hold a draft of the scores
-    scores: dict[str, Score] = {}
+    usable: dict[str, set[Score]] = defaultdict(set)
+    defects = dict.fromkeys(asked, "no entry for the paper")
     for found in _objects(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
         arxiv_id, comment = (
             value if isinstance(value := found.get(key), str) else "" for key in ("arxiv_id", "comment")
@@ -46,9 +60,19 @@ def read_reply(text: str, asked: Collection[str]) -> dict[str, Score]:
             r"^(?:https?://arxiv\.org/abs/|arxiv:)\s*|v\d+$", "", arxiv_id.strip(" []\n"), flags=re.IGNORECASE
         )
         relevance, novelty = _mark(found.get("relevance")), _mark(found.get("novelty"))
-        if bare in asked and bare not in scores and relevance and novelty:
-            scores[bare] = Score(relevance, novelty, clean_comment(comment))
-    return scores
+        if bare in asked and relevance and novelty:
+            usable[bare].add(Score(relevance, novelty, clean_comment(hidden(one_line(comment)))))
+        elif bare in asked:
+            name = "novelty" if relevance else "relevance"
+            words = shortened(hidden(one_line(_in_json(found.get(name)))), 40)
+            defects[bare] = f"{name} {words} is not a whole number from 1 to 10"
+    scores = {arxiv_id: each.pop() for arxiv_id, each in usable.items() if len(each) == 1}
+    defects |= dict.fromkeys(usable, TWICE)
+    return Reply(scores, {arxiv_id: why for arxiv_id, why in defects.items() if arxiv_id not in scores})
+
+
+def _in_json(value: object) -> str:
+    return "[…]" if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
 
 
 def _mark(value: object) -> int | None:
@@ -58,16 +82,16 @@ def _mark(value: object) -> int | None:
 
 
 def _objects(text: str) -> Sequence[Mapping[str, Any]]:
-    """Find every whole JSON object in the text, in order and however it is wrapped; a cut-off one may come twice."""
+    """Find every whole JSON object in the text, in order and however it is wrapped."""
     found: list[Mapping[str, Any]] = []
-    decoder, at = json.JSONDecoder(object_hook=found.append), 0
+    decoder, at = json.JSONDecoder(object_hook=found.append, parse_int=lambda digits: int(digits[:20])), 0
     while (start := _OPENING.search(text, at)) is not None:
         try:
             _, at = decoder.raw_decode(text, start.start())
         except RecursionError:
             break  # no reply is nested a thousand deep
-        except ValueError:
-            at = start.end()  # cut off or no JSON: objects within may still be whole
+        except json.JSONDecodeError as error:
+            at = max(error.pos, start.end())  # cut off or no JSON: `found` has what was whole before
     return found
 
 

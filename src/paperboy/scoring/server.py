@@ -143,7 +143,11 @@ class Server:
 
     def quote(self, words: str, most: int) -> str:
         """Quote the server in one short printable line, without our key."""
-        return shortened(hidden(one_line(words), self._key), most)
+        return shortened(self.hidden(one_line(words)), most)
+
+    def hidden(self, words: str) -> str:
+        """The words without our key."""
+        return hidden(words, self._key)
 
     def close(self) -> None:
         self._client.close()
