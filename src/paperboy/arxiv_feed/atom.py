@@ -1,20 +1,43 @@
-"""One page of arXiv's Atom: whether it is whole, and the papers on it. Pure."""
+"""One page of arXiv's Atom: whether it is whole, and the papers on it. Pure.
+
+A page is bounded before anything else looks at it: its elements in number, its texts in length. What is longer than a
+field may be is cut and ends in "…", so that one paper never costs the others. All of it takes linear time.
+"""
 
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from arxiv import _feed as package  # its reader of one entry
 from lxml import etree
 
+from paperboy.foreign import shortened, visible
 from paperboy.models import Paper
 from paperboy.tex import name_to_text
 
+LONGEST = 30_000  # papers that arXiv lists for one query
+TITLE, ABSTRACT, COMMENT, DOI, AUTHOR = 1_000, 10_000, 2_000, 300, 200  # characters; arXiv takes abstracts up to 1,920
+AUTHORS, CATEGORIES = 5_000, 50
+MARKUP = 600_000  # elements and attributes of a page; the busiest 2,000 papers have some 100,000
+
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
-_ID = re.compile(r"arxiv\.org/abs/(?P<id>\d{4}\.\d{4,5}|[a-zA-Z.-]+/\d{7})(?:v(?P<version>\d{1,4}))?$", re.ASCII)
-LONGEST = 30_000  # papers that arXiv lists for one query
-_CATEGORY = re.compile(r"[a-z-]+(\.[A-Za-z-]+)?")  # authors add MSC and ACM classes to arXiv's own
+_ARCHIVE = "[a-zA-Z-]{1,20}(?:\\.[a-zA-Z-]{1,20})?"
+_ID = re.compile(
+    rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>\d{{4}}\.\d{{4,5}}|{_ARCHIVE}/\d{{7}})(?:v(?P<version>\d{{1,4}}))?",
+    re.ASCII,
+)
+_CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")  # authors add MSC and ACM classes to arXiv's own
+_BIG = etree.XPath(f"*[string-length() > {ABSTRACT} or count(*) > 100]")  # one look at the whole page is quick
+_LONG = etree.XPath(f"descendant-or-self::*[string-length(text()) > {ABSTRACT}]")
+_BEGINNING = etree.XPath(f"substring(text(), 1, {ABSTRACT + 1})")
+_EXCESS = etree.XPath(
+    f"atom:author[position() > {AUTHORS + 1}] | atom:category[position() > {CATEGORIES}] | atom:link",
+    namespaces={"atom": _ATOM.strip("{}")},
+)
+
+Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
 
 
 class FaultError(Exception):
@@ -41,37 +64,52 @@ class Page:
     bad: tuple[str, ...]  # the other entries, each with its defect
 
 
-def read_page(body: bytes) -> Page:
-    """Read a page. Raises FaultError if it is not whole.
+def read_page(body: bytes, window: Window | None = None) -> Page:
+    """Read a page of the papers submitted in a window. Raises FaultError if it is not whole.
 
     One bad entry must not cost all others; a page with more than one in ten is broken.
     """
-    try:
-        feed: Any = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True))
-    except etree.XMLSyntaxError:
-        feed = etree.Element("none")
+    if body.count(b"<") + body.count(b"=") > MARKUP:
+        raise FaultError(f"sent a page of more than {MARKUP:,} elements")
+    feed = _tree(body)
     if feed.tag != f"{_ATOM}feed":
         raise FaultError(f"sent something else than a whole list of papers ({plain_text(body) or 'nothing'})")
     if error := error_text(body):
         raise FaultError(f"answered with an error ({error})")
     entries, count = feed.findall(f"{_ATOM}entry"), (feed.findtext(_TOTAL) or "").strip()
-    total = int(count) if re.fullmatch(r"\d{1,9}", count) else -1
+    total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
     if total == 0 and not entries:
         raise EmptyError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
     if total > LONGEST:
-        raise FaultError(f"counts {count} papers", "Set ARXIV_LOOKBACK_DAYS to fewer days.", backoff=0)
+        raise FaultError(f"counts {total} papers", "Set ARXIV_LOOKBACK_DAYS to fewer days.", backoff=0)
     if not entries or total < len(entries):
-        raise FaultError(f"sent a page of {len(entries)} papers and counts {count or 'none'}")
-    read = [_paper(entry, place) for place, entry in enumerate(entries, 1)]
+        raise FaultError(f"sent a page of {len(entries)} papers and counts {'none' if total < 0 else total}")
+    read = [_paper(entry, place, window) for place, entry in enumerate(entries, 1)]
     bad = [defect for defect in read if isinstance(defect, str)]
     if len(bad) > min(len(entries) - 1, max(1, len(entries) // 10)):
         raise FaultError(f"sent {len(bad)} bad entries in {len(entries)} ({', '.join(bad[:3])})")
     return Page(total, tuple(paper for paper in read if isinstance(paper, Paper)), tuple(bad))
 
 
-def _paper(entry: Any, place: int) -> Paper | str:
+def _tree(body: bytes) -> Any:
+    """Parse a page and cut what is too long for its field; an empty element if it is no XML."""
+    # huge_tree: or a text of 10 MB costs the page. An encoding of the page's own would hide its markup.
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8")
+    try:
+        feed: Any = etree.fromstring(body, parser)
+    except etree.XMLSyntaxError:
+        return etree.Element("none")
+    for big in _BIG(feed):
+        for element in _LONG(big):
+            element.text = _BEGINNING(element)
+        for element in _EXCESS(big):
+            big.remove(element)
+    return feed
+
+
+def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
     """Turn an entry into a Paper, or name its defect."""
-    if (match := _ID.search((entry.findtext(f"{_ATOM}id") or "").strip())) is None:
+    if (match := _ID.fullmatch((entry.findtext(f"{_ATOM}id") or "").strip())) is None:
         return f"entry {place} without an arXiv id"
     try:
         result = package._build_result(entry)
@@ -79,28 +117,36 @@ def _paper(entry: Any, place: int) -> Paper | str:
         result = None
     if result is None:
         return f"{match['id']} with a bad date"
+    # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it, it does not say.
+    if window and not window[0] <= result.published < window[1] + timedelta(minutes=1):
+        return f"{match['id']} with a date outside the window"
     if not (title := " ".join(result.title.split())):
         return f"{match['id']} without a title"
     if not (categories := [term for term in result.categories if _CATEGORY.fullmatch(term)]):
         return f"{match['id']} without a category"
     primary = result.primary_category if _CATEGORY.fullmatch(result.primary_category) else categories[0]
-    names = (name_to_text(author.name).strip() for author in result.authors)
     # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", result.summary.strip()))
     return Paper(
         arxiv_id=match["id"],
         version=int(match["version"] or 1),
-        title=title,
-        # arXiv puts lone colons between a collaboration and its members
-        authors=tuple(name for name in names if any(map(str.isalpha, name))),
-        abstract="\n".join(filter(None, paragraphs)),
+        title=shortened(title, TITLE),
+        authors=_authors([author.name for author in result.authors]),
+        abstract=shortened("\n".join(filter(None, paragraphs)), ABSTRACT),
         primary_category=primary,
         categories=tuple(dict.fromkeys([*categories, primary])),
         published=result.published,
         updated=result.updated,
-        comment=" ".join((result.comment or "").split()),
-        doi=(result.doi or "").strip(),
+        comment=shortened(" ".join((result.comment or "").split()), COMMENT),
+        doi=shortened((result.doi or "").strip(), DOI),
     )
+
+
+def _authors(names: list[str]) -> tuple[str, ...]:
+    """Their names in Unicode; "…" stands for those beyond the bound."""
+    read = (name_to_text(shortened(name, AUTHOR)).strip() for name in names[:AUTHORS])
+    # arXiv puts lone colons between a collaboration and its members
+    return (*(name for name in read if any(map(str.isalpha, name))), *(["…"] if len(names) > AUTHORS else []))
 
 
 def error_text(body: bytes) -> str:
@@ -110,6 +156,6 @@ def error_text(body: bytes) -> str:
 
 
 def plain_text(foreign: bytes) -> str:
-    """Quote foreign bytes in a message: no tags, printable, one line of at most 120 characters."""
-    text = re.sub(r"<[^>]*>", " ", foreign[:2_000].decode(errors="replace"))
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:120]
+    """Quote foreign bytes in a message: no tags, nothing that a log obeys, one line of at most 120 characters."""
+    text = re.sub(r"<[^<>]*>", " ", foreign[:2_000].decode(errors="replace"))
+    return shortened(visible(" ".join(text.split())), 120)
