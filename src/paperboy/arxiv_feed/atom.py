@@ -69,12 +69,10 @@ def read_page(body: bytes, window: Window | None = None) -> Page:
 
     One bad entry must not cost all others; a page with more than one in ten is broken.
     """
-    if body.count(b"<") + body.count(b"=") > MARKUP:
-        raise FaultError(f"sent a page of more than {MARKUP:,} elements")
     feed = _tree(body)
     if feed.tag != f"{_ATOM}feed":
-        raise FaultError(f"sent something else than a whole list of papers ({plain_text(body) or 'nothing'})")
-    if error := error_text(body):
+        raise FaultError(f"sent something else than a whole list of papers ({_beginning(body) or 'nothing'})")
+    if error := _error(feed):
         raise FaultError(f"answered with an error ({error})")
     entries, count = feed.findall(f"{_ATOM}entry"), (feed.findtext(_TOTAL) or "").strip()
     total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
@@ -92,7 +90,9 @@ def read_page(body: bytes, window: Window | None = None) -> Page:
 
 
 def _tree(body: bytes) -> Any:
-    """Parse a page and cut what is too long for its field; an empty element if it is no XML."""
+    """Parse a page and cut what is too long for its field; an empty element if it is no XML. Raises FaultError."""
+    if body.count(b"<") + body.count(b"=") > MARKUP:
+        raise FaultError(f"sent a page of more than {MARKUP:,} elements")
     # huge_tree: or a text of 10 MB costs the page. An encoding of the page's own would hide its markup.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8")
     try:
@@ -149,13 +149,21 @@ def _authors(names: list[str]) -> tuple[str, ...]:
     return (*(name for name in read if any(map(str.isalpha, name))), *(["…"] if len(names) > AUTHORS else []))
 
 
-def error_text(body: bytes) -> str:
-    """Return the summary of arXiv's error entry; empty if the body is none."""
-    match = re.search(rb"<id>[^<]*/api/errors.*?<summary>(.*?)</summary>", body[:4_000], re.DOTALL)
-    return plain_text(match[1]) if match else ""
+def said(body: bytes) -> str:
+    """Quote an answer that is no page: the summary of arXiv's error entry, or how it begins. Raises FaultError."""
+    return _error(_tree(body)) or _beginning(body)
 
 
-def plain_text(foreign: bytes) -> str:
-    """Quote foreign bytes in a message: no tags, nothing that a log obeys, one line of at most 120 characters."""
-    text = re.sub(r"<[^<>]*>", " ", foreign[:2_000].decode(errors="replace"))
-    return shortened(visible(" ".join(text.split())), 120)
+def _error(feed: Any) -> str:
+    entry = feed.find(f"{_ATOM}entry")
+    is_error = entry is not None and "/api/errors" in (entry.findtext(f"{_ATOM}id") or "")
+    return quoted(entry.findtext(f"{_ATOM}summary") or "") if is_error else ""
+
+
+def _beginning(body: bytes) -> str:
+    return quoted(re.sub(r"<[^<>]*>", " ", body[:2_000].decode(errors="replace")))
+
+
+def quoted(foreign: str) -> str:
+    """Quote arXiv in a message: one line of at most 120 characters, with nothing that a log would obey."""
+    return shortened(visible(" ".join(foreign[:2_000].split())), 120)

@@ -3,6 +3,7 @@
     for each window of seven days (the last one takes what remains of a week):
         for each page, until arXiv's own count is reached:
             ask; retry a page that is broken, empty or refused, up to `tries` times
+            give up if there are many more pages than these papers need
         if arXiv counts more papers than it listed: read the window a second time
 
 Two internals of the `arxiv` package are used, since its own loop takes a broken page for the end of the list:
@@ -12,21 +13,29 @@ Two internals of the `arxiv` package are used, since its own loop takes a broken
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlsplit
+from email.utils import parsedate_to_datetime
+from urllib.parse import urljoin, urlsplit
 
 import arxiv
-import requests
 
 from paperboy import __version__
-from paperboy.arxiv_feed.atom import EmptyError, FaultError, Page, error_text, plain_text, read_page
+from paperboy.arxiv_feed.atom import EmptyError, FaultError, Page, Window, quoted, read_page, said
 from paperboy.errors import FeedError
 from paperboy.models import Paper
+from paperboy.wire import Http, NoReplyError, Reply
 
-WINDOW = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages through 30,000
+WEEK = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages through 30,000
+MINUTE = timedelta(minutes=1)
+LARGEST_PAGE = 64_000_000  # bytes, unpacked; 2,000 papers have 5,000,000
+SECONDS = 180.0  # for a whole page; arXiv's front answers within 60, and a slow line needs the rest
 LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
+REDIRECTS = 3
 HINTS = {400: "Check the categories in subscribers.yaml.", 403: "arXiv may have blocked us: wait some hours."}
+
+_NEXT_RUN = "The next run fetches the same days again, so no paper is lost."
 
 Progress = Callable[[int, int], None]  # papers so far, papers in total
 
@@ -37,8 +46,8 @@ class ArxivFeed:
     """Asks the arXiv API at `url`, over one connection and under our own User-Agent.
 
     `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3
-    against arxiv.org. `contact` is an address for arXiv's staff. `timeout` (seconds) is for connecting and for each
-    read. `tries` includes the first one.
+    against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are for a whole reply. `tries` includes the
+    first one. `proxy`, a URL, is for https.
     """
 
     def __init__(
@@ -49,15 +58,16 @@ class ArxivFeed:
         contact: str = "",
         page_size: int = 2_000,  # arXiv gives no more
         tries: int = 5,
-        timeout: tuple[float, float] = (10, 60),
+        seconds: float = SECONDS,
+        proxy: str = "",
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self._host, self._page_size, self._tries = urlsplit(url).hostname, page_size, tries
-        self._timeout, self._delay, self._wait = timeout, delay_seconds, wait
+        self._seconds, self._delay, self._wait = seconds, delay_seconds, wait
         self._pause = 0.0  # before the next request
         safe = re.sub(r"[^ -~]", "", contact)  # a header is printable ASCII
-        self._session, self._addresses = requests.Session(), arxiv.Client()
-        self._session.headers["User-Agent"] = f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"
+        self._headers = {"User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"}
+        self._http, self._addresses = Http(most=LARGEST_PAGE, proxy=proxy), arxiv.Client()
         self._addresses.query_url_format = url + "?{}"
 
     def fetch(
@@ -70,10 +80,10 @@ class ArxivFeed:
         """
         papers: dict[str, Paper] = {}
         empty: FeedError | None = None
-        with self._session:  # closes its connection, and can be used again
-            for start, end in _weeks(since.astimezone(UTC), until.astimezone(UTC)):
+        with closing(self._http):  # its connection; it can be used again
+            for window in _weeks(since, until):
                 try:
-                    papers |= self._week(_query(categories, start, end), progress or (lambda *_: None), len(papers))
+                    papers |= self._week(categories, window, progress or (lambda *_: None), len(papers))
                 except FeedError as error:
                     if not isinstance(error.__cause__, EmptyError):
                         raise
@@ -84,93 +94,129 @@ class ArxivFeed:
 
     def has_news(self, since: datetime, until: datetime) -> bool:
         """Check by one request whether arXiv has any paper submitted in between. False also if it does not answer."""
+        window = _whole_minutes(since, until)
         try:
-            with self._session:
-                return any(paper.published >= since for paper in self._ask(_query((), since, until), 0, 1).papers)
+            with closing(self._http):
+                return bool(self._ask(_query((), window), 0, 1, window).papers)
         except FaultError:
             return False
 
     def probe(self, category: str = "cs.LG") -> int:
         """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
         try:
-            with self._session:
+            with closing(self._http):
                 return self._ask(f"cat:{category}", 0, page_size=1).total
         except FaultError as fault:
             then = fault.hint or f"A morning would ask up to {self._tries} times, with growing waits."
             raise FeedError(f"{self._host} {fault}. {then}") from fault
 
-    def _week(self, query: str, progress: Progress, before: int) -> dict[str, Paper]:
+    def _week(self, categories: Sequence[str], window: Window, progress: Progress, before: int) -> dict[str, Paper]:
         """Read a window, and once more if its pages changed while we read them: together two passes skip no paper."""
-        papers: dict[str, Paper] = {}
+        query, papers = _query(categories, window), dict[str, Paper]()
         for _ in range(2):
-            start, bad, most, total = 0, 0, 0, 1
+            start, bad, most, total, pages = 0, 0, 0, 1, 0
             while start < total:
-                page = self._retried(query, start)
+                page = self._retried(query, start, window)
                 papers |= {paper.arxiv_id: paper for paper in page.papers}
                 start, bad = start + len(page.papers) + len(page.bad), bad + len(page.bad)
-                total, most = page.total, max(most, page.total)
+                total, most, pages = page.total, max(most, page.total), pages + 1
                 progress(before + len(papers), before + total)
+                if pages > 2 * total / self._page_size + self._tries:
+                    raise FeedError(f"{self._host} spreads {total} papers over more than {pages} pages. {_NEXT_RUN}")
             if len(papers) + bad >= most:
                 return papers
         logger.warning("%s counts %d papers and listed only %d, twice", self._host, most, len(papers))
         return papers
 
-    def _retried(self, query: str, start: int, attempt: int = 1) -> Page:
+    def _retried(self, query: str, start: int, window: Window, attempt: int = 1) -> Page:
         """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry would not help."""
         try:
-            return self._ask(query, start, self._page_size)
+            return self._ask(query, start, self._page_size, window)
         except FaultError as fault:
             if not fault.backoff or attempt == self._tries or fault.retry_after > LONGEST_WAIT:
                 tries = f", after {attempt} attempts" if attempt > 1 else ""
-                then = "The next run fetches the same days again, so no paper is lost." if fault.backoff else ""
+                then = _NEXT_RUN if fault.backoff else ""
                 raise FeedError(f"{self._host} {fault}{tries}. {f'{fault.hint} {then}'.strip()}") from fault
             self._pause = min(LONGEST_WAIT, max(self._delay * fault.backoff * 2 ** (attempt - 1), fault.retry_after))
             logger.warning("%s %s; retrying in %.0f s", self._host, fault, self._pause)
-        return self._retried(query, start, attempt + 1)
+        return self._retried(query, start, window, attempt + 1)
 
-    def _ask(self, query: str, start: int, page_size: int) -> Page:
-        """Make exactly one request. Raises FaultError."""
+    def _ask(self, query: str, start: int, page_size: int, window: Window | None = None) -> Page:
+        """Ask for a page once. Raises FaultError."""
         search = arxiv.Search(query, sort_by=arxiv.SortCriterion.SubmittedDate, sort_order=arxiv.SortOrder.Ascending)
-        url = self._addresses._format_url(search, start, page_size)
-        if self._pause:
-            self._wait(self._pause)
-        self._pause = self._delay
-        try:
-            response = self._session.get(url, timeout=self._timeout)
-        except requests.RequestException as error:
-            cause: BaseException = error  # the innermost says most; requests and urllib3 wrap it
-            while cause.__context__ is not None:
-                cause = cause.__context__
-            said = plain_text(str(cause).encode()) or type(cause).__name__
-            raise FaultError(f"could not be reached ({said})", "Check the network and ARXIV_API_URL.") from error
-        status, body = response.status_code, response.content
+        reply = self._get(self._addresses._format_url(search, start, page_size))
+        status = reply.status
         if status == 200:
-            page = read_page(body)
+            page = read_page(reply.body, window)
             if page.bad:
                 logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
             return page
-        what = f"answered HTTP {status} ({error_text(body) or plain_text(body)})".removesuffix(" ()")
+        what = f"answered HTTP {status} ({said(reply.body)})".removesuffix(" ()")
         if status in {408, 425, 429} or status >= 500:
-            rest = response.headers.get("Retry-After", "").strip()
-            raise FaultError(what, "", 10 if status in {429, 503} else 2, float(rest) if rest.isdecimal() else 0)
+            raise FaultError(what, "", 10 if status in {429, 503} else 2, _retry_after(reply.headers))
         raise FaultError(what, HINTS.get(status, "Check ARXIV_API_URL."), backoff=0)
 
+    def _get(self, url: str) -> Reply:
+        """Get an address, and where its host redirects to; the delay precedes each request. Raises FaultError."""
+        for _ in range(1 + REDIRECTS):
+            if self._pause:
+                self._wait(self._pause)
+            self._pause = self._delay
+            try:
+                reply = self._http.request("GET", url, self._headers, seconds=self._seconds)
+            except NoReplyError as error:
+                hint = "Check the network and ARXIV_API_URL."
+                raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint) from error
+            if reply.status not in {301, 302, 303, 307, 308}:
+                return reply
+            url = _redirected(url, reply.headers.get("Location", ""))
+        raise FaultError(f"redirects more than {REDIRECTS} times", "Check ARXIV_API_URL.", backoff=0)
 
-def _weeks(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Split a span into windows of whole minutes; a short last week may hold no paper and joins the one before.
+
+def _redirected(url: str, location: str) -> str:
+    """Return the address that a redirect leads to. Raises FaultError unless its host is the same, and not less safe."""
+    try:
+        target = urljoin(url, location)
+        old, new = urlsplit(url), urlsplit(target)
+        host = new.hostname
+    except ValueError:
+        host = None
+    if host is None or host != old.hostname or new.scheme not in {old.scheme, "https"}:
+        raise FaultError(f"redirects to {quoted(host or location)}", "Check ARXIV_API_URL.", backoff=0)
+    return target
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Return the seconds that a Retry-After asks for, which may name an instant; 0 if it says nothing useful."""
+    rest = headers.get("Retry-After", "").strip()
+    if rest.isdecimal():
+        return float(rest)
+    try:
+        return (parsedate_to_datetime(rest) - parsedate_to_datetime(headers.get("Date", ""))).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+
+
+def _whole_minutes(since: datetime, until: datetime) -> Window:
+    """Widen a span to what arXiv's queries can say."""
+    start, end = since.astimezone(UTC), until.astimezone(UTC) + MINUTE - timedelta(microseconds=1)
+    return start.replace(second=0, microsecond=0), end.replace(second=0, microsecond=0)
+
+
+def _weeks(since: datetime, until: datetime) -> Iterator[Window]:
+    """Split a span into windows; a short last week may hold no paper and joins the one before.
 
     Neighbours share a minute, since arXiv does not say to which side its seconds belong.
     """
-    start = since.replace(second=0, microsecond=0)
-    end = (until + timedelta(seconds=59, microseconds=999_999)).replace(second=0, microsecond=0)
-    while end - start >= 2 * WINDOW:
-        yield start, start + WINDOW
-        start += WINDOW
+    start, end = _whole_minutes(since, until)
+    while end - start >= 2 * WEEK:
+        yield start, start + WEEK
+        start += WEEK
     yield start, end
 
 
-def _query(categories: Sequence[str], since: datetime, until: datetime) -> str:
+def _query(categories: Sequence[str], window: Window) -> str:
     """Return the query, with minutes in GMT in exactly the form that arXiv accepts."""
-    window = f"submittedDate:[{since:%Y%m%d%H%M} TO {until:%Y%m%d%H%M}]"
+    submitted = f"submittedDate:[{window[0]:%Y%m%d%H%M} TO {window[1]:%Y%m%d%H%M}]"
     union = " OR ".join(f"cat:{category}" for category in categories)
-    return f"({union}) AND {window}" if union else window
+    return f"({union}) AND {submitted}" if union else submitted
