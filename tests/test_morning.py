@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from paperboy import morning
+from paperboy.arxiv_feed import ArxivFeed
 from paperboy.drafting import Drafter
 from paperboy.due import RETRY
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError, StoreWriteError
@@ -33,6 +34,8 @@ from paperboy.store.alerts import Cause
 from paperboy.store.database import Database
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
+from tests.servers.arxiv_api import ArxivServer
+from tests.servers.arxiv_faults import dated
 from tests.store.ledger import waiting
 
 FRIDAY = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)  # the batch of Thursday evening is there since 05:15 UTC
@@ -45,7 +48,7 @@ UTC_ZONE = ZoneInfo("UTC")
 class World:
     store: Store
     clock: Clock = field(default_factory=lambda: Clock(FRIDAY))
-    feed: FakeFeed = field(default_factory=FakeFeed)
+    feed: Any = field(default_factory=FakeFeed)
     scorer: FakeScorer = field(default_factory=FakeScorer)
     composer: FakeComposer = field(default_factory=FakeComposer)
     budget: float | None = None
@@ -303,6 +306,19 @@ def test_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
     assert report.due == ("foundations",)
     assert "was due at 05:15 UTC and has not arrived yet" in report.lists[0].problem
     assert world.store.days.outcome("foundations", date(2026, 11, 23)) is None
+
+
+def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
+    one, other = new(1), new(2)
+    with ArxivServer([one, other], lasting_fault=dated("2126-11-20T00:00:00Z")) as server:
+        world.feed = ArxivFeed(server.url, delay_seconds=0)
+        world.run(foundations())
+        assert world.store.papers.newest(["cs.LG"]) == THURSDAYS
+        assert world.scorer.asked == [other.arxiv_id]
+        world.clock.now += timedelta(days=3)
+        report = world.run(foundations())
+    assert report.due == ("foundations",)
+    assert "was due at 05:15 UTC and has not arrived yet" in report.lists[0].problem
 
 
 def test_unreachable_arxiv_leaves_the_list_due_with_the_reason(world: World) -> None:

@@ -200,7 +200,8 @@ class App(ExitStack):
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
-        return ArxivFeed(settings.arxiv_api_url, delay_seconds=settings.arxiv_delay_seconds, contact=contact)
+        url, delay = settings.arxiv_api_url, settings.arxiv_delay_seconds
+        return ArxivFeed(url, delay_seconds=delay, contact=contact, proxy=self.proxy(url))
 
     def proxy(self, url: str) -> str:
         """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY."""

@@ -270,6 +270,13 @@ def test_unreachable_server_is_reported_without_the_password_of_its_address() ->
     ("fault", "defect"),
     [
         (faults.bad_date, "2611.00001 with a bad date"),
+        (faults.dated("9999-12-31T23:59:59Z"), "2611.00001 with a date outside the window"),
+        (faults.dated("2027-11-20T07:00:00Z"), "2611.00001 with a date outside the window"),
+        (faults.dated("2026-11-20T07:01:00Z"), "2611.00001 with a date outside the window"),
+        (faults.dated("2026-11-13T06:59:59Z"), "2611.00001 with a date outside the window"),
+        (faults.dated("0001-01-01T00:00:00Z"), "2611.00001 with a date outside the window"),
+        (faults.dated("0001-01-01T00:00:00+23:59"), "2611.00001 with a bad date"),
+        (faults.dated("99999-01-01T00:00:00Z"), "2611.00001 with a bad date"),
         (faults.no_id, "entry 1 without an arXiv id"),
         (faults.no_title, "2611.00001 without a title"),
         (faults.edited(r"<category[^>]*>", "", count=2), "2611.00001 without a category"),
@@ -284,6 +291,20 @@ def test_bad_entry_is_left_out_and_logged_alone(
     assert len(server.requests) == 1
     assert f"Left out: {defect}" in caplog.text
     assert asked.fetch() == server.papers, "every later morning asks for it again"
+
+
+@pytest.mark.parametrize("instant", ["2026-11-13T07:00:00Z", "2026-11-20T07:00:59Z"])
+def test_window_includes_its_first_and_last_minute(server: ArxivServer, instant: str) -> None:
+    server.faults += [faults.dated(instant)]
+    assert len(Asked(server.url).fetch()) == 30
+
+
+def test_paper_of_the_future_is_no_news(server: ArxivServer) -> None:
+    """Nor is it counted when the morning asks whether arXiv has today's batch."""
+    feed = Asked(server.url).feed
+    assert feed.has_news(SINCE, NOW)
+    server.faults += [faults.dated("2027-01-01T00:00:00Z")]
+    assert not feed.has_news(SINCE, NOW)
 
 
 def test_page_without_a_good_entry_is_an_error(server: ArxivServer) -> None:

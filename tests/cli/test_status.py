@@ -268,7 +268,7 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
     assert "\nNext for foundations and galaxies: due since Fri 20 Nov 07:00 UTC\n" in printed
     for entry in json.loads(world.run("status", "--json").out)["lists"]:
-        assert entry["trouble"]["reason"].startswith("127.0.0.1 could not be reached")
+        assert entry["trouble"]["reason"].startswith("127.0.0.1 gave no whole reply (Connection refused)")
         assert entry["trouble"]["at"] == "2026-11-20T07:00:00+00:00"
         assert entry["trouble"]["next_try"] == "2026-11-20T07:15:00+00:00"
 

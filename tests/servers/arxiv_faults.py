@@ -121,7 +121,12 @@ def dropped(answer: Answer) -> Answer:
     return replace(answer, dropped=True)
 
 
-bad_date = edited(r"<published>[^<]*", "<published>yesterday")  # in the page's first entry, like the next two
+def dated(published: str) -> Fault:
+    """Another date in the page's first entry."""
+    return edited(r"<published>[^<]*", f"<published>{published}")
+
+
+bad_date = dated("yesterday")  # in the page's first entry, like the next two
 no_id = edited(r"(<entry>\s*)<id>[^<]*</id>", r"\g<1>")
 no_title = edited(r"(<entry>.*?)<title>[^<]*</title>", r"\g<1>")
 all_bad_dates = edited(r"<published>[^<]*", "<published>yesterday", count=0)
