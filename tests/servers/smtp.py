@@ -34,19 +34,21 @@ Phase = Literal["connect", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "
 
 @dataclass
 class Fault:
-    """What goes wrong: the reply at a phase, or without one a dropped connection.
+    """What goes wrong: the reply at a phase, or without one a dropped connection. Bytes are sent as they are, and
+    `every` so many seconds once more, until the client hangs up or has had 50 MB.
 
     "DATA" is the command, "body" comes in the midst of the message, "dot" when it is all there. With `address` it
     meets that recipient alone (from RCPT on). `times` counts down; None is for ever.
     """
 
     at: Phase
-    reply: str = ""
+    reply: str | bytes = ""
+    every: float | None = None
     address: str | None = None
     times: int | None = None
     delay: float = 0  # seconds before it happens
     until: Callable[[], object] = lambda: True  # it happens once this is true
-    keeps: bool = False  # at the dot, or RCPT: the message, or recipient, counts as taken all the same
+    keeps: bool = False  # at EHLO, RCPT or the dot: the client, recipient or message counts as taken all the same
 
 
 @dataclass(frozen=True)
@@ -183,9 +185,13 @@ class _Session(SMTP):
             await asyncio.sleep(0.01)
         if phase == "dot" and fault.keeps:
             self._keep()
+        if phase == "EHLO" and fault.keeps:
+            self.session.host_name, self.session.extended_smtp = "localhost", True
         if phase == "RCPT" and fault.keeps:
             self.envelope.rcpt_tos.extend(recipients)
-        if fault.reply:
+        if isinstance(fault.reply, bytes):
+            await self._goes_on(fault.reply, fault.every)
+        elif fault.reply:
             await self.push(fault.reply)
             if fault.reply.startswith("421"):
                 self.transport.close()
@@ -193,6 +199,15 @@ class _Session(SMTP):
             self.transport.abort()
             await asyncio.sleep(3600)  # ended by the loss of the connection
         return True
+
+    async def _goes_on(self, piece: bytes, every: float | None) -> None:
+        self._writer.write(piece)
+        sent = len(piece)
+        while every is not None and sent < 50_000_000 and not self.transport.is_closing():
+            await asyncio.sleep(every)
+            self._writer.write(piece)
+            await self._writer.drain()
+            sent += len(piece)
 
     async def _handle_client(self) -> None:
         if not self._number:  # and not once more after STARTTLS

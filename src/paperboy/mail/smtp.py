@@ -13,8 +13,10 @@ An OSError means that the connection is gone; smtplib's own exceptions are OSErr
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
+import io
 import re
 import smtplib
 import socket
@@ -25,9 +27,12 @@ from enum import Enum, auto
 from typing import ClassVar, Literal
 
 from paperboy.errors import MailServerError
-from paperboy.foreign import one_line
-from paperboy.mail.text import shorten
+from paperboy.foreign import hidden, one_line, shortened
 from paperboy.models import DeliveryState, Envelope, Receipt
+from paperboy.wire import BoundedReader, TooLargeError
+
+_MOST_LINES, _MOST_BYTES = 100, 64_000  # of a reply; RFC 5321 knows no limit, and servers send a dozen lines
+_FAREWELL = 5.0  # seconds for the reply to QUIT
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -47,7 +52,7 @@ class SmtpTransport:
     ssl_context: ssl.SSLContext | None = None
     local_hostname: str | None = None
     via: ClassVar[str] = "smtp"
-    _connection: smtplib.SMTP | None = field(default=None, init=False)
+    _connection: _Connection | None = field(default=None, init=False)
     _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
     _pipelining: bool = field(default=True, init=False)
     _aborted: bool = field(default=False, init=False)
@@ -65,7 +70,7 @@ class SmtpTransport:
             if isinstance(error, MailServerError) and not self._aborted:
                 raise
             self._drop()
-            why = "told to stop" if self._aborted else f"connection lost: {_complaint(error)}"
+            why = "told to stop" if self._aborted else f"connection lost: {self._complaint(error)}"
             return Receipt(DeliveryState.PENDING, f"the message was not handed over: {why}")
         except BaseException:
             self._drop()  # or the next message would meet half a transaction
@@ -81,6 +86,7 @@ class SmtpTransport:
     def close(self) -> None:
         """Quit. Accepted messages stay sent, whatever the server answers."""
         if self._connection is not None and not self._aborted:
+            self._connection.timeout = min(self.timeout, _FAREWELL)
             with contextlib.suppress(OSError):
                 self._connection.quit()
         self._drop()
@@ -94,9 +100,10 @@ class SmtpTransport:
             try:
                 code, reply = connection.docmd(f"MAIL FROM:<{sender}>")
             except OSError as error:
-                raise MailServerError(f"{self} hung up after the login: {_complaint(error)}", temporary=True) from error
+                text = f"the connection to {self} was lost after the login: {self._complaint(error)}"
+                raise MailServerError(text, temporary=True) from None
             if code // 100 != 2:
-                refused = RefusedError("MAIL", code, reply)
+                refused = self._refusal("MAIL", code, reply)
                 text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
                 raise self._about_us(refused, sender) or MailServerError(text, temporary=not refused.permanent)
             login = f"logged in as {self.username}" if self.username else "no login"
@@ -109,7 +116,7 @@ class SmtpTransport:
 
     # --- one message
 
-    def _announced(self, envelope: Envelope) -> smtplib.SMTP:
+    def _announced(self, envelope: Envelope) -> _Connection:
         """The connection, once the server waits for the message. A used connection may have reached the server's limit
         of time or messages: nothing was handed over yet, so it is replaced by a new one.
         """
@@ -117,6 +124,8 @@ class SmtpTransport:
             used, together = self._connection is not None, self._pipelining
             connection = self._connection or self._opened()
             try:
+                if used and connection.says_more():
+                    raise ConnectionError
                 self._announce(connection, envelope)
             except RefusedError as refused:
                 if refused.code == 503 and together:
@@ -130,7 +139,7 @@ class SmtpTransport:
                 return connection
             self._drop()
 
-    def _announce(self, connection: smtplib.SMTP, envelope: Envelope) -> None:
+    def _announce(self, connection: _Connection, envelope: Envelope) -> None:
         """Send MAIL, RCPT and DATA, in one packet if the server allows it (RFC 2920): each reply of a far server costs
         a round trip. The first refusal is raised, after all replies are read.
         """
@@ -144,7 +153,7 @@ class SmtpTransport:
                 for line in batch:
                     code, reply = connection.getreply()
                     if code // 100 != (3 if line == "DATA" else 2):
-                        refused = refused or RefusedError(line[:4], code, reply)
+                        refused = refused or self._refusal(line[:4], code, reply)
                     elif refused and line == "DATA":
                         connection.docmd(".")  # the server waits for a message to nobody
             except OSError:
@@ -154,23 +163,21 @@ class SmtpTransport:
             if refused:
                 raise refused
 
-    def _hand_over(self, connection: smtplib.SMTP, message: bytes) -> Receipt:
+    def _hand_over(self, connection: _Connection, message: bytes) -> Receipt:
         """Send the message with its final dot, and read the reply. If sending fails, the final CRLF.CRLF was not sent,
         so the message was not accepted; only a lost reply leaves that open.
         """
         connection.send(message + (b".\r\n" if message.endswith(b"\r\n") else b"\r\n.\r\n"))
         try:
-            connection.sock.settimeout(self.dot_timeout)  # type: ignore[union-attr]
-            code, reply = connection.getreply()
-            connection.sock.settimeout(self.timeout)  # type: ignore[union-attr]
+            code, reply = connection.getreply(self.dot_timeout)
             if code // 100 not in {2, 4, 5}:
                 raise smtplib.SMTPDataError(code, reply)
         except OSError as error:
             self._drop()
-            return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {_complaint(error)}")
+            return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}")
         if code // 100 != 2:
-            raise RefusedError("end of message", code, reply)
-        return Receipt(DeliveryState.SENT, _said(code, reply))
+            raise self._refusal("end of message", code, reply)
+        return Receipt(DeliveryState.SENT, self._said(code, reply))
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
         """What a refusal means for the message. The connection is ready for the next one afterwards, or dropped."""
@@ -201,14 +208,14 @@ class SmtpTransport:
 
     # --- the connection
 
-    def _opened(self) -> smtplib.SMTP:
+    def _opened(self) -> _Connection:
         """A new connection: greeted, secured and logged in. Raises MailServerError."""
         if self.password and self.security == "none":
             raise MailServerError(
                 "SMTP_SECURITY is none, and a password is never sent in the clear: set it to starttls or tls, or leave "
                 "SMTP_USERNAME and SMTP_PASSWORD empty."
             )
-        self._connection = connection = smtplib.SMTP(local_hostname=self.local_hostname, timeout=self.timeout)
+        self._connection = connection = _Connection(local_hostname=self.local_hostname, timeout=self.timeout)
         step = "connection"
         try:
             self._connect(connection)
@@ -223,17 +230,14 @@ class SmtpTransport:
                 connection.starttls(context=self.ssl_context or _usual_context())
             connection.ehlo_or_helo_if_needed()
             step = "login"
-            if self.username:  # one mechanism alone: `login` tries all, and several refusals may lock the account
-                offered = connection.esmtp_features.pop("auth", "").upper().split()
-                if ways := [way for way in ("PLAIN", "LOGIN") if way in offered]:
-                    connection.esmtp_features["auth"] = ways[0]
-                connection.login(self.username, self.password)
+            if self.username:
+                self._log_in(connection)
         except (OSError, UnicodeError) as error:
             self._drop()
-            raise self._failure(step, error) from (None if step == "login" else error)  # it may hold the password
+            raise self._failure(step, error) from None  # the error may hold the password
         return connection
 
-    def _connect(self, connection: smtplib.SMTP) -> None:
+    def _connect(self, connection: _Connection) -> None:
         if self._aborted:
             raise ConnectionAbortedError
         sock = socket.create_connection((self.host, self.port), self.timeout)
@@ -249,9 +253,23 @@ class SmtpTransport:
         if code != 220:
             raise smtplib.SMTPConnectError(code, reply)
 
+    def _log_in(self, connection: _Connection) -> None:
+        """One mechanism alone, where smtplib's `login` tries all: several refusals may lock the account."""
+        offered = connection.esmtp_features.get("auth", "").upper().split()
+        user, password = self.username.encode("ascii"), self.password.encode("ascii")
+        ways = {"PLAIN": [b"\0%b\0%b" % (user, password)] * 2, "LOGIN": [user, password]}
+        if (way := next((way for way in ways if way in offered), None)) is None:
+            raise smtplib.SMTPNotSupportedError
+        first, second = (base64.b64encode(words).decode() for words in ways[way])
+        code, reply = connection.docmd("AUTH", f"{way} {first}")
+        if code == 334:  # for PLAIN, from a server that reads no answer beside the command
+            code, reply = connection.docmd(second)
+        if code not in {235, 503}:
+            raise smtplib.SMTPAuthenticationError(code, reply)
+
     def _failure(self, step: str, error: OSError | UnicodeError) -> MailServerError:
         """Why there is no connection, and the fix."""
-        said, ports = _complaint(error), "Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
+        said, ports = self._complaint(error), "Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
         code = error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else 0
         later = busy = 400 <= code <= 499
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -259,7 +277,7 @@ class SmtpTransport:
             text = f"the certificate of {self} cannot be trusted: {error.verify_message.rstrip('.')}. {advice}"
         elif isinstance(error, ssl.SSLError):
             text, later = f"no TLS with {self}: {said}. {ports}", isinstance(error, ssl.SSLEOFError)
-        elif isinstance(error, smtplib.SMTPAuthenticationError):  # its reply is not quoted: it may repeat the password
+        elif isinstance(error, smtplib.SMTPAuthenticationError):
             advice = "It may be temporary." if later else "Check SMTP_USERNAME and SMTP_PASSWORD."
             text = f"{self} refuses the login of {self.username} ({code}). {advice}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
@@ -271,16 +289,71 @@ class SmtpTransport:
             text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
         else:
             later = not isinstance(error, UnicodeError | socket.gaierror) or error.args[0] == socket.EAI_AGAIN
-            text = f"{self} hung up during the {step}: {said}. {ports}"
+            text = f"the connection to {self} was lost during the {step}: {said}. {ports}"
             if step == "connection":
                 text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT. {ports}"
         return MailServerError(text, temporary=later, busy=busy)
+
+    def _refusal(self, command: str, code: int, reply: bytes) -> RefusedError:
+        return RefusedError(command, code, _text(reply), self._said(code, reply))
+
+    def _complaint(self, error: Exception) -> str:
+        if isinstance(error, smtplib.SMTPResponseException) and isinstance(error.smtp_error, bytes):
+            return self._said(error.smtp_code, error.smtp_error)
+        return shortened(one_line(getattr(error, "strerror", "") or str(error) or type(error).__name__), 200)
+
+    def _said(self, code: int, reply: bytes) -> str:
+        """The reply in one short line. A server may repeat the login's words, so the password is not shown."""
+        return shortened(hidden(f"{code} {_text(reply)}".rstrip(), self.password, least=4), 300)
 
     def _drop(self) -> None:
         for each in (self._connection, self._handle):
             if each is not None:
                 each.close()
         self._connection = self._handle = None
+
+
+class _Connection(smtplib.SMTP):
+    """smtplib's, with limits for a reply as a whole: of its lines, its bytes and its time."""
+
+    def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
+        """Read a reply: its code (-1: none) and its lines. Raises SMTPServerDisconnected."""
+        try:
+            return self._reply(self.timeout if seconds is None else seconds)
+        except TimeoutError:
+            why = "the reply took too long"
+        except TooLargeError:
+            why = "the reply is too long"
+        except OSError as error:
+            why = error.strerror or str(error)
+        self.close()
+        raise smtplib.SMTPServerDisconnected(why)
+
+    def _reply(self, seconds: float) -> tuple[int, bytes]:
+        if self.sock is None:
+            raise ConnectionError("the connection is closed")
+        if self.file is None:  # the first reply, or the first one after STARTTLS: what came before TLS does not count
+            self.file = io.BufferedReader(BoundedReader(self.sock, seconds, _MOST_BYTES))
+        self.file.raw.renew(seconds, _MOST_BYTES)
+        lines: list[bytes] = []
+        while len(lines) < _MOST_LINES:
+            if not (line := self.file.readline()):
+                raise ConnectionError("the server hung up")
+            code = int(line[:3]) if line[:3].isdigit() else -1
+            lines.append(line[4:].strip())
+            if code < 0 or line[3:4] != b"-":
+                self.sock.settimeout(self.timeout)
+                return code, b"\n".join(lines)
+        raise TooLargeError
+
+    def says_more(self) -> bool:
+        """Whether the server has said more than it was asked: the next reply would be taken for another command's."""
+        if self.file is None:
+            return False
+        self.file.raw.renew(0, _MOST_BYTES)  # so that only what was read already counts
+        with contextlib.suppress(OSError):
+            return bool(self.file.peek())
+        return False
 
 
 # --- what replies and errors mean: pure
@@ -329,20 +402,10 @@ def judge(command: str, code: int, text: str) -> Verdict:
 class RefusedError(Exception):
     """A reply that refuses a command of one message."""
 
-    def __init__(self, command: str, code: int, reply: bytes) -> None:
-        super().__init__(_said(code, reply))
+    def __init__(self, command: str, code: int, text: str, said: str) -> None:
+        super().__init__(said)
         self.command, self.code, self.permanent = command, code, 500 <= code <= 599
-        self.verdict = judge(command, code, _text(reply))
-
-
-def _said(code: int, reply: bytes) -> str:
-    return shorten(f"{code} {_text(reply)}", 300)
-
-
-def _complaint(error: Exception) -> str:
-    if isinstance(error, smtplib.SMTPResponseException) and isinstance(error.smtp_error, bytes):
-        return _said(error.smtp_code, error.smtp_error)
-    return shorten(one_line(getattr(error, "strerror", "") or str(error) or type(error).__name__), 200)
+        self.verdict = judge(command, code, text)
 
 
 def _text(reply: bytes) -> str:
