@@ -29,7 +29,7 @@ from traceback import format_tb
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from paperboy.due import RETRY
-from paperboy.errors import MailServerError
+from paperboy.errors import MailServerError, StoreError, StoreWriteError
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
 from paperboy.privacy import masked, without_addresses
 from paperboy.store import Store
@@ -106,6 +106,7 @@ class Round:
     _problem: str = ""
     _passing: bool = False
     _crash: BaseException | None = None
+    _spoilt: StoreError | None = None  # of one delivery, raised when the others were sent
     _states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
     _failed: set[int] = field(default_factory=set)  # digests that failed for somebody
     _reached: set[str] = field(default_factory=set)  # lists of which somebody got mail
@@ -149,8 +150,8 @@ class Round:
                 aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
                 for transport in self.transports if self.timer() >= aborts_at else ():
                     transport.abort()
-        if self._crash is not None:
-            raise self._crash
+        if crash := self._crash or self._spoilt:
+            raise crash
         if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
             self._problem, self._passing = f"the mail server accepts nothing: {self._error}", True
 
@@ -186,12 +187,18 @@ class Round:
                 self.wait(min(pause, _POLL))
 
     def _reserved(self, delivery_id: int) -> _Task | None:
-        """The reserved delivery; None if its address must not have it, or another process took it."""
-        delivery = self.store.deliveries.get(delivery_id)
-        if not self._may_go(delivery):
+        """The reserved delivery; None if its address must not have it, another process took it, or it is spoilt."""
+        try:
+            delivery = self.store.deliveries.get(delivery_id)
+            if not self._may_go(delivery):
+                return None
+            if self._composed is None or self._composed[0] != delivery.digest_id:
+                self._composed = delivery.digest_id, self.store.days.composed_by_id(delivery.digest_id)
+        except StoreWriteError:
+            raise
+        except StoreError as error:
+            self._spoilt = error
             return None
-        if self._composed is None or self._composed[0] != delivery.digest_id:
-            self._composed = delivery.digest_id, self.store.days.composed_by_id(delivery.digest_id)
         if not self.store.deliveries.reserve(delivery, self.clock()):
             return None
         task = _Task(self._composed[1], delivery, self.timer())

@@ -16,7 +16,7 @@ from typing import Protocol
 from paperboy import announcements
 from paperboy.drafting import Drafter
 from paperboy.due import window
-from paperboy.errors import FeedError, StoreWriteError
+from paperboy.errors import FeedError, StoreError, StoreWriteError
 from paperboy.models import MailingList, Paper
 
 logger = logging.getLogger(__name__)
@@ -57,11 +57,11 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
         late = state is announcements.State.LATE
         if late and feed.has_news(announcements.newest_batch(now, holidays).submitted_from, now):
             state = announcements.state(now, now, holidays)  # the batch is there, without these categories
-    except FeedError as error:
-        logger.error("%s", error)
-        return Look(str(error), whole=False)
     except StoreWriteError:
         raise  # without a disk there is no morning
+    except (FeedError, StoreError) as error:
+        logger.error("%s", error)
+        return Look(str(error), whole=False)
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
 
+from paperboy.errors import StoreError
 from paperboy.store.alerts import Alerts
 from paperboy.store.database import Database, iso
 from paperboy.store.days import Days
@@ -71,8 +72,8 @@ class Store:
         Days without a digest and reports of alerts are undone. Digests stay, since they may have been sent.
         A clock before arXiv's newest paper is itself wrong, and nothing is changed.
         """
-        newest = self._database.rows("select max(published) as at from papers")[0]["at"] or ""
-        if newest > iso(now) or not self._database.rows(_SIGNS, [iso(now + _AHEAD)]):
+        newest = self._database.rows("select max(published) as at from papers")[0]["at"]
+        if (newest and newest > now) or not self._database.rows(_SIGNS, [iso(now + _AHEAD)]):
             return False
         logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
         statements = [row["statement"] for row in self._database.rows(_INSTANTS)]
@@ -85,7 +86,9 @@ class Store:
 
     def secret(self) -> bytes:
         """32 random bytes that this database keeps: the key of Message-IDs and unsubscribe tokens."""
-        return bytes(self._database.rows("select value from secrets where name = 'mail'")[0]["value"])
+        for row in self._database.rows("select value from secrets where name = 'mail'"):
+            return bytes(row["value"])
+        raise StoreError(f"{self._database.path}: the secret of all tokens is missing; restore a backup")
 
     def __enter__(self) -> Self:
         return self

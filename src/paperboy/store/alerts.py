@@ -4,13 +4,13 @@ A row per cause and subject (a list, an address, the mail server …) is written
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
-from paperboy.store.database import Database, instant, iso
+from paperboy.store.database import Database, iso
 
 
 class Cause(StrEnum):
@@ -57,12 +57,6 @@ values (:cause, :subject, :reason, :detail, :facts, :at, :at) on conflict do upd
         then noted else :at end,
     reason = :reason, detail = :detail, facts = :facts, over = null
 """
-_TYPED: Mapping[str, Callable[[Any], object]] = {
-    **dict.fromkeys(("since", "noted", "over", "next_try"), instant),
-    "cause": Cause,
-    "facts": json.loads,
-    "reported": date.fromisoformat,
-}
 
 
 class Alerts:
@@ -75,7 +69,7 @@ class Alerts:
         """The whole outbox by cause, oldest first, but for causes that only an older version knows."""
         known = ", ".join(f"'{cause}'" for cause in Cause)
         query = f"select * from alerts where cause in ({known}) order by cause, noted, subject"
-        return tuple(Kept(**row) for row in self._database.rows(query, typed=_TYPED))
+        return tuple(Kept(**row | {"cause": Cause(row["cause"])}) for row in self._database.rows(query))
 
     def note(self, notes: Iterable[Note], at: datetime) -> None:
         """Add or update the notes. One that says nothing new keeps its date until it is reported, so each try of its

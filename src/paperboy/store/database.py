@@ -1,19 +1,23 @@
-"""One SQLite file: opening it safely, transactions, and the errors of a disk."""
+"""One SQLite file: opening it safely, transactions, what its columns mean, and the errors of a disk."""
 
 from __future__ import annotations
 
+import json
+import lzma
 import os
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlite_utils
 
 from paperboy.errors import StoreError, StoreWriteError
+from paperboy.foreign import shortened, visible
+from paperboy.models import Became, DeliveryState, Outcome
 from paperboy.store.schema import KNOWN, NOW, migrations
 
 _BUSY_SECONDS = 30
@@ -119,20 +123,30 @@ class Database:
                 self.execute("rollback")
             raise
 
-    def rows(
-        self,
-        sql: str,
-        values: Sequence[Any] | Mapping[str, Any] = (),
-        typed: Mapping[str, Callable[[Any], object]] | None = None,
-    ) -> list[dict[str, Any]]:
-        """The rows of a query, by column name. `typed` converts the columns that are not null."""
+    def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
+        """The rows of a query, by column name, with the values that `_MEANING` has for a column of that name. Raises
+        StoreError for a row that is spoilt.
+        """
+        return self.made(dict, sql, values)
+
+    def made(self, make: Callable[..., _T], sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[_T]:
+        """What `make` gives for each such row, called with its columns as keywords."""
         cursor = self._connection.cursor()
         found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
         names = [column[0] for column in cursor.description or ()]
-        rows = [dict(zip(names, row, strict=True)) for row in found]
-        for row in rows if typed else ():
-            row |= {name: of(row[name]) for name, of in (typed or {}).items() if row[name] is not None}
-        return rows
+        meant = [(name, _MEANING[name]) for name in names if name in _MEANING]
+        made = []
+        for columns in found:
+            row = dict(zip(names, columns, strict=True))
+            try:
+                row |= {name: of(row[name]) for name, of in meant if row[name] is not None}
+                made.append(make(**row))
+            except Exception as error:
+                where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
+                what = visible(shortened(f"{where}: {error}", 300))
+                advice = "restore a backup, or correct that row with the program sqlite3"
+                raise StoreError(f"{self.path}: a row is spoilt ({what}); {advice}") from error
+        return made
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
         """Run one statement inside a transaction; gives how many rows it touched."""
@@ -176,8 +190,35 @@ def iso(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="seconds")
 
 
-instant = datetime.fromisoformat
-"""The reverse of `iso`."""
+def _instant(text: str) -> datetime:
+    """The reverse of `iso`."""
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None or not 1900 < instant.year < 2300:
+        raise ValueError(f"{text!r} is out of range, or has no time zone")
+    return instant
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise ValueError(f"{text!r} is not a list of texts")
+    return tuple(found)
+
+
+# What a column holds, by its name, wherever it stands in a query. Numbers and texts are themselves: all tables are
+# strict.
+_MEANING: Mapping[str, Callable[[Any], object]] = {
+    **dict.fromkeys(("at", "fetched_at", "frozen_at", "published", "updated"), _instant),
+    **dict.fromkeys(("since", "noted", "over", "next_try", "try_at"), _instant),
+    **dict.fromkeys(("date", "reported"), date.fromisoformat),
+    **dict.fromkeys(("authors", "categories"), _texts),
+    "facts": lambda text: dict(json.loads(text)),
+    "outcome": Outcome,
+    "became": Became,
+    "state": DeliveryState,
+    "message": lzma.decompress,
+}
+_KEYS = ("list", "list_name", "date", "arxiv_id", "id", "digest_id", "cause", "category")  # no addresses
 
 
 def _advice(error: sqlite3.DatabaseError) -> str:
@@ -190,6 +231,6 @@ def _advice(error: sqlite3.DatabaseError) -> str:
         return "another program has held the database for half a minute; close it and run again"
     if "readonly" in text or "read-only" in text or "attempt to write" in text:
         return "the database cannot be written; give the file and its folder to the user who runs Paperboy"
-    if "not a database" in text or "malformed" in text or text.startswith("***") or "missing" in text:
+    if any(word in text for word in ("not a database", "malformed", "***", "missing", "no such", "decode")):
         return f"the file is damaged or not a Paperboy database ({text}); restore a backup, or move it to start anew"
     return f"the database failed ({text}); check the disk and run again"

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 
 from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome
 from paperboy.store.alerts import Alerts, Cause, Note
-from paperboy.store.database import Database, instant, iso
+from paperboy.store.database import Database, iso
 
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
 
@@ -22,7 +22,7 @@ class Days:
     def outcome(self, list_name: str, day: date) -> Outcome | None:
         """None: the list is still due on that day."""
         rows = self._database.rows("select outcome from days where list = ? and date = ?", [list_name, day.isoformat()])
-        return Outcome(rows[0]["outcome"]) if rows else None
+        return rows[0]["outcome"] if rows else None
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
         """The outcome of each list's local date, by the list's name. None: none yet."""
@@ -31,21 +31,22 @@ class Days:
             "select list, outcome from days join json_each(?) as wanted on list = wanted.key and date = wanted.value",
             [json.dumps(dates)],
         )
-        found = {row["list"]: Outcome(row["outcome"]) for row in rows}
+        found = {row["list"]: row["outcome"] for row in rows}
         return {name: found.get(name) for name in dates}
 
     def last(self, list_name: str, until: date = date.max) -> date | None:
         """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
         asked = [list_name, until.isoformat()]
-        row = self._database.rows("select max(date) as date from days where list = ? and date <= ?", asked)[0]
-        return date.fromisoformat(row["date"]) if row["date"] else None
+        (row,) = self._database.rows("select max(date) as date from days where list = ? and date <= ?", asked)
+        last: date | None = row["date"]
+        return last
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
         """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
         during that `absence` and it was not: then it begins anew.
         """
         newest = self._database.rows("select max(at) as at from started")[0]["at"]
-        since = iso(instant(newest) - absence) if newest else ""
+        since = iso(newest - absence) if newest else ""
         rows = self._database.rows("select way from started where list = ? and at >= ?", [list_name, since])
         return frozenset(row["way"] for row in rows)
 
@@ -76,9 +77,8 @@ class Days:
 
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
-        rows = self._database.rows("select list, reason, at, since, next_try from attempts")
-        found = (Attempt(name, reason, *map(instant, instants)) for name, reason, *instants in map(dict.values, rows))
-        return {each.list_name: each for each in found}
+        query = "select list as list_name, reason, at, since, next_try from attempts"
+        return {each.list_name: each for each in self._database.made(Attempt, query)}
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By arXiv id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
@@ -150,7 +150,8 @@ class Days:
             Alerts(self._database).note([note], at)
             for statement in _SUPERSEDE:
                 self._database.execute(statement, values)
-        return date.fromisoformat(digests[0]["date"])
+        newest: date = digests[0]["date"]
+        return newest
 
     def composed(self, list_name: str, day: date) -> Composed | None:
         """The digest of a list's day, as it was frozen."""
@@ -163,8 +164,12 @@ class Days:
         raise KeyError(digest_id)
 
     def _composed(self, condition: str, *values: str | int) -> Composed | None:
-        rows = self._database.rows(f"select subject, sender, message from digests where {condition}", values)
-        return Composed(rows[0]["subject"], rows[0]["sender"], lzma.decompress(rows[0]["message"])) if rows else None
+        query = f"select date, list, subject, sender, message from digests where {condition}"
+        return next(iter(self._database.made(_digest, query, values)), None)
+
+
+def _digest(subject: str, sender: str, message: bytes, **_: object) -> Composed:
+    return Composed(subject, sender, message)
 
 
 _REACHED = """exists (

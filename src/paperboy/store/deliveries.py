@@ -12,7 +12,7 @@ from typing import Any
 
 from paperboy.models import Addressed, Delivery, DeliveryState, Subscriber
 from paperboy.store.alerts import Alerts, Cause, Note
-from paperboy.store.database import Database, instant, iso
+from paperboy.store.database import Database, iso
 
 _WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite does not use it
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
@@ -56,8 +56,8 @@ class Deliveries:
 
     def last_sent(self) -> datetime | None:
         """When the last delivery of any digest was sent."""
-        (row,) = self._database.rows("select max(at) as at from deliveries where state = 'sent'")
-        return instant(row["at"]) if row["at"] else None
+        at: datetime | None = self._database.rows("select max(at) as at from deliveries where state = 'sent'")[0]["at"]
+        return at
 
     def get(self, delivery_id: int) -> Delivery:
         """One delivery, in any state."""
@@ -69,11 +69,7 @@ class Deliveries:
         return found[0] if found else None
 
     def _select(self, where: str, values: list[Any]) -> list[Delivery]:
-        def made(address: str, name: str, message_id: str, token: str, **others: Any) -> Delivery:
-            return Delivery(addressed=Addressed(Subscriber(address, name), message_id, token), **others)
-
-        typed = {"state": DeliveryState, "frozen_at": instant}
-        return [made(**row) for row in self._database.rows(f"{_SELECT} where {where}", values, typed)]
+        return self._database.made(_delivery, f"{_SELECT} where {where}", values)
 
     def unfinished(self) -> int:
         """How many deliveries are pending, sending or deferred."""
@@ -85,7 +81,8 @@ class Deliveries:
             f"select max(min(coalesce(try_at, :now)), coalesce({_BACKOFF}, '')) as at from deliveries where {_WAITING}",
             {"now": iso(now)},
         )
-        return instant(row["at"]) if row["at"] else None
+        at: datetime | None = row["at"]
+        return at
 
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
         """Whether three days have passed since its digest was frozen and since that first reached somebody: one that
@@ -189,7 +186,7 @@ class Deliveries:
         rows = self._database.rows(
             "select id, date, superseded from digests where list = ? order by at desc, id desc", [list_name]
         )
-        return tuple(Frozen(row["id"], date.fromisoformat(row["date"]), row["superseded"] is not None) for row in rows)
+        return tuple(Frozen(row["id"], row["date"], row["superseded"] is not None) for row in rows)
 
     def newest(self, list_name: str) -> Frozen | None:
         """The list's newest digest; None if it has had none."""
@@ -215,6 +212,10 @@ class Deliveries:
                 own = {"address": who.address, "name": who.name, "message_id": of.message_id, "token": of.token}
                 number += self._database.execute(_JOINED, values | own)
         return number
+
+
+def _delivery(address: str, name: str, message_id: str, token: str, **others: Any) -> Delivery:
+    return Delivery(addressed=Addressed(Subscriber(address, name), message_id, token), **others)
 
 
 _SELECT = """

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from paperboy.models import Became, Counts, Day, DeliveryState, Outcome, Paper, Score, Spending
-from paperboy.store.database import Database, instant, iso
+from paperboy.models import Became, Counts, Day, DeliveryState, Paper, Score, Spending
+from paperboy.store.database import Database, iso
 from paperboy.store.papers import paper_of
 from paperboy.store.scores import SUMS, summed
 
@@ -83,23 +83,20 @@ class History:
     ) -> dict[str, tuple[DaySummary, ...]]:
         """The last days of each list that has had any, newest first; later ones are of a clock that was ahead."""
         asked = {"names": json.dumps(list(list_names)), "most": most, "until": until.isoformat()}
-        rows = self._database.rows(_DAYS, asked)
+        days = self._database.made(_day, _DAYS, asked)
         spent = {(row["list"], row["date"]): summed(row) for row in self._database.rows(_SPENT, asked)}
-        states = self._states([row["digest_id"] for row in rows if row["digest_id"]])
+        states = self._states([digest_id for _, digest_id in days if digest_id])
         found: dict[str, tuple[DaySummary, ...]] = {}
-        for row in rows:
-            name, counts = row["list"], Counts(**{count: row[count] for count in Counts.__slots__})
-            day, outcome = date.fromisoformat(row["date"]), Outcome(row["outcome"])
-            cost, came = spent.get((name, row["date"]), Spending()), states.get(row["digest_id"], {})
-            summary = DaySummary(name, day, outcome, row["reason"], counts=counts, spending=cost, deliveries=came)
-            found[name] = (*found.get(name, ()), summary)
+        for day, digest_id in days:
+            cost, came = spent.get((day.list_name, day.date), Spending()), states.get(digest_id or 0, {})
+            found[day.list_name] = (*found.get(day.list_name, ()), replace(day, spending=cost, deliveries=came))
         return found
 
     def _states(self, digest_ids: list[int]) -> dict[int, dict[DeliveryState, int]]:
         """How many deliveries of each digest are in which state."""
         found: dict[int, dict[DeliveryState, int]] = {}
         for row in self._database.rows(_STATES, [json.dumps(digest_ids)]):
-            found.setdefault(row["digest_id"], {})[DeliveryState(row["state"])] = row["n"]
+            found.setdefault(row["digest_id"], {})[row["state"]] = row["n"]
         return found
 
     def months(self, now: datetime, most: int = 12) -> dict[date, Spending]:
@@ -121,37 +118,41 @@ class History:
         """The newest digest of each list, unless it was superseded."""
         rows = self._database.rows(_MAILED, {"names": json.dumps(list(list_names)), "until": until.isoformat()})
         states = self._states([row["id"] for row in rows])
-        return {
-            row["list"]: Mailed(row["id"], date.fromisoformat(row["date"]), states.get(row["id"], {})) for row in rows
-        }
+        return {row["list"]: Mailed(row["id"], row["date"], states.get(row["id"], {})) for row in rows}
 
     def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Undelivered, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
         ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
         """
         asked = {"newest": json.dumps(list(newest)), "since": iso(since), "recent": iso(since - _TRIED_FOR)}
-        typed = {"date": date.fromisoformat, "state": DeliveryState, "at": instant, "try_at": instant, "given_up": bool}
-        rows = self._database.rows(_UNDELIVERED, asked, typed)
-        return tuple(Undelivered(**row, newest=row["digest_id"] in newest) for row in rows)
+        rows = self._database.rows(_UNDELIVERED, asked)
+        return tuple(
+            Undelivered(**row | {"given_up": bool(row["given_up"])}, newest=row["digest_id"] in newest) for row in rows
+        )
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
-        rows = self._database.rows("select * from papers where arxiv_id = ?", [arxiv_id])
-        return (paper_of(rows[0]), instant(rows[0]["fetched_at"])) if rows else None
+        return next(iter(self._database.made(paper_of, "select * from papers where arxiv_id = ?", [arxiv_id])), None)
 
     def life(self, list_name: str, arxiv_id: str) -> Life:
         """What the list made of the paper."""
         key = [list_name, arxiv_id]
-        scores = tuple(
-            Kept(Score(row["relevance"], row["novelty"], row["comment"]), row["model"], instant(row["at"]))
-            for row in self._database.rows(_SCORES, key)
-        )
+        scores = tuple(self._database.made(_kept, _SCORES, key))
         failures = sum(row["mornings"] for row in self._database.rows(_TRIES, key))
         for row in self._database.rows(_SEEN, key):
             digest = row["digest_id"]
             states = self._states([digest]).get(digest, {}) if digest else None
-            return Life(scores, failures, Became(row["became"]), date.fromisoformat(row["date"]), states)
+            return Life(scores, failures, row["became"], row["date"], states)
         return Life(scores, failures)
+
+
+def _day(**row: Any) -> tuple[DaySummary, int | None]:
+    counts = Counts(**{name: row[name] for name in Counts.__slots__})
+    return DaySummary(row["list"], row["date"], row["outcome"], row["reason"], counts=counts), row["digest_id"]
+
+
+def _kept(relevance: int, novelty: int | None, comment: str, model: str, at: datetime) -> Kept:
+    return Kept(Score(relevance, novelty, comment), model, at)
 
 
 _DAYS = """
@@ -162,7 +163,9 @@ where date in (
 order by name.key, date desc
 """
 
-_SCORES = "select * from scores where list = ? and arxiv_id = ? order by at desc, model"
+_SCORES = (
+    "select relevance, novelty, comment, model, at from scores where list = ? and arxiv_id = ? order by at desc, model"
+)
 _TRIES = "select mornings from tries where list = ? and arxiv_id = ?"
 _SEEN = """
 select seen.became, seen.date, digest_id from seen left join days using (list, date) where list = ? and arxiv_id = ?

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from paperboy.models import MailingList, Paper
-from paperboy.store.database import Database, instant, iso
+from paperboy.store.database import Database, iso
 
 
 class Papers:
@@ -41,13 +41,13 @@ class Papers:
 
     def fetched(self) -> dict[str, datetime]:
         """When each category was last fetched completely."""
-        return {row["category"]: instant(row["fetched_at"]) for row in self._database.rows("select * from fetches")}
+        return {row["category"]: row["fetched_at"] for row in self._database.rows("select * from fetches")}
 
     def newest(self, categories: Collection[str]) -> datetime | None:
         """When the newest stored paper of these categories was submitted."""
         query = f"select max(published) as at from papers where {_IN_CATEGORIES}"
-        at = self._database.rows(query, [_json(categories)])[0]["at"]
-        return instant(at) if at else None
+        at: datetime | None = self._database.rows(query, [_json(categories)])[0]["at"]
+        return at
 
     def unseen(self, mailing_list: MailingList) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, by arXiv id."""
@@ -67,8 +67,8 @@ class Papers:
         )
         ids = [row["arxiv_id"] for row in rows]
         missing = _json(arxiv_id for arxiv_id in ids if arxiv_id not in self._read)
-        rows = self._database.rows("select * from papers where arxiv_id in (select value from json_each(?))", [missing])
-        self._read |= {row["arxiv_id"]: paper_of(row) for row in rows}
+        query = "select * from papers where arxiv_id in (select value from json_each(?))"
+        self._read |= {paper.arxiv_id: paper for paper, _ in self._database.made(paper_of, query, [missing])}
         return tuple(self._read[arxiv_id] for arxiv_id in ids)
 
     def _count(self) -> int:
@@ -95,8 +95,6 @@ def _row(paper: Paper) -> dict[str, Any]:
     return {name: getattr(paper, name) for name in Paper.__slots__} | lists | instants
 
 
-def paper_of(row: dict[str, Any]) -> Paper:
-    """The paper of a row of `papers`."""
-    lists = {name: tuple(json.loads(row[name])) for name in ("authors", "categories")}
-    instants = {name: instant(row[name]) for name in ("published", "updated")}
-    return Paper(**{name: row[name] for name in Paper.__slots__} | lists | instants)
+def paper_of(fetched_at: datetime, **columns: Any) -> tuple[Paper, datetime]:
+    """The paper of a row of `papers`, and when it was first fetched."""
+    return Paper(**columns), fetched_at

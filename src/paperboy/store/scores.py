@@ -31,8 +31,8 @@ class Scores:
         """
         given = "from scores where criteria = ? and model = ? and arxiv_id in (select value from json_each(?))"
         own = f"select arxiv_id, relevance, novelty, comment {given} and list = ?"
-        rows = self._database.rows(own, [criteria, model, json.dumps(list(arxiv_ids)), list_name])
-        missing = [criteria, model, json.dumps(list({*arxiv_ids} - {row["arxiv_id"] for row in rows}))]
+        kept = dict(self._database.made(_kept, own, [criteria, model, json.dumps(list(arxiv_ids)), list_name]))
+        missing = [criteria, model, json.dumps(list({*arxiv_ids} - kept.keys()))]
         if self._database.rows(f"select 1 {given} limit 1", missing):
             with self._database.transaction(durable=False):
                 self._database.execute(
@@ -40,8 +40,8 @@ class Scores:
                     f"{given} order by scores.at, list on conflict do nothing",
                     [list_name, iso(at), *missing],
                 )
-            rows += self._database.rows(own, [*missing, list_name])
-        return {row["arxiv_id"]: Score(row["relevance"], row["novelty"], row["comment"]) for row in rows}
+            kept |= self._database.made(_kept, own, [*missing, list_name])
+        return kept
 
     def keep(
         self, list_name: str, criteria: str, model: str, scores: Mapping[str, Score], spending: Spending, at: datetime
@@ -68,6 +68,10 @@ class Scores:
         """US dollars that all lists have spent since then, as far as prices are known."""
         (row,) = self._database.rows(f"select {SUMS} from spending where at >= ?", [iso(since)])
         return float(row["prompt_usd"] + row["completion_usd"])
+
+
+def _kept(arxiv_id: str, relevance: int, novelty: int | None, comment: str) -> tuple[str, Score]:
+    return arxiv_id, Score(relevance, novelty, comment)
 
 
 def summed(row: Mapping[str, Any]) -> Spending:

@@ -5,7 +5,7 @@ from typing import Any
 
 from paperboy.models import Suppression
 from paperboy.store.alerts import Alerts, Cause, Note
-from paperboy.store.database import Database, instant, iso
+from paperboy.store.database import Database, iso
 
 
 class Suppressions:
@@ -71,4 +71,4 @@ class Suppressions:
 
 
 def _suppression(row: dict[str, Any]) -> Suppression:
-    return Suppression(row["address"], row["list"], row["reason"], instant(row["at"]))
+    return Suppression(row["address"], row["list"], row["reason"], row["at"])

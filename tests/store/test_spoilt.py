@@ -1,0 +1,118 @@
+"""Rows that are spoilt, by a disk or by hand: one sentence with the row and the fix, and no list but its own stops."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+
+import pytest
+
+from tests.cli.conftest import World, world
+
+__all__ = ["world"]  # a fixture
+
+ADVICE = "restore a backup, or correct that row with the program sqlite3"
+
+
+@pytest.fixture
+def served(world: World) -> World:
+    """A home after a morning, with an alert, a failed attempt and a suppression. Then comes the next day."""
+    world.announce(1)
+    world.announce(2, categories=("astro-ph.GA",))
+    assert world.run("once").code == 0
+    world.run("suppress", "vera@example.org")
+    world.clock.now += timedelta(days=3)
+    world.announce(3)
+    world.announce(4, categories=("astro-ph.GA",))
+    with closing(sqlite3.connect(world.path / "data" / "paperboy.db")) as database:
+        database.execute("insert into alerts values ('mail', 'x', '', '', '{}', :at, :at, null, null, null)", [NOON])
+        database.execute("insert into attempts values ('galaxies', 'late', :at, :at, :at)", [NOON])
+        database.commit()
+    return world
+
+
+NOON = "2026-11-20T12:00:00+00:00"
+SPOILT = {  # a statement, the command that meets what it did, and what is said
+    "authors that are no JSON": ("update papers set authors = '[1' ", "why 2611.00001", "arxiv_id 2611.00001: "),
+    "authors that are an object": ("update papers set authors = '{}'", "why 2611.00001", "'{}' is not a list"),
+    "authors that are numbers": ("update papers set authors = '[1]'", "why 2611.00001", "'[1]' is not a list"),
+    "nested JSON": ("update papers set authors = replace(hex(zeroblob(50000)), '0', '[')", "why 2611.00001", ""),
+    "a date of a paper": ("update papers set updated = 'once'", "why 2611.00001", "Invalid isoformat string: 'once'"),
+    "no zone": ("update papers set updated = '2026-11-20T12:00:00'", "why 2611.00001", "has no time zone"),
+    "year 1": ("update papers set updated = '0001-01-01T00:00:00+00:00'", "why 2611.00001", "is out of range"),
+    "year 9999": ("update papers set updated = '9999-12-31T23:59:59+00:00'", "why 2611.00001", "is out of range"),
+    "what became of a paper": ("update seen set became = 'eaten'", "why 2611.00001", "'eaten' is not a valid Became"),
+    "a score": ("update scores set relevance = 85", "why 2611.00001", "a score is 1 to 10, not 85"),
+    "an outcome": ("update days set outcome = 'maybe'", "status", "'maybe' is not a valid Outcome"),
+    "a day": ("update days set date = '2026-11-00'", "status", "day is out of range for month"),
+    "counts": ("update days set considered = 99", "status", "list foundations, date 2026-11-20, digest_id 1: "),
+    "a state": ("update deliveries set state = 'lost'", "status", "'lost' is not a valid DeliveryState"),
+    "facts": ("update alerts set facts = '[1]'", "status", "cause mail: "),
+    "an attempt": ("update attempts set since = ''", "status", "list_name galaxies: Invalid isoformat string: ''"),
+    "a suppression": ("update suppressions set at = 'x'", "status --suppressed", "Invalid isoformat string: 'x'"),
+    "a terminal's orders": ("update days set outcome = char(27) || '[2J'", "status", r"\x1b[2J' is not a valid"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_spoilt_row_is_one_sentence(served: World, name: str) -> None:
+    statement, command, told = SPOILT[name]
+    spoil(served, statement)
+    ran = served.run(*command.split())
+    assert ran.code == 78
+    assert ran.err.startswith(f"{served.path}/data/paperboy.db: a row is spoilt (")
+    assert told in ran.err
+    assert ran.err.endswith(f"); {ADVICE}\n")
+    assert ran.err.count("\n") == 1
+
+
+DAMAGED = {
+    "a table": ("drop table seen", "why 2611.00001", "no such table: seen"),
+    "text that is no UTF-8": ("update papers set title = cast(x'ff' as text)", "why 2611.00001", "Could not decode"),
+    "the secret": ("delete from secrets", "once", "the secret of all tokens is missing; restore a backup"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_database_that_misses_something_is_one_sentence(served: World, name: str) -> None:
+    statement, command, told = DAMAGED[name]
+    spoil(served, statement)
+    ran = served.run(*command.split())
+    assert ran.code in {1, 78}
+    assert told in ran.err
+    assert "restore a backup" in ran.err
+    assert "bug" not in ran.err
+
+
+ONE_LIST = {
+    "a paper": "update papers set authors = '' where arxiv_id = '2611.00002'",
+    "an outcome of long ago": "update days set date = '2026-11-x' where list = 'galaxies'",
+}
+
+
+@pytest.mark.parametrize("name", ONE_LIST)
+def test_spoilt_row_of_one_list_stops_no_other_list(served: World, name: str) -> None:
+    spoil(served, ONE_LIST[name])
+    ran = served.run("once")
+    assert "foundations: digest" in ran.out
+    assert "bug" not in ran.err
+    assert served.mails()[-2:] == ["ada@example.org", "grace@example.org"]
+
+
+def test_spoilt_digest_stops_no_other_mail(served: World) -> None:
+    served.clock.now -= timedelta(days=3)
+    spoil(served, "update digests set message = x'00' where list = 'galaxies'")
+    spoil(served, "update deliveries set state = 'pending'")
+    spoil(served, "update suppressions set holds = 0")
+    already = len(served.mails())
+    ran = served.run("once")
+    assert ran.code == 78
+    assert "a row is spoilt (list galaxies, date 2026-11-20: " in ran.err
+    assert {"ada@example.org", "grace@example.org"} <= set(served.mails()[already:])
+
+
+def spoil(home: World, statement: str) -> None:
+    with closing(sqlite3.connect(home.path / "data" / "paperboy.db")) as database:
+        assert database.execute(statement).rowcount
+        database.commit()
