@@ -121,6 +121,7 @@ class App(ExitStack):
 
             return LocalScorer()
         from paperboy.scoring.llm import LlmScorer
+        from paperboy.scoring.prices import OPENAI_URL
         from paperboy.scoring.server import Server
 
         if settings.llm_budget_usd and self.prices is None:
@@ -136,6 +137,8 @@ class App(ExitStack):
             reasoning_effort=settings.openai_reasoning_effort,
             service_tier=settings.openai_service_tier,
             timeout_seconds=settings.llm_timeout_seconds,
+            proxy=self.proxy(settings.openai_base_url or OPENAI_URL),
+            connections=settings.llm_concurrency,
             wait=self.wait,
         )
         made = LlmScorer(server, self.prompt, self.prices, settings.llm_batch_size, settings.llm_concurrency)

@@ -30,6 +30,8 @@ def test_complete_usage_is_read() -> None:
         {"prompt_tokens": 2000, "completion_tokens": 300},
         {**WHOLE, "prompt_tokens_details": None, "completion_tokens_details": None},
         {**WHOLE, "prompt_tokens_details": {"cached_tokens": None}, "completion_tokens_details": {}},
+        {"prompt_tokens": 2000.0, "completion_tokens": 300.0},
+        {**WHOLE, "prompt_tokens_details": {"cached_tokens": 10**400}, "completion_tokens_details": None},
         {**WHOLE, "prompt_tokens_details": "no", "completion_tokens_details": [1]},
         {**WHOLE, "prompt_tokens_details": {"cached_tokens": -5}, "completion_tokens_details": 0},
         {**WHOLE, "prompt_tokens_details": {"cache_write_tokens": True}, "completion_tokens_details": 0},
@@ -40,9 +42,26 @@ def test_missing_parts_of_the_usage_count_as_zero(usage: dict[str, object]) -> N
 
 
 @pytest.mark.parametrize(
-    "usage", [None, {}, [], "many", 7, {"prompt_tokens": None}, {"prompt_tokens": 0, "completion_tokens": 0}]
+    "usage",
+    [
+        None,
+        {},
+        [],
+        "many",
+        7,
+        {"prompt_tokens": None},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": 10**400, "completion_tokens": 300},
+        {"prompt_tokens": 2000, "completion_tokens": -300},
+        {"prompt_tokens": 2000, "completion_tokens": 10**8},
+        {"prompt_tokens": 2000.5, "completion_tokens": 300},
+        {"prompt_tokens": float("inf"), "completion_tokens": 300},
+        {"prompt_tokens": float("nan"), "completion_tokens": 300},
+        {"prompt_tokens": True, "completion_tokens": 300},
+    ],
 )
-def test_missing_usage_is_a_call_without_tokens(usage: object) -> None:
+def test_usage_that_is_missing_or_impossible_is_a_call_without_tokens(usage: object) -> None:
+    """For which a budget counts a guess: neither more than everything nor less than nothing."""
     assert read_usage(usage) == Usage(calls=1)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +15,11 @@ import pytest
 from paperboy.models import Usage
 from paperboy.scoring.prompt import Question
 from paperboy.scoring.server import Answer, Server, fallback, judge
-from tests.scoring.asking import PATIENCE
+from tests.scoring.asking import DEAD, PATIENCE
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import Fault
+from tests.test_wire import OK, endless
+from tests.test_wire import server as raw_server
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2}
 QUESTION = Question("Judge.", "Papers: 2611.00001", "Own words.")
@@ -182,7 +187,18 @@ def answers_to(fault: Fault, **settings: Any) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("value", "seconds"), [("7", 7.0), ("0.5", 0.5), ("-1", 0), ("soon", 0), ("1e9999", 0), (None, 0)]
+    ("value", "seconds"),
+    [
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-1", 0),
+        ("soon", 0),
+        ("1e309", 0),
+        ("99999999999999999999", 1e9),
+        ("9" * 9_000, 1e9),
+        ("²", 0),
+        (None, 0),
+    ],
 )
 def test_retry_after_is_read_in_seconds(value: str | None, seconds: float | None) -> None:
     headers = {} if value is None else {"Retry-After": value}
@@ -210,14 +226,67 @@ def test_compressed_reply_is_read() -> None:
     assert answers_to(Fault(headers={"Content-Encoding": "gzip"}, body=gzip.compress(body))).text == "Text"
 
 
-def test_reply_beyond_the_size_limit_is_not_read_to_its_end() -> None:
-    bomb = gzip.compress(b" " * 300_000_000, compresslevel=1)
-    assert "too large" in answers_to(Fault(headers={"Content-Encoding": "gzip"}, body=bomb)).failure
+LETTERS = "a" * 300_000
+NO_JSON = "answers with something that is not JSON; check OPENAI_BASE_URL"
+REDIRECTS = "answers 307: it redirects to {}, which is not followed; set OPENAI_BASE_URL in .env"
+EVIL = REDIRECTS.format("https://evil.example.org:81")
 
 
-@pytest.mark.parametrize("stall", ["hang", "trickle"])
-def test_stalling_server_meets_the_time_limit_of_the_whole_exchange(stall: str) -> None:
-    assert answers_to(Fault(stall=stall), seconds=0.2).failure == "does not answer in time"
+@pytest.mark.parametrize(
+    ("fault", "failure"),
+    [
+        (Fault(500, {"message": LETTERS}), "answers 500…"),
+        (Fault(500, {"message": "no " * 100_000}), f"answers 500: {'no ' * 68}no…"),
+        (Fault(500, {"message": {"a": LETTERS}}), "answers 500: {'a'…"),
+        (Fault(429, {"code": LETTERS, "type": LETTERS, "param": LETTERS}), "answers 429"),
+        (Fault(413, {"param": [LETTERS] * 9, "message": "No."}), "answers 413: No."),
+        (Fault(401, body=LETTERS.encode()), "answers 401: the key is refused; check OPENAI_API_KEY in .env"),
+        (Fault(503, body=b'{"message": ' + b"[" * 900 + b"]" * 900 + b"}"), "answers 503…"),
+        (Fault(503, body=b"[" * 5_000_000), "answers 503…"),
+        (Fault(body=b"[" * 5_000_000), NO_JSON),
+        (Fault(body=b" " * 8_000_001), "cannot be reached (the reply is too large)"),
+        (
+            Fault(headers={"Content-Encoding": "gzip"}, body=gzip.compress(b" " * 300_000_000, 1)),
+            "cannot be reached (the reply is too large)",
+        ),
+        (Fault(500, headers={"Content-Type": "text/plain; charset=zlib_codec"}, body=b"Sorry"), "answers 500: Sorry"),
+        (Fault(500, headers={"Content-Type": "a; charset=\xff"}, body=b"S\xfforry"), "answers 500: S\ufffdorry"),
+        (Fault(307, headers={"Location": "https://evil.example.org:81/v1?a=b"}), EVIL),
+        (Fault(307, headers={"Location": "https://api.openai.com@evil.example.org:81/"}), EVIL),
+        (Fault(307, headers={"Location": "/elsewhere"}), REDIRECTS.format("another address")),
+        (Fault(307, headers={"Location": "http://[" + LETTERS[:9_000]}), REDIRECTS.format(f"http://[{'a' * 89}")),
+        (Fault(stall="hang"), "does not answer in time"),
+        (Fault(stall="trickle"), "does not answer in time"),
+    ],
+    ids=lambda value: "" if isinstance(value, Fault) else value[:50],
+)  # fmt: skip
+def test_hostile_reply_is_one_short_sentence(fault: Fault, failure: str) -> None:
+    fault = replace(fault, body=b"" if fault.status == 307 else fault.body)
+    assert answers_to(fault, seconds=0.3 if fault.stall else PATIENCE).failure == failure
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [(b"HTTP/1.1 200 OK\r\nX: ", b"a"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (OK + b"\r\n", b" ")],
+    ids=["header", "interim replies", "body"],
+)
+def test_dripping_reply_meets_the_time_limit_of_the_whole_exchange(start: bytes, piece: bytes) -> None:
+    with raw_server(endless(start, piece, 0.01)) as url, closing(Server(url, "", "m", timeout_seconds=0.3)) as asked:
+        assert [answer.failure for answer in asked.ask(QUESTION)] == ["does not answer in time"]
+
+
+@pytest.mark.parametrize("digits", [20, 400, 10_000])
+def test_number_of_any_length_in_a_reply_costs_nothing_else(digits: int) -> None:
+    usage = f'{{"prompt_tokens": {"9" * digits}, "completion_tokens": -{"9" * digits}}}'
+    body = f'{{"choices": [{{"message": {{"content": "Text"}}}}], "usage": {usage}}}'
+    answer = answers_to(Fault(body=body.encode()))
+    assert (answer.text, answer.usage) == ("Text", Usage(calls=1))
+
+
+def test_redirect_takes_the_prompt_nowhere() -> None:
+    with LlmServer() as other:
+        answers_to(Fault(307, headers={"Location": f"{other.base_url}/chat/completions"}, body=b""))
+    assert other.requests == []
 
 
 def test_timeout_is_not_retried() -> None:
@@ -227,8 +296,36 @@ def test_timeout_is_not_retried() -> None:
         assert (len(asked.ask(QUESTION)), waits) == (1, [])
 
 
-def test_environment_variables_of_the_openai_client_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("OPENAI_API_KEY", "of somebody else")
-    with LlmServer(api_key="none") as server, asking(server) as asked:
+ENVIRONMENT = {
+    "OPENAI_BASE_URL": DEAD,
+    "OPENAI_API_KEY": "of somebody else",
+    "OPENAI_ADMIN_KEY": "of somebody else",
+    "OPENAI_ORG_ID": "org",
+    "OPENAI_PROJECT_ID": "project",
+    "OPENAI_CUSTOM_HEADERS": "X-Theirs: theirs\nAuthorization: Bearer theirs\nHost: evil.example.org",
+    **dict.fromkeys(["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"], DEAD),
+}
+
+
+@pytest.mark.parametrize(("key", "sent"), [("", None), ("none", None), ("sk-ours", "Bearer sk-ours")])
+def test_environment_adds_nothing_to_a_request(
+    key: str, sent: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nor does a .netrc."""
+    (tmp_path / ".netrc").write_text("default login ada password theirs")
+    for name, value in {**ENVIRONMENT, "NETRC": str(tmp_path / ".netrc"), "HOME": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    with LlmServer() as server, asking(server, key=key) as asked:
         assert not asked.ask(QUESTION, tries=1)[-1].failure
+    (headers,) = server.headers
+    ours = {"host", "accept-encoding", "content-length", "user-agent", "content-type", "authorization"}
+    assert (headers.keys() - ours, headers.get("authorization")) == (set(), sent)
+    assert headers["host"] in server.base_url
+
+
+def test_prompts_are_not_logged_by_the_openai_client(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "openai")  # as OPENAI_LOG=debug has it
+    with LlmServer() as server, asking(server) as asked:
+        asked.ask(QUESTION)
+    assert "Judge." not in caplog.text

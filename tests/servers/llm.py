@@ -77,6 +77,7 @@ class LlmServer:
         )  # names what a request meets, by what it asks
         self.lasting_fault: Fault | None = None  # taken by every request when `faults` is empty
         self.requests: list[dict[str, Any]] = []  # bodies, in order of arrival
+        self.headers: list[dict[str, str]] = []  # of each request, by names in lower case
         self.asked: list[list[str]] = []  # the arXiv ids of each request
         self.counted: list[dict[str, Any]] = []  # the usage that each request was told; empty where it was told none
         self.cache = PrefixCache(cache)
@@ -258,6 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
             said = f"Incorrect API key provided: {self.headers.get('Authorization')}"  # as careless as some are
             return self._json(401, {"error": {"message": said, "code": "invalid_api_key"}})
         body = json.loads(content)
+        self.server.llm.headers.append({name.lower(): value for name, value in self.headers.items()})
         call = self.server.llm.enter(body)
         self.entered = True
         try:

@@ -71,6 +71,11 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
     return Reply(scores, {arxiv_id: why for arxiv_id, why in defects.items() if arxiv_id not in scores})
 
 
+def whole(digits: str) -> int:
+    """Read a number of JSON, however long: no more than 20 digits of it matter."""
+    return int(digits[:20])
+
+
 def _in_json(value: object) -> str:
     return "[…]" if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
 
@@ -84,7 +89,7 @@ def _mark(value: object) -> int | None:
 def _objects(text: str) -> Sequence[Mapping[str, Any]]:
     """Find every whole JSON object in the text, in order and however it is wrapped."""
     found: list[Mapping[str, Any]] = []
-    decoder, at = json.JSONDecoder(object_hook=found.append, parse_int=lambda digits: int(digits[:20])), 0
+    decoder, at = json.JSONDecoder(object_hook=found.append, parse_int=whole), 0
     while (start := _OPENING.search(text, at)) is not None:
         try:
             _, at = decoder.raw_decode(text, start.start())

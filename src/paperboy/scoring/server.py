@@ -6,11 +6,11 @@ refusal, and the server remembers it. This is the only module that imports `open
 
 import hashlib
 import json
+import logging
 import math
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,16 +18,20 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
+from paperboy import wire
 from paperboy.errors import ScoringError
 from paperboy.foreign import hidden, one_line, shortened
 from paperboy.models import Usage
 from paperboy.scoring.prices import OPENAI_URL
 from paperboy.scoring.prompt import Question
-from paperboy.scoring.reply import SCHEMA
+from paperboy.scoring.reply import SCHEMA, whole
 
 TRIES = 4
 LONGEST_WAIT = 120.0  # seconds; no retry if a server asks for more
 MAX_BYTES = 8_000_000  # of one reply
+MAX_WORDS = 2_000  # characters of an error, or of its code
+MAX_TOKENS = 10**7  # that a call can have; a larger count is an error
+_NO_KEY = "none"  # the client insists on one; it is not sent
 _SCHEMA = {"name": "scores", "strict": True, "schema": SCHEMA}
 FORMATS: Mapping[str, Mapping[str, Any]] = {  # each falls back to the next
     "json_schema": {"response_format": {"type": "json_schema", "json_schema": _SCHEMA}},
@@ -97,7 +101,8 @@ class Server:
     An empty `base_url` is OpenAI's; an empty `api_key` is for servers without keys. `timeout_seconds` limits a whole
     exchange, however slowly the reply trickles in. `breakpoints` say whether the prompt cache works by breakpoints and
     charges for writes, as OpenAI's does from 5.6 on (developers.openai.com, "Prompt caching"), if the model's name does
-    not tell. `wait` sleeps between tries. Raises ScoringError for a key that cannot be one.
+    not tell. `connections` are kept open between calls; `proxy` is for https. `wait` sleeps between tries. Raises
+    ScoringError for a key that cannot be one.
     """
 
     def __init__(
@@ -110,8 +115,11 @@ class Server:
         service_tier: str = "",
         timeout_seconds: float = 120,
         breakpoints: bool | None = None,
+        proxy: str = "",
+        connections: int = 8,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
+        logging.getLogger(openai.__name__).setLevel(logging.WARNING)  # at OPENAI_LOG's it would log prompts
         if not (api_key.isascii() and api_key.isprintable()):
             raise ScoringError("OPENAI_API_KEY holds characters that no key has; copy it into .env again")
         self.model = model
@@ -126,13 +134,14 @@ class Server:
         if not at_openai:
             self._options["temperature"] = 0  # the same paper gets the same score; OpenAI's models refuse it
         self._proven = False  # it has answered once
-        limits = httpx2.Timeout(timeout_seconds, connect=min(10, timeout_seconds))
+        http = wire.Http(most=MAX_BYTES, proxy=proxy, connections=connections)
+        key = api_key or _NO_KEY
         self._client = openai.OpenAI(
             base_url=self._url,
-            api_key=api_key or "none",  # the client insists on one
+            api_key=key,
+            default_headers={"Authorization": f"Bearer {key}"},  # not what the environment says
             max_retries=0,
-            timeout=limits,
-            http_client=_BoundedClient(timeout=limits, follow_redirects=True),
+            http_client=httpx2.Client(transport=_Transport(http, timeout_seconds), trust_env=False),
         )
 
     @property
@@ -143,7 +152,7 @@ class Server:
 
     def quote(self, words: str, most: int) -> str:
         """Quote the server in one short printable line, without our key."""
-        return shortened(self.hidden(one_line(words)), most)
+        return shortened(self.hidden(one_line(words[:MAX_WORDS])), most)
 
     def hidden(self, words: str) -> str:
         """The words without our key."""
@@ -210,40 +219,47 @@ class Server:
             response = self._client.chat.completions.with_raw_response.create(**request).http_response
         except openai.APIStatusError as error:
             response = error.response
-        except openai.APITimeoutError:
-            return Answer(failure="does not answer in time", pause=math.inf)
-        except (openai.OpenAIError, httpx2.HTTPError) as error:
-            cause: BaseException = error
-            while (deeper := cause.__cause__ or cause.__context__) is not None:
-                cause = deeper
-            return Answer(failure=self.quote(f"cannot be reached ({str(cause) or type(cause).__name__})", 200), pause=0)
+        except wire.NoReplyError as error:
+            if error.slow:
+                return Answer(failure="does not answer in time", pause=math.inf)
+            return Answer(failure=self.quote(f"cannot be reached ({error})", 200), pause=0)
+        reply: wire.Reply = response.extensions["reply"]
         try:
-            body = json.loads(response.content)
+            answer = judge(reply.status, json.loads(reply.body, parse_int=whole), self.model)
         except (ValueError, RecursionError):  # some servers send their errors as plain text
-            text = response.text.strip()
-            body = {"message": text[:500]} if response.status_code >= 400 and not text.startswith("<") else None
-        answer = judge(response.status_code, body, self.model)
-        seconds = re.fullmatch(r"\d+(?:\.\d+)?", response.headers.get("retry-after", "").strip())
-        pause = float(seconds[0]) if seconds and answer.pause is not None else answer.pause
+            text = reply.body[:MAX_WORDS].decode(errors="replace").strip()
+            body = {"message": text} if reply.status >= 400 and not text.startswith("<") else None
+            answer = judge(reply.status, body, self.model)
+        if 300 <= reply.status < 400:
+            to = re.match(r"(https?://)(?:[^/?#]*@)?([^/?#\s]{1,90})", reply.headers.get("Location", "")[:MAX_WORDS])
+            where = f"{to[1]}{to[2]}" if to else "another address"
+            words = (
+                f"answers {reply.status}: it redirects to {where}, which is not followed; set OPENAI_BASE_URL in .env"
+            )
+            answer = Answer(failure=words)
+        seconds = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
+        pause = min(float(seconds[0]), 1e9) if seconds and answer.pause is not None else answer.pause
         tier = answer.tier or request.get("service_tier", "default")
         return replace(answer, failure=self.quote(answer.failure, 220), pause=pause, tier=tier)
 
 
-class _BoundedClient(httpx2.Client):
-    """Limits the time and size of a whole reply by reading it piece by piece; openai's timeout is for each read."""
+@dataclass(frozen=True, slots=True)
+class _Transport(httpx2.BaseTransport):
+    """Sends what openai's client would, except the headers that it takes from the environment."""
 
-    def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        end = time.monotonic() + (self.timeout.read or 0)
-        body = bytearray()
-        with closing(super().send(request, **{**options, "stream": True})) as response:
-            for piece in response.iter_bytes():
-                body += piece
-                if time.monotonic() > end:
-                    raise httpx2.ReadTimeout("the answer took too long", request=request)
-                if len(body) > MAX_BYTES:
-                    raise httpx2.ReadError("the answer is too large", request=request)
-        response.headers.pop("content-encoding", None)  # it is decoded
-        return httpx2.Response(response.status_code, headers=response.headers, content=bytes(body), request=request)
+    http: wire.Http
+    seconds: float
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        headers = {"User-Agent": f"OpenAI/Python {openai.__version__}", "Content-Type": "application/json"}
+        if (key := request.headers["Authorization"]) != f"Bearer {_NO_KEY}":
+            headers["Authorization"] = key
+        url = str(request.url.copy_with(userinfo=b""))
+        reply = self.http.request(request.method, url, headers, request.read(), seconds=self.seconds)
+        return httpx2.Response(reply.status, content=reply.body, extensions={"reply": reply})
+
+    def close(self) -> None:
+        self.http.close()
 
 
 def judge(status: int, body: object, model: str) -> Answer:
@@ -251,12 +267,14 @@ def judge(status: int, body: object, model: str) -> Answer:
     found = at(body, "error") or (body if isinstance(body, dict) and "choices" not in body else {})
     if status == 200 and not found:
         return _judge_completion(body)
-    error = found if isinstance(found, dict) else {"message": found}
+    parts = found if isinstance(found, dict) else {"message": found}
+    names = ("message", "detail", "param", "code", "status", "type")
+    error = {name: str(parts[name])[:MAX_WORDS] for name in names if parts.get(name)}
     code = f"{error.get('code')} {error.get('status')} {error.get('type')}"
     if status == 200:  # a gateway wraps the error of the server behind it
         within = re.search(r"\b[45]\d\d\b", code)
         status = int(within[0]) if within else 500
-    message = str(error.get("message") or error.get("detail") or "")
+    message = error.get("message") or error.get("detail") or ""
     said = f"{error.get('param')} {code} {message}"
     meaning = status
     if status in {403, 429} and _NO_CREDIT.search(code):
@@ -273,7 +291,7 @@ def judge(status: int, body: object, model: str) -> Answer:
 def _judge_completion(body: object) -> Answer:
     if not isinstance(body, dict):
         return Answer(failure="answers with something that is not JSON; check OPENAI_BASE_URL", pause=0)
-    choice, tier = at(body, "choices", 0), str(at(body, "service_tier") or "")
+    choice, tier = at(body, "choices", 0), str(at(body, "service_tier") or "")[:MAX_WORDS]
     text = at(choice, "message", "content")
     if isinstance(text, list):  # in parts, as messages with pictures are
         text = "".join(str(at(part, "text") or "") for part in text)
@@ -286,25 +304,28 @@ def _judge_completion(body: object) -> Answer:
 
 
 def read_usage(usage: object) -> Usage:
-    """Count the tokens of a call by the `usage` object of its reply; no tokens if the server counts nothing.
+    """Count the tokens of a call by the `usage` object of its reply; no tokens if the server does not count both kinds.
 
-    A part of the object that is absent, null or of the wrong type counts as 0.
+    A detail that is absent, or no number of tokens, counts as 0.
     """
     prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-    cached = min(prompt, _count(usage, "prompt_tokens_details", "cached_tokens"))
+    if prompt is None or completion is None:
+        return Usage(calls=1)
+    cached = min(prompt, _count(usage, "prompt_tokens_details", "cached_tokens") or 0)
     return Usage(
         calls=1,
         prompt_tokens=prompt,
         cached_tokens=cached,
-        cache_write_tokens=min(prompt - cached, _count(usage, "prompt_tokens_details", "cache_write_tokens")),
+        cache_write_tokens=min(prompt - cached, _count(usage, "prompt_tokens_details", "cache_write_tokens") or 0),
         completion_tokens=completion,
-        reasoning_tokens=min(completion, _count(usage, "completion_tokens_details", "reasoning_tokens")),
+        reasoning_tokens=min(completion, _count(usage, "completion_tokens_details", "reasoning_tokens") or 0),
     )
 
 
-def _count(usage: object, *path: str) -> int:
+def _count(usage: object, *path: str) -> int | None:
     value = at(usage, *path)
-    return value if type(value) is int and 0 < value <= 10**9 else 0  # a larger count is an error
+    fits = type(value) in {int, float} and 0 <= value <= MAX_TOKENS and value == int(value)
+    return int(value) if fits else None
 
 
 def at(value: Any, *path: str | int) -> Any:
