@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import dns.flags
+import dns.message
 import dns.resolver
+import dns.rrset
 import pytest
 
 from paperboy.app import App
-from paperboy.check import Finding, findings
+from paperboy.check import Finding, _sender, findings
 from tests.fakes import NoProgress
-from tests.servers.dns import DnsServer
+from tests.servers.dns import DnsServer, Says
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ALL_WELL: Mapping[str, Sequence[str]] = {
@@ -122,7 +127,6 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[[DnsServer], None]:
 @pytest.fixture
 def sender(ask: Callable[[DnsServer], None]) -> Sender:
     """What is said of a domain with these records, by kind."""
-    from paperboy.check import _sender  # noqa: PLC0415 - the rest would ask three other servers
 
     def said(records: Mapping[str, Sequence[str]], domain: str = "wren.edu", **faults: set[str]) -> dict[str, Finding]:
         with DnsServer(records, **faults) as server:
@@ -170,6 +174,104 @@ def test_parent_domains_dmarc_record_counts(sender: Sender) -> None:
 
 def test_dns_that_fails_is_a_note(sender: Sender) -> None:
     assert list(sender(ALL_WELL, failing={"wren.edu"})) == ["sender"]
+
+
+# What is said in place of an answer. The random bytes are seeded.
+_BYTES = random.Random(14)  # noqa: S311
+
+
+def answer(query: dns.message.Message, *records: str, kind: str = "", flags: int = 0) -> dns.message.Message:
+    """An answer with these records, of the kind that was asked for."""
+    message = dns.message.make_response(query, recursion_available=True)
+    message.flags |= flags
+    name, rdtype = query.question[0].name, query.question[0].rdtype
+    if records:
+        message.answer.append(dns.rrset.from_text(name, 60, "IN", kind or dns.rdatatype.to_text(rdtype), *records))
+    return message
+
+
+def over_tcp(says: Callable[[dns.message.Message], Iterable[bytes]]) -> Says:
+    """The datagram is cut short, so that the question is asked again over TCP."""
+    return lambda query, tcp: says(query) if tcp else [answer(query, flags=dns.flags.TC).to_wire()]
+
+
+def framed(wire: bytes) -> bytes:
+    return len(wire).to_bytes(2, "big") + wire
+
+
+def thousands(query: dns.message.Message) -> Iterable[bytes]:
+    texts = {"MX": "{} mx.wren.edu.", "TXT": '"v=spf1 {}"'}
+    text = texts[dns.rdatatype.to_text(query.question[0].rdtype)]
+    yield framed(answer(query, *(text.format(number) for number in range(2_000))).to_wire(max_size=65_535))
+
+
+def dripping(piece: bytes) -> Callable[[dns.message.Message], Iterable[bytes]]:
+    def says(_: dns.message.Message) -> Iterable[bytes]:
+        yield b"\xff\xff"
+        for _ in range(1_000):
+            time.sleep(0.02)
+            yield piece
+
+    return says
+
+
+def flood(query: dns.message.Message, _: bool) -> Iterable[bytes]:
+    ends = time.monotonic() + 2  # in truth it has no end
+    while time.monotonic() < ends:
+        yield _BYTES.randbytes(100)
+    yield answer(query).to_wire()
+
+
+def looped(query: dns.message.Message, _: bool) -> Iterable[bytes]:
+    yield answer(query, query.question[0].name.to_text(), kind="CNAME").to_wire()
+
+
+def spoken(query: dns.message.Message, _: bool) -> Iterable[bytes]:
+    kind = dns.rdatatype.to_text(query.question[0].rdtype)
+    words = r'"v=\115pf1 \027[2J\010\013forged\127\226\128\174"'
+    yield answer(query, words if kind == "TXT" else r"10 \027[2J\010.wren.edu.").to_wire()
+
+
+NOTHING = ["DNS does not answer; MX, SPF and DMARC of wren.edu not checked"]
+HAS, NO_DMARC = "wren.edu has a record", "wren.edu has no record: large providers want one"
+HOSTILE_DNS: dict[str, tuple[Says, list[str]]] = {
+    "random bytes": (lambda query, tcp: [_BYTES.randbytes(_BYTES.randrange(600)) for _ in range(100)], NOTHING),
+    "random bytes with our id": (
+        lambda query, tcp: [query.to_wire()[:2] + _BYTES.randbytes(_BYTES.randrange(600)) for _ in range(100)],
+        NOTHING,
+    ),
+    "random bytes after our question": (
+        lambda query, tcp: [
+            answer(query).to_wire()[:6] + b"\xff\xff" + answer(query).to_wire()[8:] + _BYTES.randbytes(600)
+        ],
+        NOTHING,
+    ),
+    "an empty datagram": (lambda query, tcp: [b""], NOTHING),
+    "our own question": (lambda query, tcp: [query.to_wire()], NOTHING),
+    "a name that points to itself": (
+        lambda query, tcp: [answer(query).to_wire()[:12] + b"\xc0\x0c\0\x0f\0\1"],
+        NOTHING,
+    ),
+    "half a reply": (lambda query, tcp: [answer(query, "10 mx.wren.edu.").to_wire()[:-5]], NOTHING),
+    "a datagram cut short for ever": (lambda query, tcp: [answer(query, flags=dns.flags.TC).to_wire()], NOTHING),
+    "bytes without end": (flood, NOTHING),
+    "a CNAME of itself": (looped, NOTHING),
+    "control characters": (spoken, [HAS, HAS, NO_DMARC]),
+    "thousands of records": (over_tcp(thousands), [HAS, HAS, NO_DMARC]),
+    "a stream that drips": (over_tcp(dripping(b"x")), NOTHING),
+    "a stream of 64 kB of nothing": (over_tcp(lambda query: [framed(b"\0" * 65_535)]), NOTHING),
+    "a stream that ends at once": (over_tcp(lambda query: []), NOTHING),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE_DNS)
+def test_hostile_dns_is_a_note_and_never_quoted(ask: Callable[[DnsServer], None], case: str) -> None:
+    says, expected = HOSTILE_DNS[case]
+    with DnsServer(says=says) as server:
+        ask(server)
+        found = _sender("wren.edu", 0.5 if expected == NOTHING else 60)
+    assert [each.message[: len(told)] for each, told in zip(found, expected, strict=True)] == expected
+    assert all(each.message.isprintable() and not each.exit_code for each in found)
 
 
 # ── Silence ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 LITTLE, TOO_LITTLE = 500_000_000, 50_000_000  # free bytes; a year of five lists takes less than 200 MB
 SMTP_SECONDS = 15.0  # for each reply
+DNS_SECONDS = 3.0  # for each kind of record
 PATIENCE = 45.0  # seconds, for all servers together
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
@@ -226,13 +227,13 @@ def _arxiv(app: App) -> str:
     return f"{app.settings.arxiv_api_url} answers; {total:,} paper{'s' * (total > 1)} in {category}"
 
 
-def _sender(domain: str) -> list[Finding]:
+def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
     """Whether the sender's domain has the records that replies, and other servers' trust, depend on."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
-        mx = _records(domain, "MX") or _records(domain, "A") or _records(domain, "AAAA")
-        spf = [record for record in _records(domain, "TXT") if record.lower().startswith('"v=spf1')]
-        policies = (record for name in parents for record in _records(f"_dmarc.{name}", "TXT"))
+        mx = next(filter(None, (_records(domain, kind, seconds) for kind in ("MX", "A", "AAAA"))), [])
+        spf = [record for record in _records(domain, "TXT", seconds) if record.lower().startswith('"v=spf1')]
+        policies = (record for name in parents for record in _records(f"_dmarc.{name}", "TXT", seconds))
         dmarc = [record for record in policies if record.lower().startswith('"v=dmarc1')]
     except OSError:
         return [Finding("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked", note=True)]
@@ -250,13 +251,15 @@ def _sender(domain: str) -> list[Finding]:
     ]
 
 
-def _records(name: str, kind: str) -> list[str]:
-    """The records of that kind, as in a zone file. Raises OSError where DNS does not answer."""
+def _records(name: str, kind: str, seconds: float) -> list[str]:
+    """The records of that kind, as in a zone file: anybody's words, not to be quoted. Raises OSError where DNS does not
+    answer.
+    """
     from dns import exception, resolver  # noqa: PLC0415 - most commands ask no DNS
 
     try:
-        return [record.to_text() for record in resolver.resolve(f"{name}.", kind, lifetime=3.0)]
+        return [record.to_text() for record in resolver.resolve(f"{name}.", kind, lifetime=seconds)]
     except (resolver.NXDOMAIN, resolver.NoAnswer):
         return []
     except exception.DNSException as error:
-        raise OSError(str(error)) from error
+        raise OSError from error
