@@ -59,7 +59,7 @@ def test_status_is_one_short_line(manager: tuple[str, socket.socket]) -> None:
     address, inbox = manager
     to = Notifier(address)
     to.status("foundations: broken\nREADY=1\x1b[31m\t\u2028ü \udcff ")
-    assert inbox.recv(4096).decode() == "STATUS=foundations: broken READY=1 [31m ü"
+    assert inbox.recv(4096).decode() == r"STATUS=foundations: broken\nREADY=1\x1b[31m\t\u2028ü \udcff "
     to.status("😀" * 5000)
     line = inbox.recv(8192).decode()
     assert line == "STATUS=" + "😀" * 399 + "…"

@@ -33,7 +33,6 @@ from paperboy.app import App
 from paperboy.config.home import RESTED, Files, Fingerprint, Home
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
-from paperboy.foreign import one_line
 from paperboy.models import DeliveryState, Problem
 from paperboy.privacy import without_addresses
 from paperboy.store import Store
@@ -171,7 +170,7 @@ class Daemon:
         line = status.answer(found, at_work="morning" in self._children, in_outbox=settings.uses_outbox)
         if not self.problems:
             return line
-        return f"{without_addresses(one_line(str(self.problems[0])))} (the last good version stays in force). {line}"
+        return f"{without_addresses(str(self.problems[0]))} (the last good version stays in force). {line}"
 
     # ---- the children
 

@@ -7,7 +7,6 @@ Light to import, for the daemon does.
 """
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from datetime import date, datetime, timedelta
 
 from paperboy import announcements, due
 from paperboy.due import Standing, State
-from paperboy.foreign import one_line
+from paperboy.foreign import one_line, shortened
 from paperboy.mail.text import counted, together
 from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
 from paperboy.privacy import without_addresses
@@ -95,7 +94,7 @@ class ListStatus:
         if self.newest is None or self.newest.outcome is not Outcome.QUIET:
             return ""
         if self.newest.reason:
-            return one_line(self.newest.reason)
+            return self.newest.reason
         why = self._no_batch(due.begins(self.mailing_list, self.newest.date))
         return f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
 
@@ -158,7 +157,7 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True, in_ou
         return "No list has subscribers, so there is no mail."
     wrong = list(_wrong(status, at_work=at_work, running=running))
     got = "Today's mail is in the outbox" if in_outbox else f"Everyone {'else ' if wrong else ''}got today's mail"
-    return textwrap.shorten(" ".join([*wrong[:1], *_well(status, got, running=running)][:2]), MOST, placeholder=" …")
+    return shortened(one_line(" ".join([*wrong[:1], *_well(status, got, running=running)][:2])), MOST)
 
 
 def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
@@ -227,7 +226,7 @@ def _next_batch(lists: Iterable[ListStatus]) -> str:
 
 
 def _commonest(reasons: Iterable[str]) -> str:
-    short = (_WHERE.sub("", NONE_SCORED.sub("", one_line(reason))) for reason in reasons)
+    short = (_WHERE.sub("", NONE_SCORED.sub("", reason)) for reason in reasons)
     plain = (without_addresses(reason).rstrip(".") for reason in short)
     return next((reason for reason, _ in Counter(plain).most_common(1)), "")
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paperboy.errors import ConfigError
+from paperboy.foreign import shortened, visible
 from paperboy.models import Problem
 
 logger = logging.getLogger(__name__)
@@ -42,8 +43,7 @@ class Notifier:
 
     def status(self, text: str) -> None:
         """The line that `systemctl status` shows."""
-        line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
-        self.send(f"STATUS={line if len(line) <= _LONGEST_STATUS else line[: _LONGEST_STATUS - 1].rstrip() + '…'}")
+        self.send(f"STATUS={shortened(visible(text), _LONGEST_STATUS)}")
 
     def send(self, message: str) -> None:
         """Send lines of NAME=value, as sd_notify(3) has them."""

@@ -11,6 +11,7 @@ from paperboy.cli import output
 from paperboy.config.settings import Settings
 from paperboy.curate import matched_author
 from paperboy.errors import UnknownNameError
+from paperboy.foreign import visible
 from paperboy.mail.text import counted
 from paperboy.models import Became, MailingList, Paper
 from paperboy.store.history import Life
@@ -28,8 +29,8 @@ def why(app: App, arxiv_id: str, name: str | None) -> int:
     """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
     how many.
     """
-    asked, history = _ID.fullmatch(arxiv_id.strip()), app.store_to_ask.history
-    plain = asked[1] if asked else arxiv_id
+    asked, history = _ID.fullmatch(visible(arxiv_id.strip())), app.store_to_ask.history
+    plain = asked[1] if asked else ""
     found = history.paper(plain)
     lists = app.home.lists if name is None else [app.home.list(name)]
     lives = [(each, history.life(each.name, plain)) for each in lists]
