@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +21,8 @@ from tests.cli.conftest import FRIDAY, World, world
 from tests.fakes import Clock, NoProgress
 
 __all__ = ["world"]
+
+SRC = Path(__file__).parents[1] / "src"
 
 
 def app_of(world: World) -> App:
@@ -173,3 +180,68 @@ def test_only_https_proxy_is_used_and_never_for_this_machine(
 ) -> None:
     app = App(tmp_path, environ, Clock(FRIDAY), lambda _: None, lambda: 0.0, NoProgress())
     assert app.proxy(url) == proxy
+
+
+# ---- a clock that cannot be right
+
+
+def beyond_9999() -> datetime:
+    return datetime.fromtimestamp(300_000_000_000, UTC)
+
+
+CLOCKS: dict[str, Callable[[], datetime]] = {
+    "1": Clock(datetime(1, 1, 1, tzinfo=UTC)),
+    "1970": Clock(datetime(1970, 1, 1, tzinfo=UTC)),
+    "2019": Clock(datetime(2019, 12, 31, 23, tzinfo=UTC)),
+    "2201": Clock(datetime(2201, 1, 1, tzinfo=UTC)),
+    "9999": Clock(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)),
+    "beyond 9999": beyond_9999,
+}
+
+
+@pytest.mark.parametrize("year", CLOCKS)
+def test_clock_that_cannot_be_right_is_one_sentence(world: World, year: str) -> None:
+    world.env(ALERT_TO="ops@example.org")
+    world.clock = CLOCKS[year]  # type: ignore[assignment]
+    message = f"clock: the year is {year} by this machine's clock; set it, for example with timedatectl set-ntp true\n"
+    for command in (["status"], ["once"], ["preview", "foundations"], ["suppress", "a@example.org"], ["demo"], ["run"]):
+        ran = world.run(*command)
+        assert (ran.code, ran.err.splitlines(keepends=True)[-1]) == (78, message), command
+    assert world.mails() == []
+
+
+@pytest.mark.parametrize("year", [2020, 2200])
+def test_morning_works_at_both_ends_of_the_clocks_range(world: World, year: int) -> None:
+    world.clock.now = datetime(year, 12, 31, 23, 59, tzinfo=UTC)
+    world.env(ARXIV_HOLIDAYS="1991-01-01,2200-12-30", KEEP_DAYS=36_500, TIMEZONE="Pacific/Kiritimati", SEND_AT="00:00")
+    world.announce(1)
+    assert world.run("once").code == 0
+    assert world.run("status").code == 0
+
+
+# ---- whose files they are
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_what_a_home_gets_is_its_owners_alone(world: World, umask: int) -> None:
+    """Also where `data` was there and open to all. What people share stays as it was."""
+    world.env(llm=False, smtp=False)
+    world.announce(1)
+    (world.path / "data").mkdir(0o755)
+    (world.path / "data").chmod(0o755)
+    (world.path / "subscribers.yaml").chmod(0o664)
+
+    def run(*arguments: str) -> None:
+        command = [sys.executable, "-m", "paperboy", "--home", str(world.path), *arguments]
+        environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SRC)}
+        subprocess.run(command, env=environ, umask=umask, check=False, capture_output=True, timeout=300)
+
+    for command in (["once"], ["subscribe", "galaxies", "ada@example.org"], ["status"]):
+        run(*command)
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):  # as a daemon, which alone tries an edit
+        run("work", "trial")
+    files = [path for name in ("data", "outbox") for path in (world.path / name, *(world.path / name).rglob("*"))]
+    modes = {path.relative_to(world.path): stat.S_IMODE(path.stat().st_mode) for path in files}
+    assert {path.name for path in modes} >= {"paperboy.db", "has-database", "Maildir", "last-good", ".env"}
+    assert modes == {path: 0o700 if (world.path / path).is_dir() else 0o600 for path in modes}
+    assert stat.S_IMODE((world.path / "subscribers.yaml").stat().st_mode) == 0o664

@@ -59,6 +59,7 @@ class App(ExitStack):
 
     def __post_init__(self) -> None:
         super().__init__()
+        self.clock = _right(self.clock)
 
     def at(self, home: Home) -> App:
         """Another App, of a home that was read already."""
@@ -88,7 +89,8 @@ class App(ExitStack):
         """The database as it is; `check` reads all of it. Raises StoreError."""
         data = self.path / "data"
         with suppress(OSError):  # somebody else's, or none yet
-            data.chmod(0o700)
+            if data.stat().st_mode & 0o077:
+                data.chmod(0o700)
         return self.enter_context(Store.open(self.settings.paperboy_database, self._mark, check=check))
 
     def require_store(self) -> bool:
@@ -348,3 +350,19 @@ class App(ExitStack):
     def patience(self) -> timedelta:
         """How long a morning of the daemon waits for a late arXiv or a dead LLM."""
         return timedelta(hours=self.settings.give_up_after_hours)
+
+
+def _right(clock: Callable[[], datetime]) -> Callable[[], datetime]:
+    """The clock. Where its year cannot be true, it raises ConfigError: no date would be right."""
+
+    def now() -> datetime:
+        year = "beyond 9999"
+        with suppress(ValueError, OverflowError):
+            found = clock()
+            if 2020 <= found.year <= 2200:
+                return found
+            year = str(found.year)
+        message = f"the year is {year} by this machine's clock; set it, for example with timedatectl set-ntp true"
+        raise ConfigError([Problem("clock", message)])
+
+    return now

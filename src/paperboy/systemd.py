@@ -38,7 +38,7 @@ class Notifier:
         """The notifier that the environment asks for; a watchdog meant for another process is ignored."""
         usec = environ.get("WATCHDOG_USEC", "")
         ours = environ.get("WATCHDOG_PID", "") in {"", str(pid)}
-        watched = ours and usec.isascii() and usec.isdigit() and int(usec) > 0
+        watched = ours and re.fullmatch("[0-9]{1,15}", usec) and int(usec) > 0
         return cls(environ.get("NOTIFY_SOCKET", ""), int(usec) / 3e6 if watched else None)  # two may be late
 
     def status(self, text: str) -> None:

@@ -114,7 +114,7 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
         ".env:4: SMTP_PORT: must be a whole number from 1 to 65535",
         ".env:5: unknown setting 'SMTP_PASWORD', did you mean 'SMTP_PASSWORD'?",
         ".env:6: SMTP_HOST: needs MAIL_FROM to be set, too",
-        "environment: KEEP_DAYS: must be a whole number of at least 31",
+        "environment: KEEP_DAYS: must be a whole number from 31 to 36500",
     ]
 
 
@@ -136,10 +136,10 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
             "LLM_TIMEOUT_SECONDS=nan",
             "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",
         ),
-        ("LLM_BUDGET_USD=-1", "LLM_BUDGET_USD: must be a number of at least 0, with a point if it has decimals"),
+        ("LLM_BUDGET_USD=-1", "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals"),
         (
             "LLM_PRICE_INPUT=-1\nLLM_PRICE_OUTPUT=2",
-            "LLM_PRICE_INPUT: must be a number of at least 0, with a point if it has decimals",
+            "LLM_PRICE_INPUT: must be a number from 0 to 1000000, with a point if it has decimals",
         ),
         (
             "LLM_PRICE_CACHE_WRITE=1",
@@ -300,5 +300,5 @@ def test_invalid_credentials_are_reported_without_their_text(tmp_path):
     assert problems(tmp_path, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)}) == [
         "credentials: SMTP_PASSWORD: its file is not UTF-8 text (line 1); save it as UTF-8",
         "credentials: LOG_LEVEL: its file is not a regular file; put one in its place",
-        "credentials: KEEP_DAYS: must be a whole number of at least 31",
+        "credentials: KEEP_DAYS: must be a whole number from 31 to 36500",
     ]

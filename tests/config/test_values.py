@@ -1,12 +1,15 @@
 """Addresses, times, timezones and words as people write them."""
 
-from datetime import time
+from datetime import date, time
+from pathlib import Path
 
 import pytest
 
+from paperboy.config import settings
 from paperboy.config import values as notation
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES
 from paperboy.config.values import did_you_mean
+from paperboy.errors import ConfigError
 from paperboy.models import Subscriber
 
 
@@ -96,3 +99,79 @@ def test_host_name_that_cannot_be_looked_up_is_refused(name: str) -> None:
 
 def test_international_host_name_is_accepted() -> None:
     assert notation.host("smtp.bücher.example") == "smtp.bücher.example"
+
+
+RANGES = {  # of each setting that is a number: the least and the most, as people write them
+    "LLM_BATCH_SIZE": ("1", "200"),
+    "LLM_CONCURRENCY": ("1", "100"),
+    "LLM_TIMEOUT_SECONDS": ("0.1", "3600"),
+    "LLM_BUDGET_USD": ("0", "1000000"),
+    "LLM_PRICE_INPUT": ("0", "1000000"),
+    "LLM_PRICE_CACHED_INPUT": ("0", "1000000"),
+    "LLM_PRICE_CACHE_WRITE": ("0", "1000000"),
+    "LLM_PRICE_OUTPUT": ("0", "1000000"),
+    "SMTP_PORT": ("1", "65535"),
+    "SMTP_CONNECTIONS": ("1", "50"),
+    "SMTP_MAX_PER_MINUTE": ("0", "1000000"),
+    "ARXIV_DELAY_SECONDS": ("0", "3600"),
+    "ARXIV_LOOKBACK_DAYS": ("1", "30"),
+    "GIVE_UP_AFTER_HOURS": ("0", "23"),
+    "KEEP_DAYS": ("31", "36500"),
+}
+
+
+def test_every_number_among_the_settings_has_a_range() -> None:
+    numbers = {
+        name for name, read in settings._READERS.items() if getattr(read, "__qualname__", "").startswith("number")
+    }
+    assert numbers == set(RANGES)
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_number_is_taken_at_both_ends_of_its_range_and_refused_beyond(tmp_path: Path, name: str) -> None:
+    least, most = RANGES[name]
+    prices = {"LLM_PRICE_INPUT": "1", "LLM_PRICE_OUTPUT": "1"} if "PRICE" in name else {}
+    sound = prices | {"ARXIV_API_URL": "http://127.0.0.1/", name: ""}
+    for text in (least, most):
+        assert float(getattr(settings.load(tmp_path, sound | {name: text}), name.lower())) == float(text)
+    beyond = [
+        f"{float(most) + 1:.0f}",
+        "9" * 9,
+        "9" * 5000,
+        "9" * 20_000,
+        "1e3",
+        "inf",
+        "nan",
+        "-1",
+        "0x10",
+        "٣",
+        "1,5",
+    ]
+    for text in beyond:
+        with pytest.raises(ConfigError) as caught:
+            settings.load(tmp_path, sound | {name: text})
+        (problem,) = caught.value.problems
+        told = "is longer than 10,000 characters" if len(text) > 10_000 else f" from {least} to {most}"
+        assert problem.message.startswith(f"{name}: ")
+        assert told in problem.message
+
+
+@pytest.mark.parametrize("text", ["0001-01-01", "1990-12-31", "2201-01-01", "9999-12-31", "2026-12-29 9999-12-31"])
+def test_date_outside_arxivs_years_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"must be dates from 1991 to 2200, not \d{4}-\d\d-\d\d"):
+        notation.dates(text)
+
+
+def test_dates_are_read() -> None:
+    assert notation.dates("2026-12-29,2200-12-31 1991-01-01") == {
+        date(2026, 12, 29),
+        date(2200, 12, 31),
+        date(1991, 1, 1),
+    }
+
+
+@pytest.mark.parametrize("name", ["PAPERBOY_DATABASE", "PAPERBOY_OUTBOX"])
+@pytest.mark.parametrize("text", ["x" * 201, "é" * 101, "x/" * 501])
+def test_path_that_no_disk_can_hold_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"environment: {name}: is too long for a path: at most 1000 bytes, and 200 "):
+        settings.load(tmp_path, {name: text})

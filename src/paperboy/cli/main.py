@@ -119,6 +119,7 @@ def _home_option() -> click.Option:
 
 def main() -> None:
     """The console script. Where the locale knows ASCII alone, other characters are printed as escapes."""
+    os.umask(0o077)  # whatever is made is its owner's alone: it holds addresses
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(invoke())

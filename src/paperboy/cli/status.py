@@ -30,7 +30,9 @@ _GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.option("--undelivered", "only_undelivered", is_flag=True, help="Show only who lacks a digest, and why.")
 @click.option("--suppressed", is_flag=True, help="Show only which addresses are suppressed, and why.")
-@click.option("--mornings", default=3, show_default=True, type=click.IntRange(1), help="Mornings to show of each list.")
+@click.option(
+    "--mornings", default=3, show_default=True, type=click.IntRange(1, 10_000), help="Mornings to show of each list."
+)
 @click.pass_obj
 def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool, mornings: int) -> int:
     """Did everyone get their mail today, and if not, why? In one line, and then in detail: what is wrong, whom a digest

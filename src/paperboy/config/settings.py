@@ -52,7 +52,13 @@ def _api_base(text: str) -> str:
 def _path(text: str) -> Path:
     if text.startswith("~"):
         raise ValueError("~ is not expanded here; write the full path, or one relative to the home")
-    return Path(one_line(text))
+    path = Path(one_line(text))
+    if len(text.encode()) > 1000 or any(len(name.encode()) > 200 for name in path.parts):
+        raise ValueError("is too long for a path: at most 1000 bytes, and 200 for each name in it")
+    return path
+
+
+_price = notation.number(0, 1_000_000, kind=Decimal)
 
 
 def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "") -> Any:
@@ -72,20 +78,18 @@ class Settings:
     llm_batch_size: int = _setting(notation.whole(1, 200), "16")  # papers in one call
     llm_concurrency: int = _setting(notation.whole(1, 100), "8")
     llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
-    llm_budget_usd: float = _setting(notation.number(0), "0")  # per day; 0: none
-    llm_price_input: Decimal | None = _setting(
-        notation.number(0, kind=Decimal), empty=None
-    )  # prices in USD per million tokens
-    llm_price_cached_input: Decimal | None = _setting(notation.number(0, kind=Decimal), empty=None)
-    llm_price_cache_write: Decimal | None = _setting(notation.number(0, kind=Decimal), empty=None)
-    llm_price_output: Decimal | None = _setting(notation.number(0, kind=Decimal), empty=None)
+    llm_budget_usd: float = _setting(notation.number(0, 1_000_000), "0")  # per day; 0: none
+    llm_price_input: Decimal | None = _setting(_price, empty=None)  # USD per million tokens
+    llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
+    llm_price_cache_write: Decimal | None = _setting(_price, empty=None)
+    llm_price_output: Decimal | None = _setting(_price, empty=None)
     smtp_host: str = _setting(notation.host)  # empty: mail goes to the outbox
     smtp_port: int = _setting(notation.whole(1, 65535), "587")
     smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
     smtp_connections: int = _setting(notation.whole(1, 50), "1")
-    smtp_max_per_minute: int = _setting(notation.whole(0), "0")  # 0: no limit
+    smtp_max_per_minute: int = _setting(notation.whole(0, 1_000_000), "0")  # 0: no limit
     mail_from: Subscriber | None = _setting(notation.mailbox, empty=None)
     mail_reply_to: Subscriber | None = _setting(notation.mailbox, empty=None)
     alert_to: Subscriber | None = _setting(notation.mailbox, empty=None)
@@ -97,7 +101,7 @@ class Settings:
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
     give_up_after_hours: float = _setting(notation.number(0, 23), "6")
-    keep_days: int = _setting(notation.whole(31), "365")
+    keep_days: int = _setting(notation.whole(31, 36_500), "365")
     paperboy_database: Path = _setting(_path, "data/paperboy.db")
     paperboy_outbox: Path = _setting(_path, "outbox")
     log_level: str = _setting(notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "INFO")
@@ -116,6 +120,7 @@ class Settings:
 SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fields(Settings)}
 
 _READERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
+_LONGEST = 10_000  # characters of a value
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
 
 _NEEDS = {  # what a setting does nothing without
@@ -152,6 +157,8 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
 
 
 def _read(name: str, text: str) -> Any:
+    if len(text) > _LONGEST:
+        raise ValueError(f"is longer than {_LONGEST:,} characters")
     if "\n" in text:
         raise ValueError("the value spans several lines; is a quote left open?")
     if _ANOTHER_SETTING.search(text):

@@ -4,7 +4,6 @@ Each reader takes text and raises `ValueError` with one sentence for the person 
 """
 
 import difflib
-import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -96,11 +95,14 @@ def time_of_day(text: str) -> time:
 
 
 def dates(text: str) -> frozenset[date]:
-    """Dates with commas or spaces between, as `2026-12-29, 2026-12-31`."""
+    """Dates of arXiv's years with commas or spaces between, as `2026-12-29, 2026-12-31`."""
     try:
-        return frozenset(map(date.fromisoformat, text.replace(",", " ").split()))
+        found = frozenset(map(date.fromisoformat, text.replace(",", " ").split()))
     except ValueError as error:
         raise ValueError(f"must be dates, such as 2026-12-29, 2026-12-31; {error}") from None
+    if strange := [day for day in found if not 1991 <= day.year <= 2200]:
+        raise ValueError(f"must be dates from 1991 to 2200, not {min(strange)}")
+    return found
 
 
 def timezone(text: str) -> ZoneInfo:
@@ -115,18 +117,17 @@ def timezone(text: str) -> ZoneInfo:
         raise ValueError(f"unknown timezone {text!r}{hint or '; use a name such as Europe/Berlin'}") from None
 
 
-def number(least: float, most: float = math.inf, kind: Callable[[str], Any] = float) -> Callable[[str], Any]:
+def number(least: float, most: float, kind: Callable[[str], Any] = float) -> Callable[[str], Any]:
     """A reader of numbers in plain digits, whole ones if `kind` is int; both ends belong to the range."""
     form, what, hint = r"[0-9]{1,9}(\.[0-9]{1,9})?", "a number", ", with a point if it has decimals"
     if kind is int:
         form, what, hint = r"[0-9]{1,9}", "a whole number", ""
-    span = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
 
     def read(text: str) -> Any:
         text = text.strip()
         if re.fullmatch(form, text) and least <= float(text) <= most:
             return kind(text)
-        raise ValueError(f"must be {what} {span}{hint}")
+        raise ValueError(f"must be {what} from {least} to {most}{hint}")
 
     return read
 
