@@ -1,20 +1,28 @@
 """Sending: from frozen digests to receipts, on a real ledger, with a transport that says what it is told to say."""
 
+import base64
 import itertools
+import random
+import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paperboy import delivery
-from paperboy.delivery import what_follows
+from paperboy.delivery import Transport, what_follows
+from paperboy.foreign import one_line
+from paperboy.mail.smtp import SmtpTransport
 from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Envelope, Outcome, Receipt, Subscriber
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from tests.fakes import Clock, FakeTransport, NoProgress
+from tests.servers.smtp import Fault, SmtpServer, certificates
 from tests.store.ledger import waiting
 
 FRIDAY = date(2026, 11, 20)
@@ -43,7 +51,7 @@ class Copies:
 class World:
     store: Store
     transport: FakeTransport = field(default_factory=FakeTransport)
-    transports: list[FakeTransport] = field(default_factory=list)
+    transports: Sequence[Transport] = ()
     clock: Clock = field(default_factory=lambda: Clock(NOW))
     waits: list[float] = field(default_factory=list)
     most_per_minute: int = 0
@@ -89,8 +97,13 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with Store.open(tmp_path / "paperboy.db") as store:
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "paperboy.db"
+
+
+@pytest.fixture
+def world(path: Path) -> Iterator[World]:
+    with Store.open(path) as store:
         made = World(store)
         made.freeze("foundations", FRIDAY, [*NAMES])
         yield made
@@ -477,3 +490,75 @@ def test_address_that_bounced_in_three_digests_running_is_suppressed_and_noted_o
     assert world.recipients().count("ada") == 3
     (suppression,) = world.store.suppressions.all()
     assert "5.1.1" in suppression.reason
+
+
+# ---- a server that says anything
+
+
+@pytest.fixture
+def smtp() -> Iterator[SmtpServer]:
+    with SmtpServer() as server:
+        yield server
+
+
+def connected(server: SmtpServer, **changes: Any) -> SmtpTransport:
+    settings = {"security": "none", "username": "", "password": "", "timeout": 5, "dot_timeout": 5, **changes}
+    return SmtpTransport(host="localhost", port=server.port, local_hostname="localhost", **settings)
+
+
+def nonsense(chance: random.Random) -> bytes:
+    code, text = chance.randrange(1000), chance.randbytes(chance.randrange(300))
+    return chance.choice(
+        [
+            text + b"\r\n",
+            b"%d %b\r\n" % (code, text),
+            b"%d-%b\r\n" % (code, text.replace(b"\n", b"")) * chance.randrange(200) + b"%d\r\n" % code,
+            b"%d ok\r\n%03d 5.7.1 no\r\n" % (chance.choice([250, 354, 550]), code),
+            b"%d " % code + text * 300 + b"\r\n",
+            f"{code} {chr(chance.randrange(0x3000))}\u202e\x1b[2J\r\n".encode(),
+        ]
+    )
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+def test_a_hundred_random_replies_cost_nobody_else_the_mail(
+    world: World, smtp: SmtpServer, path: Path, connections: int
+) -> None:
+    lists, chance = world.crowd(300), random.Random(14)  # noqa: S311
+    for number in range(0, 300, 3):
+        phase = chance.choice(["RCPT", "DATA", "dot"])
+        smtp.faults.append(Fault(phase, nonsense(chance), address=f"reader{number:03}@example.org", times=1))
+    world.transports = [connected(smtp) for _ in range(connections)]
+    report = world.deliver(lists)
+    assert report.problem == ""
+    taken = {message.recipient for message in smtp.messages}
+    assert taken >= {address for address in lists["crowd"] if int(address[6:9]) % 3} | lists["foundations"]
+    with closing(sqlite3.connect(path)) as database:
+        replies = [reply for (reply,) in database.execute("select reply from deliveries")]
+    assert max(map(len, replies)) <= 400
+    assert [one_line(reply) for reply in replies] == replies
+    assert threading.active_count() <= 2, "the server's thread, and no connection's"
+
+
+def test_password_is_neither_stored_nor_logged_nor_reported(
+    world: World, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "paperboy")
+    secret, contexts = "c0rrect-h0rse", certificates()
+    packed = base64.b64encode(f"\0paperboy\0{secret}".encode()).decode()
+    faults = [
+        Fault("RCPT", f"550 5.7.1 {secret}", address="ada@example.org"),
+        Fault("dot", f"250 2.0.0 {packed}", address="grace@example.org"),
+        Fault("dot", f"550 5.4.5 daily limit of {secret} {packed}", address="hedy@example.org"),
+    ]
+    with SmtpServer("starttls", contexts[0], "paperboy", secret, faults=faults) as server:
+        login = {"security": "starttls", "username": "paperboy", "password": secret, "ssl_context": contexts[1]}
+        world.transports = [connected(server, **login)]
+        report = world.deliver()
+    assert (report.states, report.problem.count("…")) == ({SENT: 1, FAILED: 1}, 2)
+    with closing(sqlite3.connect(path)) as database:
+        stored = "".join(database.iterdump())
+    for told in (report.problem, caplog.text, stored):
+        assert "…" in told
+        assert secret not in told
+        assert packed[-12:] not in told
