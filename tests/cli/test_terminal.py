@@ -253,19 +253,19 @@ def test_foreign_text_is_tame_wherever_it_came_in(world: World, way: str) -> Non
     assert "owned" in printed or "counts none" in printed
 
 
-@pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
 @pytest.mark.parametrize(
     "command",
     [["{}"], ["once", "--{}"], ["once", "--list", "{}"], ["why", "{}"], ["status", "--mornings", "{}"], ["check", "{}"],
      ["suppress", "{}@example.org"], ["suppress", "{}"], ["subscribe", "foundations", "{}"], ["--home", "/{}", "once"]],
     ids=" ".join,
 )  # fmt: skip
-def test_bad_argument_is_shown_and_not_obeyed(world: World, command: list[str], text: str) -> None:
-    text = text.replace("\0", "").replace("\ud800", "")  # no argument can have these
-    ran = world.run(*(each.format(text) for each in command))
-    assert ran.code in {2, 78}
-    assert_tame(ran.out + ran.err)
-    assert "owned" in ran.err or "contains a control character (U+" in ran.err
+def test_bad_argument_is_shown_and_not_obeyed(world: World, command: list[str]) -> None:
+    for what, text in NASTY.items():
+        given = text.replace("\0", "").replace("\ud800", "")  # no argument can have these
+        ran = world.run(*(each.format(given) for each in command))
+        assert ran.code in {2, 78}, what
+        assert_tame(ran.out + ran.err)
+        assert "owned" in ran.err or "contains a control character (U+" in ran.err, what
 
 
 def test_dns_records_are_shown_and_not_obeyed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

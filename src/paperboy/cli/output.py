@@ -59,11 +59,6 @@ def show(lines: Iterable[str], *, err: bool = False) -> None:
         say(line, err=err)
 
 
-def show_json(found: Mapping[str, Any]) -> None:
-    """Print JSON, which is ASCII."""
-    click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))
-
-
 def heading(text: str) -> Text:
     """A line of a page, in bold."""
     from rich.text import Text
@@ -88,7 +83,7 @@ def show_page(found: Page) -> None:
     easy to search.
     """
     if isinstance(found, Mapping):
-        show_json(found)
+        click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))  # ASCII alone
         return
     from rich.console import Console
 

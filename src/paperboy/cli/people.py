@@ -32,7 +32,7 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     everybody = [(who.address.casefold(), held) for _, people in lists for who, held in people]
     addresses, suppressed = len(dict(everybody)), len({address for address, held in everybody if held})
     if as_json:
-        output.show_json({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
+        output.show_page({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
         return 0
     for each in lists:
         _show(*each, app.settings.timezone)
