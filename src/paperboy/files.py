@@ -12,13 +12,13 @@ MOST_BYTES = 64_000_000
 _NO_FILE = "is not a regular file; put one in its place"
 
 
-def read(path: Path) -> bytes:
+def read(path: Path, most: int = MOST_BYTES) -> bytes:
     """The file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
     try:
         with open(path, "rb", opener=_without_blocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError(_NO_FILE)
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(most + 1)
     except FileNotFoundError:
         if path.is_symlink():
             raise ValueError("is a link to a file that does not exist; fix or remove it") from None
@@ -27,14 +27,14 @@ def read(path: Path) -> bytes:
         if error.errno in {errno.ENXIO, errno.EISDIR}:  # a socket; a folder
             raise ValueError(_NO_FILE) from None
         raise ValueError(f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read") from None
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"is larger than {MOST_BYTES // 1_000_000} MB; is it the right file?")
+    if len(content) > most:
+        raise ValueError(f"is larger than {most // 1_000_000} MB; is it the right file?")
     return content
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
     r"""The file's text, without a byte order mark and with `\n` for each line end. Raises as `read`."""
-    content = read(path)
+    content = read(path, most)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

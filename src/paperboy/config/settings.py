@@ -1,8 +1,8 @@
 """`.env`, the environment and systemd's credentials → `Settings`.
 
 The environment wins over `.env`, which wins over a file of the setting's name in `$CREDENTIALS_DIRECTORY`. An empty
-value is the default; an empty value in `.env` gives way to a credential. No message holds a line or a secret, since
-a mistyped line may be a password.
+value is the default; an empty value in `.env` gives way to a credential. No message shows what was written, since any
+line or value may be a misplaced password.
 """
 
 import io
@@ -61,6 +61,13 @@ def _path(text: str) -> Path:
 _price = notation.number(0, 1_000_000, kind=Decimal)
 
 
+def _mailbox(text: str) -> Subscriber:
+    try:
+        return notation.mailbox(text)
+    except ValueError:  # which shows the text
+        raise ValueError("must be an address, such as ada@example.org or Ada Lovelace <ada@example.org>") from None
+
+
 def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "") -> Any:
     """A field whose value is read from text, and the text that `.env.example` shows; where that is empty, `empty`."""
     return field(default=read(default) if default else empty, metadata={"read": read, "default": default})
@@ -90,9 +97,9 @@ class Settings:
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
     smtp_connections: int = _setting(notation.whole(1, 50), "1")
     smtp_max_per_minute: int = _setting(notation.whole(0, 1_000_000), "0")  # 0: no limit
-    mail_from: Subscriber | None = _setting(notation.mailbox, empty=None)
-    mail_reply_to: Subscriber | None = _setting(notation.mailbox, empty=None)
-    alert_to: Subscriber | None = _setting(notation.mailbox, empty=None)
+    mail_from: Subscriber | None = _setting(_mailbox, empty=None)
+    mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
+    alert_to: Subscriber | None = _setting(_mailbox, empty=None)
     arxiv_api_url: str = _setting(notation.url, "https://export.arxiv.org/api/query")
     arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
@@ -122,6 +129,8 @@ SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fi
 _READERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 _LONGEST = 10_000  # characters of a value
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
+
+_MOST_BYTES = 1_000_000  # of a file
 
 _NEEDS = {  # what a setting does nothing without
     "SMTP_HOST": ("MAIL_FROM",),
@@ -189,7 +198,7 @@ def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _G
     given = {}
     for name in SETTINGS if folder else ():
         try:
-            given[name] = files.read_text(Path(folder or "") / name).rstrip("\n"), "credentials"
+            given[name] = files.read_text(Path(folder or "") / name, _MOST_BYTES).rstrip("\n"), "credentials"
         except FileNotFoundError:
             continue
         except ValueError as error:
@@ -200,7 +209,7 @@ def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _G
 def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
     text, given = "", _Given()
     try:
-        text = files.read_text(path)
+        text = files.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
         pass
     except ValueError as error:
@@ -213,7 +222,7 @@ def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
             if key in SETTINGS:
                 given[key] = value, place
             elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
-                problems.append(Problem(place, f"unknown setting {key!r}{meant}"))
+                problems.append(Problem(place, f"unknown setting{meant}"))
         elif key is not None or binding.error:  # else a comment, or the end
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))
