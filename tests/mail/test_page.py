@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
+from html import unescape
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import escape
 
 from paperboy.curate import MOST_MORNINGS
 from paperboy.mail.text import money
 from paperboy.models import Cost, Digest, Entry, Shortfall, Spending, Usage
+from paperboy.scoring.reply import clean_comment
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
 from tests.mail.reading import flat, page_of, render, visible
 
@@ -99,7 +104,7 @@ def test_html_link_is_shown_for_papers_since_december_2023(arxiv_id: str, html_u
 @pytest.mark.parametrize(
     ("comment", "shown"),
     [
-        ("**Strong** result; uses `torch.compile` in `__init__`.", "Strong result; uses torch.compile in __init__."),
+        ("**Strong** result; uses `torch` in `__init__`.", "Strong result; uses torch in __init__."),
         ("**Uses `x` for y**, then `z`; `**` stays", "Uses x for y, then z; ** stays"),
         ("### Why\n- first\n- second", "Why first second"),
         ("1. Proves it.\n2. Tests it.", "Proves it. Tests it."),
@@ -110,6 +115,80 @@ def test_html_link_is_shown_for_papers_since_december_2023(arxiv_id: str, html_u
 def test_comment_is_shown_without_its_markdown(comment: str, shown: str) -> None:
     item = page_of(digest([entry(1, comment=comment)])).items[0]
     assert str(item.comment) == shown
+
+
+@pytest.mark.parametrize(
+    ("said", "stored", "mailed"),
+    [
+        # spelled out: not even stored
+        ("See https://evil.com/a.", "See.", "See."),
+        ("See http ://evil.com now.", "See now.", "See now."),
+        ("See evil .com/ now.", "See now.", "See now."),
+        ("See evil.com:8080 now.", "See now.", "See now."),
+        ("See `http://evil.com` now.", "See now.", "See now."),
+        ("See hxxp://evil[.]com now.", "See now.", "See now."),
+        ("See ht\u00adtp://ev\u200bil.\u2060com now.", "See now.", "See now."),
+        ("See http http://x ://evil.com now.", "See http now.", "See http now."),
+        ("See еvil.com/a and 例え.jp/a now.", "See and now.", "See and now."),
+        ("See www.1evil.com and file:///etc now.", "See and now.", "See and now."),
+        ("See [this][1]. [1]: http://evil.com", "See [this][1]. [1]:", "See [this][1]. [1]:"),
+        # what mail programs would make links of: stored, and mailed with joiners (here ¦)
+        ("See evil.com, **evil.com** and `evil`.`com`.", None, "See evil.¦com, evil.¦com and evil.¦com."),
+        ("Ask user@evil.com or user＠evil．com.", None, "Ask user¦@¦evil.¦com or user¦＠¦evil．¦com."),
+        ("See еvil.com, 例え.jp and 例え。jp｡com.", None, "See еvil.¦com, 例え.¦jp and 例え。¦jp｡¦com."),
+        ("See evil$.$com, w$w$w.evil.com.", None, "See evil.¦com, www¦.¦evil.¦com."),
+        ("See http$:$//evil.com and s3$:$//evil.", None, "See http¦://evil.¦com and s3¦://evil."),
+        ("See http**:**//evil**.**com.", None, "See http¦://evil.¦com."),
+        (r"See evil.\-com, \url{evil.com} and \href{evil.com}{this}.", None,
+         "See evil.¦com, evil.¦com and this (evil.¦com)."),
+        ("See $evil.com_{a,b}$ and evil.$com_{a,b}$.", None, "See evil.¦com_(a,b) and evil.¦com_(a,b)."),
+        ("See evil[.](x)com and evil.[com](x).", "See evil.com and evil.com.", "See evil.¦com and evil.¦com."),
+        ("See evil.\u200bcom and evil.\u200dcom.", "See evil.com and evil.\u200dcom.",
+         "See evil.¦com and evil.¦\u200dcom."),
+        ("See www . evil . com now.", "See www. evil. com now.", "See www¦. evil. com now."),
+        ("See javascript:alert(1) and tel:+491.", None, "See javascript¦:alert(1) and tel¦:+491."),
+        ("See //evil.com and <evil.com>.", None, "See //evil.¦com and <evil.¦com>."),
+        ("See evil%2Ecom and http%3A%2F%2Fevil.com.", None, "See evil%2Ecom and http%3A%2F%2Fevil.¦com."),
+        ("See evil&#46;com and http&colon;//evil.", None, "See evil&#46;com and http&colon;//evil."),
+        ("See 192.168.0.1 or localhost:80.", None, "See 192.¦168.0.1 or localhost¦:80."),
+        ("See evil․com and evil﹒com.", None, "See evil․¦com and evil﹒¦com."),
+        (r"See \\evil\a or {\backslash}{\backslash}evil\a.", None, r"See evil\a or \¦\evil\a."),
+        # and what ordinary comments hold
+        ("Uses Node.js and scikit-learn 1.5 vs. v2.0.1.", None, "Uses Node.¦js and scikit-learn 1.5 vs. v2.0.1."),
+        ("It is 3.5, i.e. more, at 10:30; ratio 3:1.", None, "It is 3.5, i.¦e. more, at 10:30; ratio 3:1."),
+        ("GPT-4.1 (by Doe et al.) and/or 100% of it... so.", None, None),
+    ],
+)  # fmt: skip
+def test_no_mail_program_finds_a_link_in_a_comment(said: str, stored: str | None, mailed: str | None) -> None:
+    """Neither in the text nor in HTML; what is not given is as it was before."""
+    comment = clean_comment(said)
+    assert comment == (said if stored is None else stored)
+    mail = render(digest([entry(1, comment=comment)]))
+    shown = (comment if mailed is None else mailed).replace("¦", "\u2060")
+    in_text, in_html = re.search(r"Why:(.*?)\n\n", mail.text, re.DOTALL), re.search("Why:</b>(.*?)</p>", mail.html)
+    assert in_text
+    assert in_html
+    assert " ".join(re.sub(r"(?m)^ *>", "", in_text[1]).split()) == shown
+    assert unescape(re.sub("<[^>]*>", "", in_html[1])).replace("_{a,b}", "_(a,b)").strip() == shown
+
+
+ODD_LINKS = [
+    *"evil", "evil", "com", "www", "ftp", "http", "s3", "mailto", ".", "。", "．", ":", "/", "//", "://", "@", "＠",
+    "\n", "\\", " ", "\u200b", "\u200d", "`", "**", "$", "[", "]", "(x)", "<", ">", "é", "1", "{", "}", "_", r"\-",
+    r"\url{",
+]  # fmt: skip
+LINKED = re.compile(
+    r"[^\W_]\.[^\W\d_]|(?:www|ftp)\.|\d+\.\d+\.\d+\.\d|[^\W_]@[^\W_]|[^\W\d_]:\S|\w:/|\\\\", re.IGNORECASE
+)
+
+
+@given(st.lists(st.sampled_from(ODD_LINKS), max_size=25).map("".join))
+def test_nothing_in_a_comment_looks_like_a_link(said: str) -> None:
+    comment = clean_comment(said)
+    item = page_of(digest([entry(1, comment=comment)])).items[0]
+    assert not LINKED.search(str(item.comment))
+    assert not LINKED.search(unescape(re.sub("</?code>", "", escape(item.comment))))
+    assert clean_comment(comment) == comment
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from paperboy.curate import name_key
 from paperboy.foreign import one_line
-from paperboy.mail.text import Prose, clipped, counted, prose
+from paperboy.mail.text import Prose, clipped, counted, prose, unlinked
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, MailingList, Paper, Shortfall, Spending
 
@@ -146,7 +146,7 @@ def _subject(title: str, day: date, items: Sequence[Item], counts: Counts) -> tu
     start += f" {counted(len(items), 'paper')}"
     top = str(items[0].title)
     room = SUBJECT_WIDTH - len(start) - len(" · ")
-    clauses = (match.start() for match in _CLAUSE.finditer(top) if " " in top[: match.start()])
+    clauses = (match.start() for match in _CLAUSE.finditer(top, 0, room + 3) if " " in top[: match.start()])
     end = max((end for end in (len(top), *clauses) if end <= room), default=0)
     return (f"{start} · {top[:end]}", 1) if end else (start, 0)
 
@@ -184,7 +184,7 @@ def _item(entry: Entry, followed: frozenset[str]) -> Item:
         authors=authors,
         author_count=len(authors),
         author_match=one_line(entry.matched_author or ""),
-        comment=prose(_without_markdown(entry.score.comment)),
+        comment=unlinked(prose(_without_markdown(entry.score.comment))),
         relevance=entry.score.relevance,
         novelty=entry.score.novelty,
         abstract=prose(paper.abstract),

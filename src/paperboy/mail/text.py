@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
-from itertools import chain, takewhile
+from itertools import accumulate, chain, takewhile
 from typing import Self
 
 from paperboy.foreign import clean, composed, one_line
@@ -97,6 +97,22 @@ def _source(part: Span) -> str:
     return f"{_OPEN}{source}{_CLOSE}" if source else ""
 
 
+# Links
+
+_JOINER = "\u2060"  # joins words, shows as nothing, and stands in no address
+_IN_LINK = re.compile(  # the places within what a mail program may take for a host, an address or a scheme
+    r"(?<=\S[.\u2024\u3002\ufe52\uff0e\uff61])(?=[^\s!-~]{0,3}[^\W\d_])"  # evil.com, but not 3.5
+    r"|(?<=\d\.)(?=\d+\.\d+\.\d)|(?:(?<=www)|(?<=ftp))(?=\.)|(?<=[^\W\d_])(?=:\S)|(?<=\d)(?=:/)"
+    r"|(?<=\S)(?=[@\ufe6b\uff20]\S)|(?<=\S[@\ufe6b\uff20])(?=\S)|(?<=\\)(?=\\)",
+    re.IGNORECASE,
+)
+
+
+def unlinked(text: Prose) -> Prose:
+    """The same for a reader, but mail programs, which make links of bare addresses by themselves, find none."""
+    return Prose(*(_IN_LINK.sub(_JOINER, form) for form in (str(text), text.marked)))
+
+
 # Shortening
 
 _SENTENCE_END = re.compile(
@@ -122,35 +138,28 @@ def shorten(text: str, limit: int) -> str:
 
 def clipped(text: str, limit: int) -> str:
     """Shorten a line that is no prose, such as a title: whole words and an ellipsis. The result is a plain `str`."""
-    return str(text) if len(text) <= limit else f"{text[: cut(text, limit, _word_ends)]} …"
+    return str(text) if len(text) <= limit else f"{text[: cut(text, limit, _WORD_END)]} …"
 
 
-def cut(text: str, limit: int, *kinds: Callable[[str], Iterator[int]]) -> int:
+def cut(text: str, limit: int, *kinds: re.Pattern[str]) -> int:
     """Where to end a text that is longer than the limit: at the last sentence's or word's end, or the last end of the
     given kinds, before which no bracket is open if possible. A wider limit never cuts earlier.
     """
-    for ends in kinds or (_sentence_ends, _word_ends):
-        near = [end for end in takewhile(lambda end: end <= limit, ends(text)) if end >= limit // 3]
+    # Any kind of bracket closes any other: intervals are written [0, 1).
+    depths = (0, *accumulate((character in "([") - (character in ")]") for character in text[:limit]))
+    for ends in kinds or (_SENTENCE_END, _WORD_END):
+        first = takewhile(lambda match: match.end() <= limit, ends.finditer(text))
+        near = [match.end() for match in first if match.end() >= limit // 3 and not _is_abbreviation(match)]
         if near:
-            return next((end for end in reversed(near) if not _is_open(text[:end])), near[-1])
+            return next((end for end in reversed(near) if depths[end] <= 0), near[-1])
     return limit
 
 
-def _is_open(text: str) -> bool:
-    """Any kind of bracket closes any other: intervals are written [0, 1)."""
-    return text.count("(") + text.count("[") > text.count(")") + text.count("]")
-
-
-def _sentence_ends(text: str) -> Iterator[int]:
-    for match in _SENTENCE_END.finditer(text):
-        word = _LAST_WORD.search(text, max(0, match.start() - 40), match.start())
-        last = word[0] if word else ""
-        if match["mark"] != "." or not (_ABBREVIATION.fullmatch(last) or _INITIALS.fullmatch(last)):
-            yield match.end()
-
-
-def _word_ends(text: str) -> Iterator[int]:
-    return (match.end() for match in _WORD_END.finditer(text))
+def _is_abbreviation(match: re.Match[str]) -> bool:
+    """Whether a full stop, or what else was found, ends no more than a word."""
+    word = _LAST_WORD.search(match.string, max(0, match.start() - 40), match.start())
+    last = word[0].replace(_JOINER, "") if word else ""
+    return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.fullmatch(last) or _INITIALS.fullmatch(last))
 
 
 # Wrapping

@@ -28,8 +28,8 @@ _OPENING = re.compile(r"[{\[]")
 _ANCHOR = re.compile(r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>", re.IGNORECASE)
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _LINK = re.compile(
-    r"<?\b(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[^\s<>]*[^\s<>.,;:!?)]>?"  # without the sentence's full stop
-    r"|\b(?:[a-z0-9-]+\.)+[a-z]{2,}/[^\s<>]*[^\s<>.,;:!?)]",  # example.org/page, which mail programs turn into links
+    r"[<`*]*(?:(?<![a-z0-9+.-])[a-z0-9+.-]*://|\bwww\.|\bmailto:)[^\s<>]*[^\s<>.,;:!?)]>?"  # no full stop
+    r"|(?<![\w.-])[\w.-]+\.[^\W\d_]{2,}(?:/|:\d\d)(?:[^\s<>]*[^\s<>.,;:!?)])?",  # example.org/page, example.org:8080
     re.IGNORECASE,
 )
 
@@ -102,8 +102,15 @@ def _objects(text: str) -> Sequence[Mapping[str, Any]]:
 
 def clean_comment(text: str) -> str:
     """Make one line of plain text, of at most 400 characters, without links."""
-    text = _ANCHOR.sub("", one_line(text[: 10 * MAX_COMMENT]))
-    while text != (without := _MARKDOWN_LINK.sub(r"\1", text)):  # a link may be nested in a link's text
+    text = one_line(text[: 10 * MAX_COMMENT])
+    while text != (without := _without_links(text)):  # what is left may be a link, too
         text = without
-    text = re.sub(r"\(\s*\)", " ", _LINK.sub(" ", text))
-    return shortened(re.sub(r"\s+([.,;:!?)])", r"\1", " ".join(text.split())), MAX_COMMENT)
+    return shortened(text, MAX_COMMENT)
+
+
+def _without_links(text: str) -> str:
+    # Spaces go before links are looked for: "example .org/page" is one afterwards.
+    text = re.sub(r"\s+([.,;:?)]|!(?!\[))", r"\1", _ANCHOR.sub("", " ".join(text.split())))
+    if _MARKDOWN_LINK.search(text):
+        return _MARKDOWN_LINK.sub(r"\1", text)
+    return re.sub(r"\(\s*\)", " ", _LINK.sub(" ", text))
