@@ -239,7 +239,7 @@ def test_source_stands_beyond_the_limits_of_depth_and_length(tex: str, text: str
 @pytest.mark.parametrize("seed", range(30))
 def test_ten_times_the_text_takes_about_ten_times_as_long(seed: int) -> None:
     """Whatever is repeated, and within a formula as well as in prose."""
-    pieces = random.Random(seed)  # noqa: S311
+    pieces = random.Random(seed)  # noqa: S311  # no secret
     unit = "".join(pieces.choice(HOSTILE) for _ in range(pieces.randint(1, 6)))
     for start, end in (("", ""), ("$", "$"), (r"\(", r"\)")):
         short, long = (start + unit * (length // len(unit)) + end for length in (2_000, 20_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from datetime import date
 from html import unescape
@@ -14,7 +15,7 @@ from markupsafe import escape
 
 from paperboy.curate import MOST_MORNINGS
 from paperboy.mail.text import money
-from paperboy.models import Cost, Digest, Entry, Shortfall, Spending, Usage
+from paperboy.models import Cost, Digest, Entry, Paper, Shortfall, Spending, Usage
 from paperboy.scoring.reply import clean_comment
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
 from tests.mail.reading import flat, page_of, render, visible
@@ -189,6 +190,29 @@ def test_nothing_in_a_comment_looks_like_a_link(said: str) -> None:
     assert not LINKED.search(str(item.comment))
     assert not LINKED.search(unescape(re.sub("</?code>", "", escape(item.comment))))
     assert clean_comment(comment) == comment
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        paper(abstract="word " * 200_000),
+        paper(abstract="{" * 1_000_000),
+        paper(abstract="$x_{a,b}$ " * 9_999),
+        paper(title="a: b " * 200_000),
+        paper(authors=tuple(f"Ada {number} Doe" for number in range(30_000))),
+        paper(authors=("x" * 1_000_000,)),
+        paper(primary_category="x" * 1_000_000),
+    ],
+    ids=["abstract", "braces", "formulas", "title", "authors", "name", "category"],
+)
+def test_paper_from_before_there_were_bounds_is_mailed(of: Paper) -> None:
+    """Whole in the text, shortened in HTML, within a second and some 60 MB."""
+    begun = time.thread_time()
+    mail = render(digest([entry(1, of), entry(2, paper("2611.00002", title="On trees"))]))
+    assert time.thread_time() - begun < 20
+    assert "On trees" in mail.text
+    assert "On trees" in mail.html
+    assert len(mail.html) < 20_000
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 
 import pytest
 from hypothesis import example, given
@@ -10,7 +11,7 @@ from markupsafe import escape
 from rich.cells import cell_len
 
 from paperboy.foreign import one_line
-from paperboy.mail.text import WIDTH, Prose, clipped, cut, prose, shorten, wrap
+from paperboy.mail.text import WIDTH, Prose, clipped, cut, prose, shorten, unlinked, wrap
 from paperboy.tex import to_text
 
 ODD = st.text(st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u1100\u1161\ud800数😀é-–'), max_size=300)
@@ -250,7 +251,21 @@ def test_wrapping_keeps_every_word_within_the_width(text: str, first: str, rest:
     assert "".join("".join(bodies).split()) == "".join(text.split())
 
 
-def test_hostile_text_is_wrapped_and_shortened() -> None:
-    for text in ("x" * 100_000, "( " * 50_000, "\u0301" * 100_000, "数" * 100_000, "$a_V$" * 5_000, "." * 50_000):
-        assert wrap(text)
-        shorten(prose(text), 600)
+@pytest.mark.parametrize(
+    "unit",
+    ["x", "( ", "\u0301", "数", "。", "$a_V$", "$x_{a,b}$ ", ".", "A. ", "e.g. A ", ": ", "! ? ", "a@", "^(", "\n"],
+)
+def test_a_megabyte_of_text_is_wrapped_and_shortened(unit: str) -> None:
+    """It takes about a second: text that is stored may be from before there were bounds."""
+    begun = time.thread_time()
+    text = prose(unit * (1_000_000 // len(unit)))
+    wrap(text)
+    for limit in (80, 600, 20_000):
+        assert len(shorten(text, limit)) <= limit + 2
+        assert len(clipped(str(text), limit)) <= limit + 2
+    assert time.thread_time() - begun < 20
+
+
+def test_abbreviation_in_unlinked_text_ends_no_sentence() -> None:
+    text = unlinked(prose("It is so, and it holds for all i.e. All of them, as in evil.com. And so on."))
+    assert shorten(text, 50) == "It is so, and it holds for all i.\u2060e. All of them …"

@@ -153,6 +153,8 @@ def test_every_word_is_kept(markdown: str) -> None:
             sign * 5_000
             for sign in ("*a ", "_a_", "**a*", "$a ", "- a\n", "1. a\n", ">\n", "|a\n", "`a``", "a\n\n", "://")
         ),
+        "[" * 100_000,
+        "*" * 100_000,
         "".join(" " * depth + "- a\n" for depth in range(500)),
         "".join(">" * depth + " a\n" for depth in range(500)),
     ],
