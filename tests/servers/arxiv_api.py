@@ -114,6 +114,11 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.dropped:
             return
         try:
+            if answer.raw is not None:
+                self.close_connection = True
+                for piece in answer.raw():
+                    self.wfile.write(piece)
+                return
             self.send_response_only(answer.status)
             if "Date" not in dict(answer.headers):
                 self.send_header("Date", self.date_time_string())

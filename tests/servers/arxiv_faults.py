@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
+from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
 
@@ -18,6 +23,7 @@ class Answer:
     declared: int | None = None  # Content-Length, where it is not the truth
     dropped: bool = False  # the connection is closed without an answer
     delay: float = 0.0  # seconds of silence before the answer
+    raw: Callable[[], Iterable[bytes]] | None = None  # what is written instead, until the client has enough
 
 
 Fault = Callable[[Answer], Answer]
@@ -34,9 +40,10 @@ def plain(status: int, body: str, *headers: tuple[str, str]) -> Fault:
     return lambda _: Answer(body.encode(), status, (("Content-Type", "text/plain"), *headers))
 
 
-def rate_limited(retry_after: int | str | None = None) -> Fault:
-    """HTTP 429 as arXiv words it; usually it does not say for how long."""
-    return plain(429, "Rate exceeded.", *_retry_after(retry_after))
+def rate_limited(retry_after: int | str | None = None, *, at: datetime | None = None) -> Fault:
+    """HTTP 429 as arXiv words it; usually it does not say for how long. `at`: when by the server's clock."""
+    date = [] if at is None else [("Date", format_datetime(at, usegmt=True))]
+    return plain(429, "Rate exceeded.", *_retry_after(retry_after), *date)
 
 
 def unavailable(retry_after: int | str | None = None) -> Fault:
@@ -66,7 +73,7 @@ def hang(seconds: float) -> Fault:
     return lambda answer: replace(answer, delay=seconds)
 
 
-def claimed_total(total: int) -> Fault:
+def claimed_total(total: int | str) -> Fault:
     """The right entries under a wrong totalResults."""
     return edited(r"(<opensearch:totalResults>)\d+", rf"\g<1>{total}")
 
@@ -86,6 +93,63 @@ def edited(pattern: str, replacement: str, *, count: int = 1) -> Fault:
     return lambda answer: replace(
         answer, body=re.sub(pattern, replacement, answer.body.decode(), count=count, flags=re.DOTALL).encode()
     )
+
+
+def both(first: Fault, second: Fault) -> Fault:
+    return lambda answer: second(first(answer))
+
+
+def redirected(location: str, status: int = 302) -> Fault:
+    """To "#" it is the same address again."""
+    return plain(status, "", ("Location", location))
+
+
+def in_first_entry(element: str, instead: str) -> Fault:
+    """The page's first entry with another element in place of the first of that name."""
+    return lambda answer: replace(
+        answer,
+        body=re.sub(
+            rf"(<entry>.*?)<{element}\b[^>]*?(?:/>|>.*?</{element}>)".encode(),
+            lambda found: found[1] + instead.encode(),
+            answer.body,
+            count=1,
+            flags=re.DOTALL,
+        ),
+    )
+
+
+def body(*pieces: bytes) -> Fault:
+    """These bytes as the body."""
+    return lambda answer: replace(answer, body=b"".join(pieces))
+
+
+def packed_spaces(size: int) -> Fault:
+    """That many bytes of spaces, packed with gzip."""
+    packer, piece = zlib.compressobj(wbits=31), b" " * 1_000_000
+    packed = b"".join(packer.compress(piece) for _ in range(size // len(piece))) + packer.flush()
+    return lambda answer: replace(answer, body=packed, headers=(("Content-Encoding", "gzip"),))
+
+
+def _endless(*pieces: bytes, every: float = 0.0) -> Fault:
+    """The first piece, and the others for ever: `every` so many seconds, or as fast as the client takes them."""
+
+    def write() -> Iterator[bytes]:
+        yield pieces[0]
+        for piece in itertools.cycle(pieces[1:]):
+            time.sleep(every)
+            yield piece
+
+    return lambda answer: replace(answer, raw=write)
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\n"
+endless_body = _endless(_HEAD + b"\r\n", b" " * 65_536)
+dripping_body = _endless(_HEAD + b"Content-Length: 1000000\r\n\r\n", b" ", every=0.02)
+dripping_headers = _endless(_HEAD, b"X: y\r\n", every=0.02)
+endless_headers = _endless(_HEAD, b"X: y\r\n" * 1_000)
+endless_header = _endless(_HEAD + b"X: ", b"y" * 65_536)
+endless_continue = _endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)
+dripping_continue = _endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n", every=0.02)
 
 
 def html_page(answer: Answer) -> Answer:

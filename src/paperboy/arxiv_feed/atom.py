@@ -29,12 +29,14 @@ _ID = re.compile(
     re.ASCII,
 )
 _CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")  # authors add MSC and ACM classes to arXiv's own
-_BIG = etree.XPath(f"*[string-length() > {ABSTRACT} or count(*) > 100]")  # one look at the whole page is quick
+_BIG = etree.XPath(  # one look at the whole page is quick
+    f"*[string-length() > {ABSTRACT} or count(*) > 100 or */@term[string-length() > 100]]"
+)
 _LONG = etree.XPath(f"descendant-or-self::*[string-length(text()) > {ABSTRACT}]")
 _BEGINNING = etree.XPath(f"substring(text(), 1, {ABSTRACT + 1})")
-_EXCESS = etree.XPath(
-    f"atom:author[position() > {AUTHORS + 1}] | atom:category[position() > {CATEGORIES}] | atom:link",
-    namespaces={"atom": _ATOM.strip("{}")},
+_EXCESS = (  # not one expression: libxml2 takes quadratic time to unite two
+    etree.XPath(f"atom:author[position() > {AUTHORS + 1}]", namespaces={"atom": _ATOM.strip("{}")}),
+    etree.XPath("*[string-length(@term) > 100]"),
 )
 
 Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
@@ -102,8 +104,9 @@ def _tree(body: bytes) -> Any:
     for big in _BIG(feed):
         for element in _LONG(big):
             element.text = _BEGINNING(element)
-        for element in _EXCESS(big):
-            big.remove(element)
+        for excess in _EXCESS:
+            for element in excess(big):
+                big.remove(element)
     return feed
 
 
@@ -122,7 +125,7 @@ def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
         return f"{match['id']} with a date outside the window"
     if not (title := " ".join(result.title.split())):
         return f"{match['id']} without a title"
-    if not (categories := [term for term in result.categories if _CATEGORY.fullmatch(term)]):
+    if not (categories := [term for term in result.categories if _CATEGORY.fullmatch(term)][:CATEGORIES]):
         return f"{match['id']} without a category"
     primary = result.primary_category if _CATEGORY.fullmatch(result.primary_category) else categories[0]
     # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
@@ -150,8 +153,11 @@ def _authors(names: list[str]) -> tuple[str, ...]:
 
 
 def said(body: bytes) -> str:
-    """Quote an answer that is no page: the summary of arXiv's error entry, or how it begins. Raises FaultError."""
-    return _error(_tree(body)) or _beginning(body)
+    """Quote an answer that is no page: the summary of arXiv's error entry, or how it begins."""
+    try:
+        return _error(_tree(body)) or _beginning(body)
+    except FaultError:
+        return _beginning(body)
 
 
 def _error(feed: Any) -> str:

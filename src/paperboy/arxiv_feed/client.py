@@ -175,15 +175,16 @@ class ArxivFeed:
 
 def _redirected(url: str, location: str) -> str:
     """Return the address that a redirect leads to. Raises FaultError unless its host is the same, and not less safe."""
+    old, place = urlsplit(url), location
     try:
         target = urljoin(url, location)
-        old, new = urlsplit(url), urlsplit(target)
-        host = new.hostname
-    except ValueError:
-        host = None
-    if host is None or host != old.hostname or new.scheme not in {old.scheme, "https"}:
-        raise FaultError(f"redirects to {quoted(host or location)}", "Check ARXIV_API_URL.", backoff=0)
-    return target
+        new = urlsplit(target)
+        if new.hostname == old.hostname and new.scheme in {old.scheme, "https"}:
+            return target
+        place = f"{new.scheme}://{new.hostname}" if new.hostname else location
+    except ValueError:  # no address at all
+        pass
+    raise FaultError(f"redirects to {quoted(place)}", "Check ARXIV_API_URL.", backoff=0)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
