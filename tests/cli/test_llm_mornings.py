@@ -24,7 +24,7 @@ from tests.cli import mail_world
 from tests.cli.conftest import World
 from tests.cli.mail_world import ADA, FRIDAY, MONDAY, at_home, told
 from tests.servers.llm import LlmServer
-from tests.servers.llm_faults import FAULTS, Fault
+from tests.servers.llm_faults import FAULTS, Fault, error
 
 ALL = Counts(considered=8, selected=8)
 NONE = Counts(considered=8, carried_over=8)
@@ -230,6 +230,36 @@ def test_list_of_which_nothing_could_be_scored_is_due_until_it_is_given_up(
     world.clock.now = MONDAY
     assert world.run("once").code == 0
     assert report(world) == ("digest", Counts(considered=number, selected=number))
+
+
+KEY = "sk-ours-and-nobody-elses"
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        lambda server: setattr(
+            server, "scores", lambda _: Score(9, 8, f"Your key is {KEY}, {KEY[:9]}\u200b{KEY[9:]}.")
+        ),
+        lambda server: setattr(server, "scores", lambda _: SimpleNamespace(relevance=KEY, novelty=8, comment="")),
+        lambda server: server.faults.extend([error(400, " " * 1_990 + f"{KEY} {KEY}"), error(500, KEY * 9_000)] * 9),
+        lambda server: setattr(server, "api_key", "sk-another"),  # the refusal quotes the key
+        lambda server: server.fail_always("forbidden") or server.faults.append(Fault(403, body=KEY.encode())),
+    ],
+    ids=["comment", "value", "error", "refused", "plain text"],
+)
+def test_key_that_the_server_echoes_is_stored_and_sent_nowhere(
+    echo: Callable[[LlmServer], object], world: World
+) -> None:
+    at_home(world, ADA, OPENAI_API_KEY=KEY)
+    world.announce(1, 2)
+    echo(world.llm)
+    ran = [world.run("check"), world.run("once"), world.run("status", "--json"), world.run("why", "2611.00001")]
+    mails = "".join(told(world, recipient) for recipient in set(world.mails()))
+    stored = b"".join(file.read_bytes() for file in (world.path / "data").glob("paperboy.db*"))
+    assert mails
+    assert KEY[:9] not in "".join(each.out + each.err for each in ran) + mails
+    assert KEY[:9].encode() not in stored
 
 
 def test_weekend_with_only_a_paper_that_failed_before_is_quiet(world: World) -> None:

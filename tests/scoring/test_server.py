@@ -228,8 +228,8 @@ def test_compressed_reply_is_read() -> None:
 
 LETTERS = "a" * 300_000
 NO_JSON = "answers with something that is not JSON; check OPENAI_BASE_URL"
-REDIRECTS = "answers 307: it redirects to {}, which is not followed; set OPENAI_BASE_URL in .env"
-EVIL = REDIRECTS.format("https://evil.example.org:81")
+REDIRECTS = "answers 307: it redirects{}; set OPENAI_BASE_URL in .env to the new address"
+EVIL = REDIRECTS.format(" to https://evil.example.org:81")
 
 
 @pytest.mark.parametrize(
@@ -244,6 +244,7 @@ EVIL = REDIRECTS.format("https://evil.example.org:81")
         (Fault(503, body=b'{"message": ' + b"[" * 900 + b"]" * 900 + b"}"), "answers 503…"),
         (Fault(503, body=b"[" * 5_000_000), "answers 503…"),
         (Fault(body=b"[" * 5_000_000), NO_JSON),
+        (Fault(body=b"[" + b"[]," * 2_600_000 + b"1]"), NO_JSON),
         (Fault(body=b" " * 8_000_001), "cannot be reached (the reply is too large)"),
         (
             Fault(headers={"Content-Encoding": "gzip"}, body=gzip.compress(b" " * 300_000_000, 1)),
@@ -253,8 +254,8 @@ EVIL = REDIRECTS.format("https://evil.example.org:81")
         (Fault(500, headers={"Content-Type": "a; charset=\xff"}, body=b"S\xfforry"), "answers 500: S\ufffdorry"),
         (Fault(307, headers={"Location": "https://evil.example.org:81/v1?a=b"}), EVIL),
         (Fault(307, headers={"Location": "https://api.openai.com@evil.example.org:81/"}), EVIL),
-        (Fault(307, headers={"Location": "/elsewhere"}), REDIRECTS.format("another address")),
-        (Fault(307, headers={"Location": "http://[" + LETTERS[:9_000]}), REDIRECTS.format(f"http://[{'a' * 89}")),
+        (Fault(307, headers={"Location": "/elsewhere"}), REDIRECTS.format("")),
+        (Fault(307, headers={"Location": "http://[" + LETTERS[:9_000]}), REDIRECTS.format(f" to http://[{'a' * 89}")),
         (Fault(stall="hang"), "does not answer in time"),
         (Fault(stall="trickle"), "does not answer in time"),
     ],

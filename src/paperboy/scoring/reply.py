@@ -23,7 +23,6 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 SCHEMA = _object({"scores": {"type": "array", "items": _object(_PROPERTIES)}})  # JSON schema of a reply
 MAX_COMMENT = 400  # characters
-MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
 _OPENING = re.compile(r"[{\[]")
 _ANCHOR = re.compile(r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>", re.IGNORECASE)
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
@@ -51,7 +50,7 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
     answer = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)  # it may hold a draft of the scores
     usable: dict[str, set[Score]] = defaultdict(set)
     defects = dict.fromkeys(asked, "no entry for the paper")
-    for found in _objects(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
+    for found in _objects(answer):
         arxiv_id, comment = (
             value if isinstance(value := found.get(key), str) else "" for key in ("arxiv_id", "comment")
         )

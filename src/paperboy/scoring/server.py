@@ -30,6 +30,8 @@ TRIES = 4
 LONGEST_WAIT = 120.0  # seconds; no retry if a server asks for more
 MAX_BYTES = 8_000_000  # of one reply
 MAX_WORDS = 2_000  # characters of an error, or of its code
+MAX_COMMAS = 100_000  # of one reply: 8 MB of short values would take 200 MB as JSON
+MAX_TEXT = 1_000_000  # characters of an answer; thoughts may come before the scores
 MAX_TOKENS = 10**7  # that a call can have; a larger count is an error
 _NO_KEY = "none"  # the client insists on one; it is not sent
 _SCHEMA = {"name": "scores", "strict": True, "schema": SCHEMA}
@@ -152,7 +154,7 @@ class Server:
 
     def quote(self, words: str, most: int) -> str:
         """Quote the server in one short printable line, without our key."""
-        return shortened(self.hidden(one_line(words[:MAX_WORDS])), most)
+        return shortened(self.hidden(one_line(words)), most)
 
     def hidden(self, words: str) -> str:
         """The words without our key."""
@@ -225,18 +227,18 @@ class Server:
             return Answer(failure=self.quote(f"cannot be reached ({error})", 200), pause=0)
         reply: wire.Reply = response.extensions["reply"]
         try:
-            answer = judge(reply.status, json.loads(reply.body, parse_int=whole), self.model)
+            body = None if reply.body.count(b",") > MAX_COMMAS else json.loads(reply.body, parse_int=whole)
+            answer = judge(reply.status, body, self.model)
         except (ValueError, RecursionError):  # some servers send their errors as plain text
-            text = reply.body[:MAX_WORDS].decode(errors="replace").strip()
+            text = reply.body.decode(errors="replace").strip()
             body = {"message": text} if reply.status >= 400 and not text.startswith("<") else None
             answer = judge(reply.status, body, self.model)
         if 300 <= reply.status < 400:
             to = re.match(r"(https?://)(?:[^/?#]*@)?([^/?#\s]{1,90})", reply.headers.get("Location", "")[:MAX_WORDS])
-            where = f"{to[1]}{to[2]}" if to else "another address"
-            words = (
-                f"answers {reply.status}: it redirects to {where}, which is not followed; set OPENAI_BASE_URL in .env"
+            where = f"redirects to {to[1]}{to[2]}" if to else "redirects"
+            answer = Answer(
+                failure=f"answers {reply.status}: it {where}; set OPENAI_BASE_URL in .env to the new address"
             )
-            answer = Answer(failure=words)
         seconds = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
         pause = min(float(seconds[0]), 1e9) if seconds and answer.pause is not None else answer.pause
         tier = answer.tier or request.get("service_tier", "default")
@@ -269,7 +271,7 @@ def judge(status: int, body: object, model: str) -> Answer:
         return _judge_completion(body)
     parts = found if isinstance(found, dict) else {"message": found}
     names = ("message", "detail", "param", "code", "status", "type")
-    error = {name: str(parts[name])[:MAX_WORDS] for name in names if parts.get(name)}
+    error = {name: one_line(str(parts[name]))[:MAX_WORDS] for name in names if parts.get(name)}
     code = f"{error.get('code')} {error.get('status')} {error.get('type')}"
     if status == 200:  # a gateway wraps the error of the server behind it
         within = re.search(r"\b[45]\d\d\b", code)
@@ -295,7 +297,7 @@ def _judge_completion(body: object) -> Answer:
     text = at(choice, "message", "content")
     if isinstance(text, list):  # in parts, as messages with pictures are
         text = "".join(str(at(part, "text") or "") for part in text)
-    answer = Answer(text if isinstance(text, str) else "", usage=read_usage(at(body, "usage")), tier=tier)
+    answer = Answer(text[:MAX_TEXT] if isinstance(text, str) else "", usage=read_usage(at(body, "usage")), tier=tier)
     if answer.text.strip():  # also if it was cut off: whole entries count
         return answer
     refused = at(choice, "message", "refusal")
