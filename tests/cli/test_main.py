@@ -85,6 +85,13 @@ def test_python_dash_m_runs_the_same_program() -> None:
     assert ran.stdout == f"paperboy, version {__version__}\n"
 
 
+def test_command_needs_no_stderr() -> None:
+    command = ["sh", "-c", 'exec "$0" -m paperboy --version 2>&-', sys.executable]
+    ran = subprocess.run(command, capture_output=True, check=False, env={"PYTHONPATH": str(SRC)})
+    assert ran.returncode == 0
+    assert __version__.encode() in ran.stdout
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "demo"])
 def test_home_may_stand_after_the_command_too(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke([name, *NEEDED.get(name, []), "--home", str(tmp_path / "nowhere")]) == 78

@@ -167,8 +167,10 @@ def _priority(level: int) -> str:
 
 def _is_journal(environ: Mapping[str, str]) -> bool:
     """Whether stderr is the journal; a service's children inherit the variable even if their stderr is redirected."""
+    if not (stream := environ.get("JOURNAL_STREAM")):
+        return False
     stderr = os.fstat(2)
-    return environ.get("JOURNAL_STREAM") == f"{stderr.st_dev}:{stderr.st_ino}"
+    return stream == f"{stderr.st_dev}:{stderr.st_ino}"
 
 
 class Bars:
