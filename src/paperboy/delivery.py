@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from paperboy.due import RETRY
 from paperboy.errors import MailServerError, StoreError, StoreWriteError
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
-from paperboy.privacy import masked, without_addresses
 from paperboy.store import Store
 
 if TYPE_CHECKING:
@@ -124,11 +123,11 @@ class Round:
         since = list(filter(None, (store.deliveries.get(waiting[0]).frozen_at, store.deliveries.last_sent())))
         if self._problem:
             store.deliveries.postpone(now + RETRY, now)
-            logger.error("%s", without_addresses(self._problem))
+            logger.error("%s", self._problem)
         for address, reply in store.deliveries.bounced_thrice():
             reason = "it did not exist for three digests in a row"
             store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
-            logger.warning("%s is suppressed: %s", masked(address), reason)
+            logger.warning("%s is suppressed: %s", address, reason)
         states = Counter[DeliveryState]()
         for (_, state), number in self._states.items():
             states[state] += number
@@ -211,9 +210,9 @@ class Round:
             return transport.send(self.composer.envelope(composed, delivery))
         except MailServerError as error:
             return error
-        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold the address
+        except Exception as error:  # noqa: BLE001  # logged without its text, which may hold anything
             kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
-            address = masked(delivery.addressed.subscriber.address)
+            address = delivery.addressed.subscriber.address
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
             return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")
 
@@ -228,7 +227,7 @@ class Round:
             state, reason = DeliveryState.FAILED, f"given up after three days; {delivery.reply or 'it was never tried'}"
         if reason:
             self._states[name, state] += self.store.deliveries.end(delivery, state, reason, now)
-            logger.warning("%s to %s: %s (%s)", name, masked(address), state, without_addresses(reason))
+            logger.warning("%s to %s: %s (%s)", name, address, state, reason)
         return not reason
 
     def _refused(self, delivery: Delivery, error: MailServerError, began: float) -> bool:
@@ -236,7 +235,7 @@ class Round:
         self.store.deliveries.settle(delivery, delivery.state, str(error), self.clock(), undone=True)
         self._waiting.appendleft(delivery.id)
         if self._accepted.is_set() and self._connections > 1 and (error.temporary or self._reached):
-            logger.info("closing one connection: %s", without_addresses(str(error)))
+            logger.info("closing one connection: %s", error)
             self._connections -= 1
             return False
         if error.busy or (error.temporary and self._reached):
@@ -266,13 +265,12 @@ class Round:
             self._reached.add(name)
             self._errors = 0
             return
-        said = without_addresses(receipt.reply)
-        logger.warning("%s to %s: %s (%s)", name, masked(address), state, said)
+        logger.warning("%s to %s: %s (%s)", name, address, state, receipt.reply)
         if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
             self._failed.add(delivery.digest_id)
         lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.stopped()
         if lost or receipt.slow_down:
-            self._server_error(said, began)
+            self._server_error(receipt.reply, began)
         else:
             self._errors = 0
 
@@ -280,7 +278,7 @@ class Round:
         """Pause all connections. An error of a message that began before the last error is the same incident."""
         if began <= self._failed_at:
             return
-        self._failed_at, self._errors, self._error = self.timer(), self._errors + 1, without_addresses(why)
+        self._failed_at, self._errors, self._error = self.timer(), self._errors + 1, why
         if self._errors >= _MOST_ERRORS:
             self._problem, self._passing = f"the mail server failed {self._errors} times in a row: {self._error}", True
             return

@@ -1,4 +1,4 @@
-"""Masks mail addresses in logs and reports. Pure."""
+"""Masks mail addresses in what leaves Paperboy: the log, and reports that more people see than the operator. Pure."""
 
 import re
 
