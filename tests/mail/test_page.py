@@ -179,7 +179,7 @@ ODD_LINKS = [
     r"\url{",
 ]  # fmt: skip
 LINKED = re.compile(
-    r"[^\W_]\.[^\W\d_]|(?:www|ftp)\.|\d+\.\d+\.\d+\.\d|[^\W_]@[^\W_]|[^\W\d_]:\S|\w:/|\\\\", re.IGNORECASE
+    r"[^\W_]\.[^\W\d_]|(?:www|ftp)\.|\d+\.\d+\.\d+\.\d|[^\W_]@[^\W_]|[^\W\d_]:\S|\d:/|\\\\", re.IGNORECASE
 )
 
 

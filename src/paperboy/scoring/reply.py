@@ -26,8 +26,8 @@ MAX_COMMENT = 400  # characters
 _OPENING = re.compile(r"[{\[]")
 _ANCHOR = re.compile(r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>", re.IGNORECASE)
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
-_LINK = re.compile(
-    r"[<`*]*(?:(?<![a-z0-9+.-])[a-z0-9+.-]*://|\bwww\.|\bmailto:)[^\s<>]*[^\s<>.,;:!?)]>?"  # no full stop
+_LINK = re.compile(  # without the sentence's full stop
+    r"(?:(?<![<`*])[<`*]+)?(?:(?<![a-z0-9+.-])[a-z0-9+.-]*://|\bwww\.|\bmailto:)[^\s<>]*[^\s<>.,;:!?)]>?"
     r"|(?<![\w.-])[\w.-]+\.[^\W\d_]{2,}(?:/|:\d\d)(?:[^\s<>]*[^\s<>.,;:!?)])?",  # example.org/page, example.org:8080
     re.IGNORECASE,
 )
@@ -112,4 +112,4 @@ def _without_links(text: str) -> str:
     text = re.sub(r"\s+([.,;:?)]|!(?!\[))", r"\1", _ANCHOR.sub("", " ".join(text.split())))
     if _MARKDOWN_LINK.search(text):
         return _MARKDOWN_LINK.sub(r"\1", text)
-    return re.sub(r"\(\s*\)", " ", _LINK.sub(" ", text))
+    return re.sub(r"\([()\s]*\)", " ", _LINK.sub(" ", text))
