@@ -182,6 +182,17 @@ def test_only_https_proxy_is_used_and_never_for_this_machine(
     assert app.proxy(url) == proxy
 
 
+@pytest.mark.parametrize(
+    "proxy", ["socks5://user:hush@proxy:1080", "proxy:3128", "http://", "http://[::1", "http://proxy:99999"]
+)
+def test_unusable_proxy_is_a_config_error_that_hides_its_password(world: World, proxy: str) -> None:
+    app = app_of(world)
+    app.environ = {**world.environ, "HTTPS_PROXY": proxy}
+    with pytest.raises(ConfigError, match=r"^environment: HTTPS_PROXY is no address of a proxy") as caught:
+        app.proxy("https://export.arxiv.org/api/query")
+    assert "hush" not in str(caught.value)
+
+
 # ---- a clock that cannot be right
 
 

@@ -209,13 +209,20 @@ class App(ExitStack):
         return ArxivFeed(url, delay_seconds=delay, contact=contact, proxy=self.proxy(url))
 
     def proxy(self, url: str) -> str:
-        """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY."""
+        """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY.
+
+        Raises ConfigError.
+        """
         host = urlsplit(url).hostname or ""
         proxy, none = (
             self.environ.get(name) or self.environ.get(name.lower(), "") for name in ("HTTPS_PROXY", "NO_PROXY")
         )
-        direct = is_loopback(host) or proxy_bypass_environment(host, {"no": none})
-        return "" if direct or not url.startswith("https:") else proxy
+        if not url.startswith("https:") or is_loopback(host) or proxy_bypass_environment(host, {"no": none}):
+            return ""
+        if proxy and not _is_proxy(proxy):
+            message = "HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128"
+            raise ConfigError([Problem("environment", message)])
+        return proxy
 
     def prepare(self) -> None:
         """Build what may be broken: prompt, prices, templates. Raises ConfigError before anything is changed."""
@@ -366,3 +373,11 @@ def _right(clock: Callable[[], datetime]) -> Callable[[], datetime]:
         raise ConfigError([Problem("clock", message)])
 
     return now
+
+
+def _is_proxy(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
