@@ -15,6 +15,7 @@ DECLARED = PROJECT["project"]["dependencies"]
 FOR_TESTS = PROJECT["project"]["optional-dependencies"]["test"]
 LOCKED = {package["name"]: package for package in tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]}
 UNBOUNDED = {"tzdata"}  # data by year, so the newest is right
+RUN = {"build", "mypy", "pytest-xdist", "ruff"}  # by `.ci/run`, and not imported
 
 
 def name_of(requirement: str) -> str:
@@ -36,12 +37,12 @@ def imported(folder: str) -> set[str]:
     return {name_of(distribution) for module in foreign for distribution in known.get(module, [module])}
 
 
-def test_every_package_that_the_source_imports_is_declared() -> None:
-    assert imported("src") <= {name_of(each) for each in DECLARED}
+def test_what_the_source_imports_is_declared_and_nothing_else() -> None:
+    assert imported("src") == {name_of(each) for each in DECLARED} - UNBOUNDED
 
 
-def test_every_package_that_the_tests_import_is_declared() -> None:
-    assert imported("tests") <= {name_of(each) for each in [*DECLARED, *FOR_TESTS]}
+def test_what_the_tests_import_beyond_that_is_declared_and_nothing_else() -> None:
+    assert imported("tests") - imported("src") == {name_of(each) for each in FOR_TESTS} - RUN
 
 
 @pytest.mark.parametrize("requirement", [*DECLARED, *FOR_TESTS, *PROJECT["build-system"]["requires"]])
