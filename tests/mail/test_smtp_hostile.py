@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -178,6 +179,23 @@ def test_what_was_said_before_tls_is_no_reply_after_it(contexts: tuple[ssl.SSLCo
         with pytest.raises(MailServerError, match="offers no login that Paperboy supports"):
             sender.send(envelope())
         served.result(60)
+
+
+def test_tls_handshake_that_drips_ends_in_time() -> None:
+    def serve(listener: socket.socket) -> None:
+        with listener.accept()[0] as connection, suppress(OSError):
+            connection.sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")  # a ServerHello of 16 kB
+            while connection.send(b"x"):
+                time.sleep(0.02)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as executor:
+        served = executor.submit(serve, listener)
+        port = listener.getsockname()[1]
+        sender = SmtpTransport(host="127.0.0.1", port=port, security="tls", username="", password="", timeout=0.5)
+        with pytest.raises(MailServerError, match=r"cannot reach mail server 127.0.0.1:\d+: .* timed out") as raised:
+            sender.send(envelope())
+        served.result(60)
+    assert raised.value.temporary
 
 
 # --- the password

@@ -8,7 +8,8 @@ after it. In the first case the server took nothing; in the second nobody knows.
     the message, its dot    lost: pending, since the final CRLF.CRLF was not sent
     the reply to the dot    taken: sent · refused: failed or deferred · lost: ambiguous
 
-An OSError means that the connection is gone; smtplib's own exceptions are OSErrors, too.
+An OSError means that the connection is gone; smtplib's own exceptions are OSErrors, too. A reply that is too long or
+too slow counts as lost.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from paperboy.foreign import hidden, one_line, shortened
 from paperboy.models import DeliveryState, Envelope, Receipt
 from paperboy.wire import BoundedReader, TooLargeError
 
-_MOST_LINES, _MOST_BYTES = 100, 64_000  # of a reply; RFC 5321 knows no limit, and servers send a dozen lines
+_MOST_LINES, _MOST_BYTES = 100, 64_000  # of a reply; servers send a dozen lines
 _FAREWELL = 5.0  # seconds for the reply to QUIT
 
 
