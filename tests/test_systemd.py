@@ -58,8 +58,8 @@ def test_status_is_one_short_line(manager: tuple[str, socket.socket]) -> None:
     """A line more would be another message to systemd, and what is longer than 4096 bytes is none."""
     address, inbox = manager
     to = Notifier(address)
-    to.status("foundations: broken\nREADY=1\x1b[31m\t\u2028ü \udcff ")
-    assert inbox.recv(4096).decode() == r"STATUS=foundations: broken\nREADY=1\x1b[31m\t\u2028ü \udcff "
+    to.status("foundations: <ada@example.org> broken\nREADY=1\x1b[31m\t\u2028ü \udcff ")
+    assert inbox.recv(4096).decode() == r"STATUS=foundations: <a…@example.org> broken\nREADY=1\x1b[31m\t\u2028ü \udcff "
     to.status("😀" * 5000)
     line = inbox.recv(8192).decode()
     assert line == "STATUS=" + "😀" * 399 + "…"

@@ -34,7 +34,6 @@ from paperboy.config.home import RESTED, Files, Fingerprint, Home
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
 from paperboy.models import DeliveryState, Problem
-from paperboy.privacy import without_addresses
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from paperboy.systemd import ENVIRONMENT, Notifier
@@ -144,7 +143,7 @@ class Daemon:
             raise
         except PaperboyError as error:
             logger.error("%s", error)
-            self._notifier.status(without_addresses(str(error)))
+            self._notifier.status(str(error))
             if isinstance(error, StoreError):
                 emergency(self._app, str(error))
         except Exception:
@@ -164,13 +163,13 @@ class Daemon:
             self._notifier.status(self._status(now))
 
     def _status(self, now: datetime) -> str:
-        """The day in one line, after any broken file. Anybody on the machine may read it."""
+        """The day in one line, after any broken file."""
         settings = self.home.settings
         found = status.read(self._store, self.home.lists, now, self._app.patience, settings.arxiv_holidays)
         line = status.answer(found, at_work="morning" in self._children, in_outbox=settings.uses_outbox)
         if not self.problems:
             return line
-        return f"{without_addresses(str(self.problems[0]))} (the last good version stays in force). {line}"
+        return f"{self.problems[0]} (the last good version stays in force). {line}"
 
     # ---- the children
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from paperboy.errors import ConfigError
 from paperboy.foreign import shortened, visible
 from paperboy.models import Problem
+from paperboy.privacy import without_addresses
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +43,8 @@ class Notifier:
         return cls(environ.get("NOTIFY_SOCKET", ""), int(usec) / 3e6 if watched else None)  # two may be late
 
     def status(self, text: str) -> None:
-        """The line that `systemctl status` shows."""
-        self.send(f"STATUS={shortened(visible(text), _LONGEST_STATUS)}")
+        """The line that `systemctl status` shows to anybody on the machine."""
+        self.send(f"STATUS={shortened(visible(without_addresses(text)), _LONGEST_STATUS)}")
 
     def send(self, message: str) -> None:
         """Send lines of NAME=value, as sd_notify(3) has them."""

@@ -21,7 +21,6 @@ from paperboy.config.home import LISTS_FILE, Home
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
 from paperboy.mail.text import counted
-from paperboy.privacy import without_addresses
 from paperboy.systemd import Notifier
 
 logger = logging.getLogger(__name__)
@@ -183,7 +182,7 @@ def run(app: App) -> int:
             service.run()
     except PaperboyError as error:
         if not isinstance(error, HomeBusyError):
-            notifier.status(without_addresses(str(error)))
+            notifier.status(str(error))
             daemon.emergency(app, str(error))
         raise
     return 0
