@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -155,6 +155,18 @@ def test_template_that_is_not_utf_8_is_reported_with_its_line(tmp_path: Path) ->
     (tmp_path / "note.txt.j2").write_bytes(b"Gr\xc3\xbc\xc3\x9fe\nGr\xfc\xdfe\n")
     with pytest.raises(ConfigError, match=r"^emails/note\.txt\.j2: is not UTF-8 text \(line 2\); save it as UTF-8$"):
         Templates.load([tmp_path, EMAILS]).check()
+
+
+def test_template_that_loops_for_ever_is_reported_with_its_line(tmp_path: Path) -> None:
+    loops = "\n{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}"
+    (tmp_path / "alert.txt.j2").write_text("{{ 'x'|center(10**9) }}")
+    templates = replace(changed(tmp_path, "note.txt.j2", loops), seconds=1.0)
+    with pytest.raises(ConfigError) as raised:
+        templates.check()
+    assert [str(problem) for problem in raised.value.problems] == [
+        "emails/alert.txt.j2:1: takes more than 256 MB of memory",
+        "emails/note.txt.j2:2: takes too long; does it loop too often?",
+    ]
 
 
 def test_fault_in_an_included_template_names_the_one_that_included_it(tmp_path: Path) -> None:

@@ -207,7 +207,18 @@ def test_error_in_an_included_file_names_that_file(tmp_path: Path) -> None:
         "{{ 'a' + 1 }}": 'TypeError: can only concatenate str (not "int") to str',
     }.items():
         (tmp_path / "more.j2").write_text(f"\n{words}")
-        assert problems(template(tmp_path, rubric="{% include 'more.j2' %}")) == [f"prompts/more.j2:2: {message}"]
+        (problem,) = problems(template(tmp_path, rubric="{% include 'more.j2' %}"))
+        assert problem == f"prompts/more.j2:2: {message} (included by prompts/score.md.j2)"
+
+
+def test_template_that_loops_for_ever_is_reported_with_its_line(tmp_path: Path) -> None:
+    loops = "{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}"
+    with pytest.raises(ConfigError) as caught:
+        Prompt([template(tmp_path, reply=loops, topics="{{ 'x' * 10**9 }}")], seconds=0.3)
+    assert [str(problem) for problem in caught.value.problems] == [
+        "prompts/score.md.j2:2: takes too long; does it loop too often?",
+        "prompts/score.md.j2:3: takes more than 256 MB of memory",
+    ]
 
 
 def test_template_cannot_reach_into_python(tmp_path: Path) -> None:
@@ -215,10 +226,10 @@ def test_template_cannot_reach_into_python(tmp_path: Path) -> None:
         Prompt([template(tmp_path, rubric="{{ ''.__class__.__mro__ }}")])
 
 
-def test_missing_template_names_the_folders(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there is no 'score\.md\.j2' in .*nowhere"):
+def test_missing_template_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^prompts/score\.md\.j2: there is no template score\.md\.j2$"):
         Prompt([tmp_path / "nowhere"])
-    with pytest.raises(ConfigError, match=r"prompts/score\.md\.j2:1: there is no 'absent\.j2' in "):
+    with pytest.raises(ConfigError, match=r"^prompts/score\.md\.j2:1: there is no template absent\.j2$"):
         Prompt([template(tmp_path, rubric="{% include 'absent.j2' %}")])
 
 

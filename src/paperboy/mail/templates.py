@@ -1,7 +1,6 @@
 """The operator's templates: a digest as subject, HTML and plain text, and faults with their file and line.
 
-Jinja gives the plain text, and MJML that becomes the HTML. A template may lay out a mail; it may not reach into Python.
-A fault is a `ConfigError`.
+Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`.
 """
 
 from __future__ import annotations
@@ -12,16 +11,14 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from pathlib import Path
-from traceback import walk_tb
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import jinja2
 import mjml
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
-from paperboy import files
+from paperboy import files, sandbox
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.errors import ConfigError
 from paperboy.foreign import one_line
@@ -39,6 +36,7 @@ class Templates:
     """The texts of all templates, by name: a value that another process can render with."""
 
     texts: tuple[tuple[str, str], ...] = field(repr=False)
+    seconds: float = sandbox.MOST_SECONDS  # of processor time for a render
 
     @classmethod
     def load(cls, folders: Sequence[Path]) -> Templates:
@@ -72,8 +70,14 @@ class Templates:
 
     def check(self) -> None:
         """Render samples of every kind of mail. ConfigError with what is wrong with the templates."""
+        with sandbox.trial():
+            problems = list(dict.fromkeys(self._trial()))
+        if problems:
+            raise ConfigError(problems)
+
+    def _trial(self) -> Iterator[Problem]:
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
-        problems = [*_problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})]
+        yield from _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
         copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3)))  # placeholders, as in any digest
         for digest in _samples():
             whole = page(digest, copy=copy, unsubscribe_address="paperboy@example.org")
@@ -82,9 +86,7 @@ class Templates:
                 copy.token: "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)",
                 **{item.url: "a link to every paper (item.url, for each item of page.items)" for item in whole.items},
             }
-            problems += _problems("digest" if whole.items else "note", partial(self._at_all_levels, whole), needed)
-        if problems:
-            raise ConfigError(list(dict.fromkeys(problems)))
+            yield from _problems("digest" if whole.items else "note", partial(self._at_all_levels, whole), needed)
 
     def _at_all_levels(self, whole: Page) -> Rendered:
         """As for readers, after trying what only a crowded morning shows."""
@@ -93,10 +95,7 @@ class Templates:
         return self.to_readers(whole)
 
     def _text(self, name: str, **values: Any) -> str:
-        try:
-            return _environment(self.texts).get_template(name).render(**values)
-        except Exception as error:  # a template can raise anything
-            raise ConfigError([_problem(error, name)]) from error
+        return _sandbox(self.texts, self.seconds).text(name, **values)
 
     def _html(self, name: str, **values: Any) -> str:
         source = self._text(name, **values)
@@ -144,18 +143,13 @@ class _Undefined(jinja2.StrictUndefined):
 
 
 @lru_cache(maxsize=4)
-def _environment(texts: tuple[tuple[str, str], ...]) -> jinja2.Environment:
-    by_name = dict(texts)
-    environment = ImmutableSandboxedEnvironment(
-        loader=jinja2.FunctionLoader(lambda name: (by_name[name], name, None) if name in by_name else None),
-        undefined=_Undefined,
-        autoescape=jinja2.select_autoescape(disabled_extensions=("txt", "txt.j2"), default=True),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+def _sandbox(texts: tuple[tuple[str, str], ...], seconds: float) -> sandbox.Sandbox:
+    autoescape = jinja2.select_autoescape(disabled_extensions=("txt", "txt.j2"), default=True)
+    made = sandbox.Sandbox(
+        "emails", dict(texts).get, seconds, undefined=_Undefined, autoescape=autoescape, keep_trailing_newline=True
     )
-    environment.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, in_attribute)}
-    return environment
+    made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, in_attribute)}
+    return made
 
 
 def in_attribute(text: str) -> Markup:
@@ -164,20 +158,6 @@ def in_attribute(text: str) -> Markup:
     """
     safe = str(escape(text)).replace("\\", "&#92;").encode("ascii", "xmlcharrefreplace").decode()
     return Markup(safe)  # noqa: S704  # escaped just above
-
-
-def _problem(error: Exception, name: str) -> Problem:
-    """The fault with file and line of the innermost template that it came through."""
-    reason = one_line(str(error)) or type(error).__name__
-    if isinstance(error, jinja2.TemplateNotFound):
-        reason = f"there is no template {error.name}"
-    elif not isinstance(error, jinja2.TemplateError):
-        reason = f"{type(error).__name__}: {reason}"
-    places = [f"{frame.f_code.co_filename}:{line}" for frame, line in walk_tb(error.__traceback__)]
-    place = next((place for place in reversed(places) if ".j2:" in place), name)
-    if isinstance(error, jinja2.TemplateSyntaxError):
-        place = f"{error.name or name}:{error.lineno}"
-    return Problem(f"emails/{place}", reason if place.startswith(name) else f"{reason} (included by emails/{name})")
 
 
 # Samples, which touch every branch of the templates

@@ -9,14 +9,13 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from traceback import walk_tb
 
-from jinja2 import FunctionLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
+from jinja2 import StrictUndefined, TemplateSyntaxError
 from jinja2.loaders import split_template_path
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from paperboy import files
+from paperboy import files, sandbox
 from paperboy.errors import ConfigError
 from paperboy.foreign import one_line, shortened
 from paperboy.models import Paper, Problem
@@ -49,19 +48,11 @@ class Prompt:
     Raises ConfigError if the template is missing or broken, lacks a block, or does not show the topics and each paper.
     """
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        # The sandbox keeps an operator's template from reaching into Python.
-        environment = ImmutableSandboxedEnvironment(
-            loader=FunctionLoader(lambda name: _source(folders, name)),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        try:
-            self._template = environment.get_template(TEMPLATE)
-        except Exception as error:
-            raise ConfigError([self._problem(error)]) from error
-        if problems := list(self._trial()):
+    def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
+        self._sandbox = sandbox.Sandbox("prompts", partial(_source, folders), seconds, undefined=StrictUndefined)
+        with sandbox.trial():
+            problems = list(self._trial())
+        if problems:
             raise ConfigError(problems)
 
     def question(self, topics: str, papers: Sequence[Paper], *, papers_first: bool) -> Question:
@@ -98,7 +89,7 @@ class Prompt:
 
     def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Iterator[Problem]:
         place = f"prompts/{TEMPLATE}"
-        if block not in self._template.blocks:
+        if block not in self._sandbox.blocks(TEMPLATE):
             yield Problem(place, f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}")
             return
         try:
@@ -113,34 +104,23 @@ class Prompt:
 
     def _render(self, block: str, **variables: object) -> str:
         try:
-            return "".join(self._template.blocks[block](self._template.new_context(variables))).strip()
-        except Exception as error:  # a template can raise anything
-            has = f"; the block {block!r} has {' and '.join(variables) or 'no variable'}"
-            raise ConfigError([self._problem(error, has if "is undefined" in str(error) else "")]) from error
-
-    def _problem(self, error: Exception, more: str = "") -> Problem:
-        """Say what is wrong, with the file and line of the template whose code raised the error."""
-        name, line = TEMPLATE, 1
-        for frame, number in walk_tb(error.__traceback__):
-            if template := frame.f_globals.get("__jinja_template__"):
-                name, line = template.name, template.get_corresponding_lineno(number)
-        message = " ".join(str(error).split()).replace("dict object", "a paper")
-        if isinstance(error, TemplateSyntaxError):
-            name, line, message = error.name or name, error.lineno, str(error.message)
-        elif not isinstance(error, TemplateError):
-            message = f"{type(error).__name__}: {message}"
-        return Problem(f"prompts/{name}:{line}", message + more)
+            return self._sandbox.text(TEMPLATE, block, **variables).strip()
+        except ConfigError as error:
+            has = f" is undefined; the block {block!r} has {' and '.join(variables) or 'no variable'}"
+            problem = error.problems[0]
+            message = problem.message.replace(" is undefined", has).replace("dict object", "a paper")
+            raise ConfigError([Problem(problem.place, message)]) from error
 
 
-def _source(folders: Sequence[Path], name: str) -> tuple[str, str, None]:
+def _source(folders: Sequence[Path], name: str) -> str | None:
     for folder in folders:
         try:
-            return files.read_text(folder.joinpath(*split_template_path(name))), name, None
+            return files.read_text(folder.joinpath(*split_template_path(name)))
         except FileNotFoundError:
             continue
         except ValueError as error:
             raise TemplateSyntaxError(str(error), 1, name) from error
-    raise TemplateNotFound(name, f"there is no {name!r} in {' or '.join(map(str, folders))}")
+    return None
 
 
 def _shown(paper: Paper) -> Mapping[str, str]:

@@ -1,0 +1,94 @@
+"""A mistake in a template costs a moment, whatever it is, and is named with its file and line."""
+
+from __future__ import annotations
+
+import resource
+import time
+
+import jinja2
+import pytest
+
+from paperboy import sandbox
+from paperboy.errors import ConfigError
+
+LONG = "takes too long; does it loop too often?"
+MEMORY = "takes more than 256 MB of memory"
+OUTPUT = "gives more than 16 MB; does it loop too often?"
+DEEP = "RecursionError: maximum recursion depth exceeded"
+ROWS = "{% set rows = range(10**5)|list %}"
+
+
+def made(seconds: float = 0.5, **texts: str) -> sandbox.Sandbox:
+    """Templates by name, each ending in `.j2`."""
+    return sandbox.Sandbox("emails", {f"{name}.j2": text for name, text in texts.items()}.get, seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}", LONG),
+        (ROWS + "{% for a in rows %}{% for b in rows if b < 0 %}{% endfor %}{% endfor %}", LONG),
+        (ROWS + "{% for a in rows %}{% for b in rows %}{% set c = a %}{% endfor %}{% endfor %}", LONG),
+        ("{% macro two(n) %}{% if n %}{{ two(n - 1) }}{{ two(n - 1) }}{% endif %}{% endmacro %}{{ two(99) }}", LONG),
+        ("{% for a in [1] recursive %}{{ loop([a, a]) }}{% endfor %}", DEEP),
+        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", DEEP),
+        ("{% include 'main.j2' %}", DEEP),
+        ("{% import 'main.j2' as main %}", DEEP),
+        ("{% extends 'main.j2' %}", DEEP),
+        ("{% for a in range(10**5) %}{{ 'x' * 10**4 }}{% endfor %}", OUTPUT),
+        ("{{ 'x' * 10**8 }}", OUTPUT),
+        ("{{ 'x' * 10**9 }}", MEMORY),
+        ("{{ [0] * 10**9 }}", MEMORY),
+        ("{{ ''.ljust(10**9) }}", MEMORY),
+        ("{{ ''.zfill(10**12) }}", MEMORY),
+        ("{{ '%1000000000d' % 1 }}", MEMORY),
+        ("{{ '{:1000000000}'.format(1) }}", MEMORY),
+        ("{{ '%1000000000d'|format(1) }}", MEMORY),
+        ("{{ 'x'|center(10**9) }}", MEMORY),
+        ("{{ 'ab'|indent(10**9, true) }}", MEMORY),
+        ("{{ ('x' * 10**5).replace('x', 'x' * 10**5) }}", MEMORY),
+        ("{{ ('x' * 10**5).join(range(10**5)|map('string')) }}", MEMORY),
+        ("{{ [1]|batch(10**9, 0)|list }}", MEMORY),
+        ("{{ [1]|tojson(10**9) }}", MEMORY),
+        ("{% set n = namespace(x='x') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}{% endfor %}", MEMORY),
+        ("{% set all %}{% for a in range(10**5) %}{{ 'x' * 10**4 ~ a }}{% endfor %}{% endset %}", MEMORY),
+        ("{{ 10**(10**9) }}", "the result of ** is too large"),
+        ("{{ range(10**9) }}", "OverflowError: Range too big. The sandbox blocks ranges larger than"),
+        ("{{ lipsum(10**9) }}", "'lipsum' is undefined"),
+    ],
+)  # fmt: skip
+def test_what_takes_too_much_is_reported_in_its_line(text: str, fault: str) -> None:
+    limits, began = resource.getrlimit(resource.RLIMIT_AS), time.thread_time()
+    with pytest.raises(ConfigError) as caught, sandbox.trial():
+        made(main=f"one\n{text}").text("main.j2")
+    (problem,) = caught.value.problems
+    assert problem.place == "emails/main.j2:2"
+    assert problem.message.startswith(fault)
+    assert time.thread_time() - began < 20
+    assert resource.getrlimit(resource.RLIMIT_AS) == limits
+
+
+def test_fault_in_an_included_template_names_both() -> None:
+    with pytest.raises(ConfigError) as caught:
+        made(main="{% include 'part.j2' %}", part="\n{{ 1 / 0 }}").text("main.j2")
+    told = "emails/part.j2:2: ZeroDivisionError: division by zero (included by emails/main.j2)"
+    assert [str(problem) for problem in caught.value.problems] == [told]
+
+
+def test_loops_count_their_turns_and_know_their_length() -> None:
+    text = "{% for a in rows %}{{ loop.index }}/{{ loop.length }}{{ '.' if loop.last }}{% else %}none{% endfor %}"
+    templates = made(main=text)
+    assert templates.text("main.j2", rows=iter("ab")) == "1/22/2."
+    assert templates.text("main.j2", rows=[]) == "none"
+
+
+def test_each_render_has_its_own_time() -> None:
+    templates = made(0.3, main="{% for a in range(10**5) %}{% endfor %}")
+    for _ in range(10):
+        assert not templates.text("main.j2")
+
+
+def test_same_text_as_jinja_gives() -> None:
+    text = "{% for k, v in rows|dictsort if v %}{{ k }}{{ '%05.1f' % v }}{{ k * 3 }}{% endfor %}{{ 2 ** 10 }}"
+    rows = {"b": 2, "a": 1, "c": 0}
+    assert made(main=text).text("main.j2", rows=rows) == jinja2.Template(text).render(rows=rows)
