@@ -76,6 +76,14 @@ def test_fingerprint_follows_links_and_ends_where_they_loop(home: Path, tmp_path
     assert Files(home).fingerprint() != before
 
 
+def test_first_two_hundred_problems_are_told(home: Path) -> None:
+    save(home, "hunter2\n" * 100_000, ".env")
+    with pytest.raises(ConfigError) as caught:
+        Home.load(home, {})
+    assert len(caught.value.problems) == 201
+    assert str(caught.value.problems[-1]) == ".env:201: from here on 99,800 more are wrong"
+
+
 # ---- the copy in force
 
 

@@ -1,5 +1,6 @@
 """`.env`, the environment and credentials become settings; problems are reported without secrets."""
 
+import os
 import pickle
 from datetime import time
 from decimal import Decimal
@@ -328,8 +329,10 @@ def test_unreadable_env_file_is_reported(tmp_path, make, expected):
 def test_invalid_credentials_are_reported_without_their_text(tmp_path):
     (tmp_path / "SMTP_PASSWORD").write_bytes(b"hunter\xff2")
     (tmp_path / "LOG_LEVEL").mkdir()
+    os.mkfifo(tmp_path / "SMTP_HOST")
     (tmp_path / "KEEP_DAYS").write_text("1\n")
     assert problems(tmp_path, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)}) == [
+        "credentials: SMTP_HOST: its file is not a regular file; put one in its place",
         "credentials: SMTP_PASSWORD: its file is not UTF-8 text (line 1); save it as UTF-8",
         "credentials: LOG_LEVEL: its file is not a regular file; put one in its place",
         "credentials: KEEP_DAYS: must be a whole number from 31 to 36500",

@@ -37,6 +37,8 @@ RESTED = timedelta(seconds=10)  # without another change: then an edit is comple
 
 MOST_FILES = 10_000  # and folders, in prompts/ and emails/
 
+MOST_PROBLEMS = 200  # that are told at once
+
 Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
 
 
@@ -123,11 +125,14 @@ def folders(home: Path, kind: str) -> list[Path]:
 
 
 def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]:
-    """The problems with paths as the operator knows them: relative to the home, not to our copies of it."""
+    """The first problems with paths as the operator knows them: relative to the home, not to our copies of it."""
     for folder in folders:
         place = f"{folder}/"
         problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "")) for each in problems]
-    return tuple(dict.fromkeys(problems))
+    known = list(dict.fromkeys(problems))
+    if (more := len(known) - MOST_PROBLEMS) > 0:
+        known[MOST_PROBLEMS:] = [Problem(known[MOST_PROBLEMS].place, f"from here on {more:,} more are wrong")]
+    return tuple(known)
 
 
 class Files:
