@@ -38,8 +38,10 @@ def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> s
 
 
 def one_line(text: str) -> str:
-    """The text without space around it; refused if it is empty or holds control characters or line ends."""
+    """The text without space around it; refused if it is empty, long, or holds control characters or line ends."""
     text = text.strip()
+    if len(text) > 2000:
+        raise ValueError("must have at most 2000 characters")
     if not text:
         raise ValueError("is empty")
     for character in text:
