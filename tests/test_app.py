@@ -193,6 +193,41 @@ def test_unusable_proxy_is_a_config_error_that_hides_its_password(world: World, 
     assert "hush" not in str(caught.value)
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["FIFO", "/dev/zero"])
+@pytest.mark.parametrize("before", ["first start", "used"])
+def test_database_that_is_no_regular_file_is_refused(world: World, make: Callable[[Path], object], before: str) -> None:
+    if before == "used":
+        world.run("suppress", "ada@example.org")
+        (world.path / "data" / "paperboy.db").unlink()
+    (world.path / "data").mkdir(exist_ok=True)
+    make(world.path / "data" / "paperboy.db")
+    message = f"{world.path}/data/paperboy.db: this is no regular file; PAPERBOY_DATABASE must name a file\n"
+    for command in ("status", "run"):
+        ran = world.run(command)
+        assert (ran.code, ran.err) == (78, message)
+
+
+def test_another_users_home_is_one_sentence(used: World) -> None:
+    """Every command was imported before, since the other user may not see the sources either."""
+    commands = ("status", "once", "subscribers", "run")
+    for command in commands[:-1]:
+        used.run(command)
+    used.path.chmod(0)
+    root = os.geteuid() == 0
+    try:
+        if root:
+            os.seteuid(65_534)
+        ran = {command: used.run(command) for command in commands}
+    finally:
+        if root:
+            os.seteuid(0)
+        used.path.chmod(0o700)
+    advice = "Permission denied; run this as the user to whom the home belongs\n"
+    assert {command: (each.code, each.err.endswith(advice)) for command, each in ran.items()} == dict.fromkeys(
+        commands, (78, True)
+    )
+
+
 # ---- a clock that cannot be right
 
 

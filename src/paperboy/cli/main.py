@@ -15,7 +15,7 @@ import click
 
 from paperboy import __version__
 from paperboy.cli import output
-from paperboy.errors import PaperboyError
+from paperboy.errors import ConfigError, PaperboyError
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +98,10 @@ def invoke(
     except PaperboyError as error:
         output.complaint(error, environ)
         return error.exit_code
+    except PermissionError as error:
+        advice = "run this as the user to whom the home belongs"
+        output.complaint(PaperboyError(f"{error.filename}: {error.strerror}; {advice}"), environ)
+        return ConfigError.exit_code
     except (click.Abort, KeyboardInterrupt):
         output.say("Stopped.", err=True)
         return 130

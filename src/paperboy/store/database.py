@@ -41,12 +41,11 @@ class Database:
         `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
         is gone or empty is an error.
         """
-        had = mark if mark and mark.exists() else None  # looked at first: another process may be making both
-        if had:
-            require(path, had)
+        had = mark if mark and require(path, mark) else None  # first: another process may be making both
         try:
-            if path.is_dir():
-                raise StoreError(f"{path}: this is a folder; PAPERBOY_DATABASE must name a file")
+            if path.exists() and not path.is_file():
+                what = "a folder" if path.is_dir() else "no regular file"
+                raise StoreError(f"{path}: this is {what}; PAPERBOY_DATABASE must name a file")
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # its owner's alone; the WAL beside it inherits that
             # several threads may use it, one at a time: whoever starts them sees to that
@@ -169,13 +168,16 @@ class Database:
         self._connection.close()
 
 
-def require(path: Path, mark: Path) -> None:
-    """Raises StoreError if the database is gone or empty, though there was one."""
+def require(path: Path, mark: Path) -> bool:
+    """Whether there was a database before. Raises StoreError if there was and it is gone or empty."""
     if not mark.exists():
-        return
+        return False
     try:
-        if not path.stat().st_size:
-            raise StoreError(_lost(path, "is empty", mark))
+        if path.stat().st_size or not path.is_file():
+            return True
+        raise StoreError(_lost(path, "is empty", mark))
+    except PermissionError:
+        raise
     except OSError as error:
         raise StoreError(_lost(path, f"is gone ({error.strerror})", mark)) from error
 
