@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import lzma
 import os
 import shlex
@@ -19,6 +20,8 @@ from paperboy.errors import StoreError, StoreWriteError
 from paperboy.foreign import shortened, visible
 from paperboy.models import Became, DeliveryState, Outcome
 from paperboy.store.schema import KNOWN, NOW, migrations
+
+logger = logging.getLogger(__name__)
 
 _BUSY_SECONDS = 30
 
@@ -128,8 +131,17 @@ class Database:
         """
         return self.made(dict, sql, values)
 
-    def made(self, make: Callable[..., _T], sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[_T]:
-        """What `make` gives for each such row, called with its columns as keywords."""
+    def made(
+        self,
+        make: Callable[..., _T],
+        sql: str,
+        values: Sequence[Any] | Mapping[str, Any] = (),
+        *,
+        without_spoilt: bool = False,
+    ) -> list[_T]:
+        """What `make` gives for each such row, called with its columns as keywords. `without_spoilt`: a spoilt row is
+        logged and left out.
+        """
         cursor = self._connection.cursor()
         found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
         names = [column[0] for column in cursor.description or ()]
@@ -144,7 +156,10 @@ class Database:
                 where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
                 what = visible(shortened(f"{where}: {error}", 300))
                 advice = "restore a backup, or correct that row with the program sqlite3"
-                raise StoreError(f"{self.path}: a row is spoilt ({what}); {advice}") from error
+                spoilt = StoreError(f"{self.path}: a row is spoilt ({what}); {advice}")
+                if not without_spoilt:
+                    raise spoilt from error
+                logger.error("%s", spoilt)
         return made
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:

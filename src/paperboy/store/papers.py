@@ -45,7 +45,7 @@ class Papers:
 
     def newest(self, categories: Collection[str]) -> datetime | None:
         """When the newest stored paper of these categories was submitted."""
-        query = f"select max(published) as at from papers where {_IN_CATEGORIES}"
+        query = f"select max(published) as at from papers where published < '2200' and {_IN_CATEGORIES}"
         at: datetime | None = self._database.rows(query, [_json(categories)])[0]["at"]
         return at
 
@@ -59,7 +59,9 @@ class Papers:
         return self._in_categories(mailing_list, "published >= ?", iso(since))
 
     def _in_categories(self, mailing_list: MailingList, condition: str, value: str) -> tuple[Paper, ...]:
-        """Stored papers by arXiv id, without settled ones, which retention has taken out of their categories."""
+        """Stored papers by arXiv id, without settled ones, which retention has taken out of their categories, and
+        without spoilt ones, which the next fetch repairs if it brings them again.
+        """
         categories, own = _json(mailing_list.categories), f"(? or primary_{_WITHIN})"
         rows = self._database.rows(
             f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {own} order by arxiv_id",
@@ -68,8 +70,9 @@ class Papers:
         ids = [row["arxiv_id"] for row in rows]
         missing = _json(arxiv_id for arxiv_id in ids if arxiv_id not in self._read)
         query = "select * from papers where arxiv_id in (select value from json_each(?))"
-        self._read |= {paper.arxiv_id: paper for paper, _ in self._database.made(paper_of, query, [missing])}
-        return tuple(self._read[arxiv_id] for arxiv_id in ids)
+        papers = self._database.made(paper_of, query, [missing], without_spoilt=True)
+        self._read |= {paper.arxiv_id: paper for paper, _ in papers}
+        return tuple(self._read[arxiv_id] for arxiv_id in ids if arxiv_id in self._read)
 
     def _count(self) -> int:
         return int(self._database.rows("select count(*) as n from papers")[0]["n"])
