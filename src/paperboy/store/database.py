@@ -249,5 +249,5 @@ def _advice(error: sqlite3.DatabaseError) -> str:
     if "readonly" in text or "read-only" in text or "attempt to write" in text:
         return "the database cannot be written; give the file and its folder to the user who runs Paperboy"
     if any(word in text for word in ("not a database", "malformed", "***", "missing", "no such", "decode")):
-        return f"the file is damaged or not a Paperboy database ({text}); restore a backup, or move it to start anew"
+        return f"the file is damaged or not a Paperboy database ({text}); restore a backup, or move it away"
     return f"the database failed ({text}); check the disk and run again"
