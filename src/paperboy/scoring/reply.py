@@ -23,6 +23,8 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 SCHEMA = _object({"scores": {"type": "array", "items": _object(_PROPERTIES)}})  # JSON schema of a reply
 MAX_COMMENT = 400  # characters
+MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
+_REREAD = 2_000  # characters: an error counts the lines before it, which must not be the whole text
 _OPENING = re.compile(r"[{\[]")
 _ANCHOR = re.compile(r"</a\s*>|<a\s+(?:href|name|target|rel|class|id)\s*=[^<>]{0,300}>", re.IGNORECASE)
 _MARKDOWN_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
@@ -50,7 +52,7 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
     answer = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)  # it may hold a draft of the scores
     usable: dict[str, set[Score]] = defaultdict(set)
     defects = dict.fromkeys(asked, "no entry for the paper")
-    for found in _objects(answer):
+    for found in _objects(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
         arxiv_id, comment = (
             value if isinstance(value := found.get(key), str) else "" for key in ("arxiv_id", "comment")
         )
@@ -96,6 +98,8 @@ def _objects(text: str) -> Sequence[Mapping[str, Any]]:
             break  # no reply is nested a thousand deep
         except json.JSONDecodeError as error:
             at = max(error.pos, start.end())  # cut off or no JSON: `found` has what was whole before
+            if at > _REREAD:
+                text, at = text[at:], 0
     return found
 
 
