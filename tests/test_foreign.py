@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperboy.foreign import clean, hidden, one_line, shortened, visible
+from paperboy.foreign import hidden, one_line, printable, shortened, visible, without_addresses
 
 ODD = st.text(
     st.sampled_from('ab .,;([)]!…"“ \n\t\0\u00a0\u202e\u200b\u0301\u0316\u1100\u1161\ud800数😀é-–'), max_size=300
@@ -39,7 +39,7 @@ def test_what_a_terminal_obeys_is_removed_or_shown(text: str, cleaned: str, show
 def test_clean_line_is_left_unchanged(text: str) -> None:
     line = one_line(text)
     assert one_line(line) == line == visible(line)
-    assert line == " ".join(line.split()) == unicodedata.normalize("NFC", " ".join(clean(text).split()))
+    assert line == " ".join(line.split()) == unicodedata.normalize("NFC", " ".join(printable(text).split()))
     assert not any(unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} for character in line + visible(text))
 
 
@@ -92,3 +92,28 @@ def test_secret_that_is_short_takes_no_ordinary_word_with_it() -> None:
     assert hidden("there is none", "none") == "there is none"
     assert hidden("there is none", "none", least=4) == "there is …"
     assert hidden("nothing to hide", "", least=0) == "nothing to hide"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ada@example.org", "a…@example.org"),
+        ("550 5.1.1 <ada@example.org>: no such user", "550 5.1.1 <a…@example.org>: no such user"),
+        ("forwarded as a.lovelace+x@mx.corp.example.", "forwarded as a…@mx.corp.example."),
+        (
+            "subscribers.yaml:7: ada@bücher.example is on this list",
+            "subscribers.yaml:7: a…@bücher.example is on this list",
+        ),
+        ("(ada@a.example,bob@b.example)", "(a…@a.example,b…@b.example)"),
+        ("nothing @ all", "nothing @ all"),
+        ("a@b@c.example, @d@e.example@", "a…@b@c.example, @d…@e.example@"),
+        ("full@example.org: Mailbox is full", "f…@example.org: Mailbox is full"),
+        ("x" * 300_000, "x" * 300_000),
+        ("x" * 300_000 + "@example.org", "x…@example.org"),
+        ("x@" * 150_000 + "y", "x…@x@" * 75_000 + "y"),
+    ],
+    ids=lambda text: text[:40],
+)
+def test_every_address_in_a_text_is_masked_and_nothing_else(text: str, expected: str) -> None:
+    """In time linear in its length: by trying an address at every letter, 300,000 letters take minutes."""
+    assert without_addresses(text) == expected

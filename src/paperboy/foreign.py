@@ -1,11 +1,12 @@
 """Text from outside, made fit for a line, a message or a terminal. Pure; each takes time linear in the text's length.
 
-one_line    cleaned: for mails, prompts and all that is stored
-composed    one line, nothing removed
-clean       cleaned, with every space kept
-visible     nothing removed: what a terminal or a log would obey is shown as an escape
-shortened   cut after a word
-hidden      without a secret
+printable           without what is invisible
+composed            one line, nothing removed
+one_line            both: for mails, prompts and all that is stored
+visible             what a terminal or a log would obey is shown as an escape
+shortened           cut after a word
+hidden              without a secret
+without_addresses   for the log, and reports that more people see than the operator
 """
 
 import re
@@ -24,14 +25,19 @@ _INVISIBLE = (
 ) + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 _REMOVED = re.compile(f"[{_INVISIBLE}]")
 _ESCAPED = re.compile(f"[{_INVISIBLE}\t-\r\x1c-\x1f\x85\u2028\u2029]")
-_SPACE = re.compile(r"\s")
+_PART = r"[^\s<>()\[\]{}\"',;:@]"
+_ADDRESS = re.compile(rf"(?<!{_PART})({_PART}){_PART}*(@{_PART}+)")  # tried where a word begins: the time is linear
+
+
+def printable(text: str) -> str:
+    """Remove control characters, marks that turn the writing direction, invisible characters, lone surrogates and code
+    points that no XML may hold. Spaces and line ends stay.
+    """
+    return text if text.isprintable() else _REMOVED.sub("", text)
 
 
 def one_line(text: str) -> str:
-    """One line in NFC, without control characters, marks that turn the writing direction, invisible characters, lone
-    surrogates and code points that no XML may hold.
-    """
-    return composed(_without_invisible(text))
+    return composed(printable(text))
 
 
 def composed(text: str) -> str:
@@ -40,22 +46,9 @@ def composed(text: str) -> str:
     return " ".join(word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words)
 
 
-def clean(text: str) -> str:
-    """Remove what `one_line` removes, and turn every space and line end into a plain space; none are joined."""
-    return text if text.isprintable() else _SPACE.sub(" ", _without_invisible(text))
-
-
-def _without_invisible(text: str) -> str:
-    return text if text.isprintable() else _REMOVED.sub("", text)
-
-
 def visible(text: str) -> str:
-    r"""Show what `clean` removes, and every line end and tab, as an escape: \n, \x1b, \u202e."""
-    return text if text.isprintable() else _ESCAPED.sub(_escape, text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
+    r"""Show what `printable` removes, and every line end and tab, as an escape: \n, \x1b, \u202e."""
+    return _ESCAPED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def shortened(text: str, most: int) -> str:
@@ -85,3 +78,8 @@ def _within_base64(secret: bytes) -> set[str]:
         standard = b64encode(bytes(before) + secret).decode()[first:last]
         found |= {standard, standard.translate({ord("+"): "-", ord("/"): "_"})}
     return found
+
+
+def without_addresses(text: str) -> str:
+    """The text with the owner of every address hidden and its server visible, as a…@example.org."""
+    return _ADDRESS.sub(r"\1…\2", text)

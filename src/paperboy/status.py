@@ -14,10 +14,9 @@ from datetime import date, datetime, timedelta
 
 from paperboy import announcements, due
 from paperboy.due import Standing, State
-from paperboy.foreign import one_line, shortened
+from paperboy.foreign import one_line, shortened, without_addresses
 from paperboy.mail.text import counted, together
 from paperboy.models import Attempt, DeliveryState, MailingList, Outcome
-from paperboy.privacy import without_addresses
 from paperboy.store import Store
 from paperboy.store.history import DaySummary, Mailed, Undelivered
 

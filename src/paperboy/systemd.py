@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paperboy.errors import ConfigError
-from paperboy.foreign import shortened, visible
+from paperboy.foreign import shortened, visible, without_addresses
 from paperboy.models import Problem
-from paperboy.privacy import without_addresses
 
 logger = logging.getLogger(__name__)
 

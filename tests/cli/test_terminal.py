@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import dns.resolver
 import pytest
 
@@ -110,15 +109,14 @@ WAYS_OUT: dict[str, Callable[[str], object]] = {
     "traceback to a journal": lambda text: bug(text, journal()),
     "warning of another package": of_another_package,
     "line": output.say,
-    "coloured": lambda text: output.say(output.styled(text, bold=True), text),
-    "lines": lambda text: output.show([text, text], err=True),
+    "coloured": lambda text: output.say(text, mark=text, bold=True),
+    "lines": lambda text: output.say(text, text, err=True),
     "page": lambda text: output.show_page([[output.heading(text), text], output.table(["A", "B"], [[text, text]])]),
     "JSON": lambda text: output.show_page({text: text}),
     "error": lambda text: complain({}, text),
     "problems": lambda text: complain({}, text, text),
     "error to a journal": lambda text: complain(journal(), text),
     "problems to a journal": lambda text: complain(journal(), text, text),
-    "wrong usage": lambda text: output.wrong_usage(click.UsageError(text)),
     "bar": in_a_bar,
     "systemd": to_systemd,
 }

@@ -16,7 +16,6 @@ def check(app: App, *, offline: bool) -> int:
     """Find everything that would fail tomorrow: one line each, with the fix."""
     code = 0
     for finding in findings(app, offline=offline):
-        mark = output.styled(f"{finding.mark:7}", fg=_COLOURS[finding.mark])
-        output.say(mark, f"{finding.what}: {finding.message}")
+        output.say(f"{finding.what}: {finding.message}", mark=f"{finding.mark:7}", fg=_COLOURS[finding.mark])
         code = max(code, finding.exit_code)
     return code

@@ -16,6 +16,7 @@ import click
 from paperboy import __version__
 from paperboy.cli import output
 from paperboy.errors import ConfigError, PaperboyError
+from paperboy.foreign import visible
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,8 @@ def invoke(
     try:
         code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=parts)
     except click.ClickException as error:
-        output.wrong_usage(error)
+        error.message = visible(error.message)  # type: ignore[misc]  # click prints it
+        error.show()
         return error.exit_code
     except PaperboyError as error:
         output.complaint(error, environ)

@@ -45,7 +45,7 @@ def demo(app: App, *, open_it: bool) -> int:
         demo.prepare()
         report = demo.morning(home.named(()))
         sent = demo.deliver(lambda: False)
-    output.show([*output.a_morning(report, sent, home.lists), ""])
+    output.say(*output.a_morning(report, sent, home.lists), "")
     output.say("The papers are invented, and no LLM judged them. The mail is in")
     outbox = home.settings.paperboy_outbox
     for mailing_list in home.lists:
@@ -81,7 +81,7 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool) -> int:
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
-    output.show(output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
+    output.say(*output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")
@@ -96,7 +96,7 @@ def _dry_run(app: App, chosen: frozenset[str]) -> int:
         if made is None:
             output.say(f"{name}: done earlier today")
         else:
-            output.show(output.dry_run(app.home.list(name), made, missing))
+            output.say(*output.dry_run(app.home.list(name), made, missing))
     return int(any(not made.outcome(missing) for made in drafts.values() if made))
 
 
@@ -122,10 +122,10 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             else:
                 app.deliver(lambda: stop.asked)
     except PaperboyError as error:
-        output.show(["", *output.lines_of(error)])
+        output.say("", *output.lines_of(error))
         return error.exit_code
     except Exception as error:
-        output.show(["", f"this is a bug in Paperboy: {error!r}; see the log"])
+        output.say("", f"this is a bug in Paperboy: {error!r}; see the log")
         raise
     return 0
 

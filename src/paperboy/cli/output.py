@@ -1,7 +1,7 @@
 """Everything that a command writes: the log and progress bars on stderr, results as sentences on stdout.
 
-No other module prints. One call of `say` is one line, and so is each record of the log but for its traceback: control
-characters, marks of the writing direction and line ends that came from outside are shown as escapes.
+No other module prints. Each argument of `say` is a line, and so is each record of the log but for its traceback:
+control characters, marks of the writing direction and line ends that came from outside are shown as escapes.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.foreign import visible
+from paperboy.foreign import visible, without_addresses
 from paperboy.mail.text import counted, money
 from paperboy.models import Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Spending, Usage
-from paperboy.privacy import without_addresses
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,26 +35,11 @@ _PIPED = 200  # columns of a table that is not on a terminal
 # ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Styled(str):
-    """Ready for a terminal, with colours of ours."""
-
-    __slots__ = ()
-
-
-def styled(text: str, **style: Any) -> str:
-    """A part of a line in a colour of `click.style`."""
-    return _Styled(click.style(visible(text), **style))
-
-
-def say(*parts: str, err: bool = False) -> None:
-    """Print one line."""
-    click.echo("".join(part if isinstance(part, _Styled) else visible(part) for part in parts), err=err)
-
-
-def show(lines: Iterable[str], *, err: bool = False) -> None:
-    """Print several lines."""
+def say(*lines: str, mark: str = "", err: bool = False, **style: Any) -> None:
+    """Print lines, each after the mark in a style of `click.style`."""
+    start = click.style(visible(mark), **style) if mark else ""
     for line in lines:
-        say(line, err=err)
+        click.echo(start + visible(line), err=err)
 
 
 def heading(text: str) -> Text:
@@ -101,19 +84,12 @@ def show_page(found: Page) -> None:
 def complaint(error: PaperboyError, environ: Mapping[str, str]) -> None:
     """Print the error that ends a command on stderr: a line for each problem."""
     mark = _priority(logging.ERROR) if _is_journal(environ) else ""
-    show((mark + line for line in lines_of(error)), err=True)
+    say(*(mark + line for line in lines_of(error)), err=True)
 
 
 def lines_of(error: PaperboyError) -> list[str]:
     """The lines that a person reads of an error."""
     return [str(problem) for problem in error.problems] if isinstance(error, ConfigError) else [str(error)]
-
-
-def wrong_usage(error: click.ClickException) -> None:
-    """Print what click says of a command line."""
-    error.show(shown := StringIO())
-    usage, mark, message = shown.getvalue().removesuffix("\n").partition("Error: ")
-    show([*usage.splitlines(), *filter(None, [mark + message])], err=True)
 
 
 # ── The log ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -43,9 +43,9 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
 
 def _show(mailing_list: MailingList, people: _People, zone: tzinfo) -> None:
     name, title = mailing_list.name, mailing_list.title
-    output.say(output.styled(name, bold=True), f": {title}" if title != name else "")
+    output.say(f": {title}" if title != name else "", mark=name, bold=True)
     if not people:
-        output.show(["no subscribers, so it is never due", ""])
+        output.say("no subscribers, so it is never due", "")
         return
     days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
     when = f"{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
@@ -54,7 +54,7 @@ def _show(mailing_list: MailingList, people: _People, zone: tzinfo) -> None:
     for who, held in people:
         output.say(f"  {who.address:{width}}  {who.name}".rstrip())
         if held:
-            output.say(output.styled(f"    {_suppressed(held, zone)}", fg="yellow"))
+            output.say("", mark=f"    {_suppressed(held, zone)}", fg="yellow")
     output.say("")
 
 

@@ -41,7 +41,7 @@ def service(app: App) -> int:
     places = home, found.paperboy_database.parent, found.paperboy_database.resolve().parent, found.paperboy_outbox
     folders = dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
     user, group = names_of(home.stat().st_uid, home)
-    output.show(unit(home, python, user, group, list(folders)).splitlines())
+    output.say(*unit(home, python, user, group, list(folders)).splitlines())
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
         note = f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}"
@@ -55,7 +55,7 @@ def service(app: App) -> int:
             output.say(f"{folder} does not exist, and the service could not make it: {make}", err=True)
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
-        output.show(_INSTALL.format(again=again).split("\n"), err=True)
+        output.say(*_INSTALL.format(again=again).split("\n"), err=True)
     return 0
 
 

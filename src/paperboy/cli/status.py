@@ -63,7 +63,7 @@ def _home(app: App) -> Home:
         if lock.holder(home.settings.paperboy_database) is None:
             raise broken
         stays = "The last good version stays in force until that is fixed."
-        output.show([*output.lines_of(broken), stays, ""], err=True)
+        output.say(*output.lines_of(broken), stays, "", err=True)
     return home
 
 

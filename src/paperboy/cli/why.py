@@ -39,9 +39,9 @@ def why(app: App, arxiv_id: str, name: str | None) -> int:
         raise UnknownNameError(
             f"{plain!r}: no paper with that id was fetched for a list; an id looks like 2502.06786 or astro-ph/0601001"
         )
-    output.show(_about(plain, found, app.settings))
+    output.say(*_about(plain, found, app.settings))
     for each, life in known:
-        output.show(["", *_life(each, found[0] if found else None, life)])
+        output.say("", *_life(each, found[0] if found else None, life))
     return 0
 
 

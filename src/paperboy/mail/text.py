@@ -8,7 +8,7 @@ from html import escape
 from itertools import accumulate, chain, takewhile
 from typing import Self
 
-from paperboy.foreign import clean, composed, one_line
+from paperboy.foreign import composed, printable
 from paperboy.tex import Span, spans
 
 WIDTH = 76  # columns of the plain-text part
@@ -82,9 +82,9 @@ class Prose(str):
 
 def prose(tex: str) -> Prose:
     """A title, an abstract or a comment for readers."""
-    parts = tuple(spans(tex))
-    marked = "".join(_source(part) or clean(part.text) for part in parts)
-    return Prose(one_line("".join(part.text for part in parts)), composed(marked))
+    parts = tuple(spans(printable(tex)))
+    plain, marked = ("".join(part.text for part in parts), "".join(_source(part) or part.text for part in parts))
+    return Prose(composed(plain), composed(marked))
 
 
 def _source(part: Span) -> str:
@@ -93,7 +93,7 @@ def _source(part: Span) -> str:
     if not part.formula or not re.search(markup, _SCRIPT.sub("", part.text)):
         return ""
     width = 2 if part.formula.startswith(("\\(", "\\[", "$$")) else 1
-    source = one_line(_SPACING.sub(" ", part.formula[width:-width]))
+    source = composed(_SPACING.sub(" ", part.formula[width:-width]))
     return f"{_OPEN}{source}{_CLOSE}" if source else ""
 
 

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from paperboy.foreign import clean, one_line
+from paperboy.foreign import one_line, printable
 from paperboy.tex import math_to_text
 
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
@@ -33,8 +33,8 @@ class Block:
 
 def blocks(markdown: str) -> tuple[Block, ...]:
     """Read the whole text. Nothing is refused."""
-    lines = (clean(line.expandtabs(4)) for line in markdown.splitlines())
-    return tuple(_read(_parser().parse("\n".join(lines))))
+    lines = printable("\n".join(markdown.splitlines()))
+    return tuple(_read(_parser().parse(lines.expandtabs(4))))
 
 
 def within(topics: tuple[Block, ...], room: int) -> tuple[Block, ...]:
