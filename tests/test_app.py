@@ -78,11 +78,11 @@ def linked_to_a_disk_that_is_not_mounted(home: Path) -> None:
 
 
 LOST: dict[str, tuple[Callable[[Path], object], str]] = {
-    "gone": (lambda home: (home / "data" / "paperboy.db").unlink(), "is gone (No such file or directory)"),
+    "gone": (lambda home: (home / "data" / "paperboy.db").unlink(), "is gone"),
     "empty": (lambda home: (home / "data" / "paperboy.db").write_bytes(b""), "is empty"),
-    "without tables": (without_tables, "has no tables"),
-    "with its WAL only": (with_its_wal_only, "is gone (No such file or directory)"),
-    "elsewhere": (linked_to_a_disk_that_is_not_mounted, "is gone (No such file or directory)"),
+    "without tables": (without_tables, "is empty"),
+    "with its WAL only": (with_its_wal_only, "is gone"),
+    "elsewhere": (linked_to_a_disk_that_is_not_mounted, "is gone"),
 }
 
 
@@ -231,17 +231,12 @@ def test_another_users_home_is_one_sentence(used: World) -> None:
 # ---- a clock that cannot be right
 
 
-def beyond_9999() -> datetime:
-    return datetime.fromtimestamp(300_000_000_000, UTC)
-
-
 CLOCKS: dict[str, Callable[[], datetime]] = {
     "1": Clock(datetime(1, 1, 1, tzinfo=UTC)),
     "1970": Clock(datetime(1970, 1, 1, tzinfo=UTC)),
     "2019": Clock(datetime(2019, 12, 31, 23, tzinfo=UTC)),
     "2201": Clock(datetime(2201, 1, 1, tzinfo=UTC)),
     "9999": Clock(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)),
-    "beyond 9999": beyond_9999,
 }
 
 

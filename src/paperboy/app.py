@@ -7,7 +7,6 @@ imported then: `openai` alone takes 0.4 s, which a command that needs no LLM sho
 from __future__ import annotations
 
 import logging
-import os
 import random
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -81,22 +80,18 @@ class App(ExitStack):
     @cached_property
     def store(self) -> Store:
         """The database, created if it is new. Raises StoreError."""
-        store = self.open_store()
-        store.settle_clock(self.clock())
-        return store
+        return self.open_store()
 
     def open_store(self, *, check: bool = False) -> Store:
         """The database as it is; `check` reads all of it. Raises StoreError."""
-        data = self.path / "data"
         with suppress(OSError):  # somebody else's, or none yet
-            if data.stat().st_mode & 0o077:
-                data.chmod(0o700)
+            (self.path / "data").chmod(0o700)
         return self.enter_context(Store.open(self.settings.paperboy_database, self._mark, check=check))
 
     def require_store(self) -> bool:
-        """Whether there is a database. Raises StoreError where there was one and it is gone or empty."""
-        require(self.settings.paperboy_database, self._mark)
-        return os.path.exists(self.settings.paperboy_database)  # noqa: PTH110 - False where a path cannot be one
+        """Whether there is a database. Raises StoreError where there was one and it is gone."""
+        database = self.settings.paperboy_database
+        return require(database, self._mark) or database.exists()
 
     @property
     def _mark(self) -> Path:
@@ -363,14 +358,11 @@ def _right(clock: Callable[[], datetime]) -> Callable[[], datetime]:
     """The clock. Where its year cannot be true, it raises ConfigError: no date would be right."""
 
     def now() -> datetime:
-        year = "beyond 9999"
-        with suppress(ValueError, OverflowError):
-            found = clock()
-            if 2020 <= found.year <= 2200:
-                return found
-            year = str(found.year)
-        message = f"the year is {year} by this machine's clock; set it, for example with timedatectl set-ntp true"
-        raise ConfigError([Problem("clock", message)])
+        found = clock()
+        if not 2020 <= found.year <= 2200:
+            fix = "set it, for example with timedatectl set-ntp true"
+            raise ConfigError([Problem("clock", f"the year is {found.year} by this machine's clock; {fix}")])
+        return found
 
     return now
 

@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 _BUSY_SECONDS = 30
 
 _T = TypeVar("_T")
+_Values = Sequence[Any] | Mapping[str, Any]
+_Make = Callable[..., object]
 
 
 class Database:
@@ -79,7 +81,7 @@ class Database:
             raise StoreError(f"{self.path}: {refusal}")
         if migrations.pending(self._utils):
             if mark and not migrations.applied(self._utils):
-                raise StoreError(_lost(self.path, "has no tables", mark))
+                raise StoreError(_lost(self.path, "is empty", mark))
             self._connection.execute("begin exclusive")  # waits for another who does the same
             migrations.apply(self._utils)  # in savepoints; skips what the other one did
             self._connection.execute("commit")
@@ -125,28 +127,15 @@ class Database:
                 self.execute("rollback")
             raise
 
-    def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
-        """The rows of a query, by column name, with the values that `_MEANING` has for a column of that name. Raises
-        StoreError for a row that is spoilt.
-        """
-        return self.made(dict, sql, values)
-
-    def made(
-        self,
-        make: Callable[..., _T],
-        sql: str,
-        values: Sequence[Any] | Mapping[str, Any] = (),
-        *,
-        without_spoilt: bool = False,
-    ) -> list[_T]:
-        """What `make` gives for each such row, called with its columns as keywords. `without_spoilt`: a spoilt row is
-        logged and left out.
+    def rows(self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False) -> list[Any]:
+        """What `make` gives for each row of a query, called with its columns as keywords, which have the values that
+        `_MEANING` has for that name. Raises StoreError for a row that is spoilt; `without_spoilt` logs it instead.
         """
         cursor = self._connection.cursor()
         found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
         names = [column[0] for column in cursor.description or ()]
         meant = [(name, _MEANING[name]) for name in names if name in _MEANING]
-        made = []
+        made: list[Any] = []
         for columns in found:
             row = dict(zip(names, columns, strict=True))
             try:
@@ -162,7 +151,7 @@ class Database:
                 logger.error("%s", spoilt)
         return made
 
-    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
+    def execute(self, sql: str, values: _Values = ()) -> int:
         """Run one statement inside a transaction; gives how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
@@ -184,17 +173,10 @@ class Database:
 
 
 def require(path: Path, mark: Path) -> bool:
-    """Whether there was a database before. Raises StoreError if there was and it is gone or empty."""
-    if not mark.exists():
-        return False
-    try:
-        if path.stat().st_size or not path.is_file():
-            return True
-        raise StoreError(_lost(path, "is empty", mark))
-    except PermissionError:
-        raise
-    except OSError as error:
-        raise StoreError(_lost(path, f"is gone ({error.strerror})", mark)) from error
+    """Whether there was a database before. Raises StoreError if there was and it is gone."""
+    if mark.exists() and not path.exists():
+        raise StoreError(_lost(path, "is gone", mark))
+    return mark.exists()
 
 
 def _lost(path: Path, how: str, mark: Path) -> str:

@@ -78,7 +78,7 @@ class Days:
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
         query = "select list as list_name, reason, at, since, next_try from attempts"
-        return {each.list_name: each for each in self._database.made(Attempt, query)}
+        return {each.list_name: each for each in self._database.rows(query, make=Attempt)}
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By arXiv id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
@@ -165,7 +165,7 @@ class Days:
 
     def _composed(self, condition: str, *values: str | int) -> Composed | None:
         query = f"select date, list, subject, sender, message from digests where {condition}"
-        return next(iter(self._database.made(_digest, query, values)), None)
+        return next(iter(self._database.rows(query, values, _digest)), None)
 
 
 def _digest(subject: str, sender: str, message: bytes, **_: object) -> Composed:

@@ -69,7 +69,7 @@ class Deliveries:
         return found[0] if found else None
 
     def _select(self, where: str, values: list[Any]) -> list[Delivery]:
-        return self._database.made(_delivery, f"{_SELECT} where {where}", values)
+        return self._database.rows(f"{_SELECT} where {where}", values, _delivery)
 
     def unfinished(self) -> int:
         """How many deliveries are pending, sending or deferred."""

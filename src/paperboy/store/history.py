@@ -83,7 +83,7 @@ class History:
     ) -> dict[str, tuple[DaySummary, ...]]:
         """The last days of each list that has had any, newest first; later ones are of a clock that was ahead."""
         asked = {"names": json.dumps(list(list_names)), "most": most, "until": until.isoformat()}
-        days = self._database.made(_day, _DAYS, asked)
+        days = self._database.rows(_DAYS, asked, _day)
         spent = {(row["list"], row["date"]): summed(row) for row in self._database.rows(_SPENT, asked)}
         states = self._states([digest_id for _, digest_id in days if digest_id])
         found: dict[str, tuple[DaySummary, ...]] = {}
@@ -132,12 +132,12 @@ class History:
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
-        return next(iter(self._database.made(paper_of, "select * from papers where arxiv_id = ?", [arxiv_id])), None)
+        return next(iter(self._database.rows("select * from papers where arxiv_id = ?", [arxiv_id], paper_of)), None)
 
     def life(self, list_name: str, arxiv_id: str) -> Life:
         """What the list made of the paper."""
         key = [list_name, arxiv_id]
-        scores = tuple(self._database.made(_kept, _SCORES, key))
+        scores = tuple(self._database.rows(_SCORES, key, _kept))
         failures = sum(row["mornings"] for row in self._database.rows(_TRIES, key))
         for row in self._database.rows(_SEEN, key):
             digest = row["digest_id"]

@@ -70,7 +70,7 @@ class Papers:
         ids = [row["arxiv_id"] for row in rows]
         missing = _json(arxiv_id for arxiv_id in ids if arxiv_id not in self._read)
         query = "select * from papers where arxiv_id in (select value from json_each(?))"
-        papers = self._database.made(paper_of, query, [missing], without_spoilt=True)
+        papers = self._database.rows(query, [missing], paper_of, without_spoilt=True)
         self._read |= {paper.arxiv_id: paper for paper, _ in papers}
         return tuple(self._read[arxiv_id] for arxiv_id in ids if arxiv_id in self._read)
 

@@ -31,7 +31,7 @@ class Scores:
         """
         given = "from scores where criteria = ? and model = ? and arxiv_id in (select value from json_each(?))"
         own = f"select arxiv_id, relevance, novelty, comment {given} and list = ?"
-        kept = dict(self._database.made(_kept, own, [criteria, model, json.dumps(list(arxiv_ids)), list_name]))
+        kept = dict(self._database.rows(own, [criteria, model, json.dumps(list(arxiv_ids)), list_name], _kept))
         missing = [criteria, model, json.dumps(list({*arxiv_ids} - kept.keys()))]
         if self._database.rows(f"select 1 {given} limit 1", missing):
             with self._database.transaction(durable=False):
@@ -40,7 +40,7 @@ class Scores:
                     f"{given} order by scores.at, list on conflict do nothing",
                     [list_name, iso(at), *missing],
                 )
-            kept |= self._database.made(_kept, own, [*missing, list_name])
+            kept |= self._database.rows(own, [*missing, list_name], _kept)
         return kept
 
     def keep(
