@@ -222,13 +222,12 @@ def test_hostile_repetition_is_read_in_bounded_time(unit: str, text: str | None)
         (r"\textit{" * 41 + "x" + "}" * 41, r"\textit{x}"),
         (r"\textit{" * 40 + "x" + "}" * 40, "x"),
         ("$x$" * 33_333, "x" * 33_333),
-        ("$x$" * 33_334, "$x$" * 33_334),
-        ("{" * 1_000_000, "{" * 1_000_000),
-        (r"\'e" * 400_000, r"\'e" * 400_000),
+        ("{" * 200_000, "{" * 200_000),
+        (r"\'e" * 20_000, "é" * 20_000),
     ],
-    ids=["delimiters", "braces", "too deep", "deep", "long", "too long", "a megabyte", "accents"],
+    ids=["delimiters", "braces", "too deep", "deep", "long", "unclosed", "accents"],
 )
-def test_source_stands_beyond_the_limits_of_depth_and_length(tex: str, text: str) -> None:
+def test_long_text_is_read_and_the_source_stands_beyond_the_limit_of_depth(tex: str, text: str) -> None:
     begun = time.thread_time()
     assert to_text(tex) == text
     name_to_text(tex)

@@ -14,7 +14,6 @@ too slow counts as lost.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import functools
 import io
@@ -233,7 +232,7 @@ class SmtpTransport:
             step = "login"
             if self.username:
                 self._log_in(connection)
-        except (OSError, UnicodeError) as error:
+        except (OSError, ValueError) as error:
             self._drop()
             raise self._failure(step, error) from None  # the error may hold the password
         return connection
@@ -256,19 +255,13 @@ class SmtpTransport:
 
     def _log_in(self, connection: _Connection) -> None:
         """One mechanism alone, where smtplib's `login` tries all: several refusals may lock the account."""
-        offered = connection.esmtp_features.get("auth", "").upper().split()
-        user, password = self.username.encode("ascii"), self.password.encode("ascii")
-        ways = {"PLAIN": [b"\0%b\0%b" % (user, password)] * 2, "LOGIN": [user, password]}
-        if (way := next((way for way in ways if way in offered), None)) is None:
+        ways, offered = {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}, connection.esmtp_features
+        if not (both := [way for way in ways if way in offered.get("auth", "").upper().split()]):
             raise smtplib.SMTPNotSupportedError
-        first, second = (base64.b64encode(words).decode() for words in ways[way])
-        code, reply = connection.docmd("AUTH", f"{way} {first}")
-        if code == 334:  # for PLAIN, from a server that reads no answer beside the command
-            code, reply = connection.docmd(second)
-        if code not in {235, 503}:
-            raise smtplib.SMTPAuthenticationError(code, reply)
+        connection.user, connection.password = self.username, self.password
+        connection.auth(both[0], ways[both[0]])
 
-    def _failure(self, step: str, error: OSError | UnicodeError) -> MailServerError:
+    def _failure(self, step: str, error: OSError | ValueError) -> MailServerError:
         """Why there is no connection, and the fix."""
         said, ports = self._complaint(error), "Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
         code = error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else 0
@@ -301,11 +294,14 @@ class SmtpTransport:
     def _complaint(self, error: Exception) -> str:
         if isinstance(error, smtplib.SMTPResponseException) and isinstance(error.smtp_error, bytes):
             return self._said(error.smtp_code, error.smtp_error)
-        return shortened(one_line(getattr(error, "strerror", "") or str(error) or type(error).__name__), 200)
+        return self._quoted(one_line(getattr(error, "strerror", "") or str(error) or type(error).__name__))
 
     def _said(self, code: int, reply: bytes) -> str:
-        """The reply in one short line. A server may repeat the login's words, so the password is not shown."""
-        return shortened(hidden(f"{code} {_text(reply)}".rstrip(), self.password, least=4), 300)
+        return self._quoted(f"{code} {_text(reply)}".rstrip())
+
+    def _quoted(self, words: str) -> str:
+        """Cut short, and without the password: a server may repeat the login's words."""
+        return shortened(hidden(words, self.password, least=4), 300)
 
     def _drop(self) -> None:
         for each in (self._connection, self._handle):
@@ -318,33 +314,24 @@ class _Connection(smtplib.SMTP):
     """smtplib's, with limits for a reply as a whole: of its lines, its bytes and its time."""
 
     def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
-        """Read a reply: its code (-1: none) and its lines. Raises SMTPServerDisconnected."""
-        try:
-            return self._reply(self.timeout if seconds is None else seconds)
-        except TimeoutError:
-            why = "the reply took too long"
-        except TooLargeError:
-            why = "the reply is too long"
-        except OSError as error:
-            why = error.strerror or str(error)
-        self.close()
-        raise smtplib.SMTPServerDisconnected(why)
-
-    def _reply(self, seconds: float) -> tuple[int, bytes]:
+        """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no more use then."""
         if self.sock is None:
             raise ConnectionError("the connection is closed")
         if self.file is None:  # the first reply, or the first one after STARTTLS: what came before TLS does not count
-            self.file = io.BufferedReader(BoundedReader(self.sock, seconds, _MOST_BYTES))
-        self.file.raw.renew(seconds, _MOST_BYTES)
+            self.file = io.BufferedReader(BoundedReader(self.sock, self.timeout, _MOST_BYTES))
+        self.file.raw.renew(self.timeout if seconds is None else seconds, _MOST_BYTES)
         lines: list[bytes] = []
-        while len(lines) < _MOST_LINES:
-            if not (line := self.file.readline()):
-                raise ConnectionError("the server hung up")
-            code = int(line[:3]) if line[:3].isdigit() else -1
-            lines.append(line[4:].strip())
-            if code < 0 or line[3:4] != b"-":
-                self.sock.settimeout(self.timeout)
-                return code, b"\n".join(lines)
+        try:
+            while len(lines) < _MOST_LINES:
+                if not (line := self.file.readline()):
+                    raise ConnectionError("the server hung up")
+                code = int(line[:3]) if line[:3].isdigit() else -1
+                lines.append(line[4:].strip())
+                if code < 0 or line[3:4] != b"-":
+                    self.sock.settimeout(self.timeout)
+                    return code, b"\n".join(lines)
+        except TimeoutError:
+            raise TimeoutError("the reply took too long") from None
         raise TooLargeError
 
     def says_more(self) -> bool:

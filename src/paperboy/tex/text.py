@@ -44,7 +44,7 @@ def name_to_text(name: str) -> str:
 
 def spans(tex: str) -> Iterator[Span]:
     r"""The prose and the formulas in order; a formula within `\emph{…}` is a span of its own, too."""
-    if len(tex) > _LONGEST or not re.search(r"[\\${~`]|--", tex):
+    if not re.search(r"[\\${~`]|--", tex):
         yield Span(tex)
         return
     taken = {*tex}
@@ -144,8 +144,7 @@ def _is_tie(before: str, after: str) -> bool:
 
 # --- macros, groups and scripts
 
-_DEEPEST = 40  # groups within groups
-_LONGEST = 100_000  # characters; beyond it, and for what is nested deeper, the source stands
+_DEEPEST = 40  # groups within groups; beyond it the source stands
 _TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[{}^_~'\s]|[^\\{}^_~'\s]+|\\", re.DOTALL)
 _INDEX = re.compile(r"\s*\[([^\[\]]*)\]")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -156,9 +155,6 @@ _Stretch = tuple[int, int]  # of the text: its start and its end
 
 
 def _read(tex: str, *, math: bool) -> str:
-    """The whole text, read."""
-    if len(tex) > _LONGEST:
-        return tex
     return _Reader(tex, _closing_braces(tex), (0, len(tex)), math=math).read()
 
 
