@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 
 import jinja2
@@ -12,7 +11,6 @@ from paperboy import sandbox
 from paperboy.errors import ConfigError
 
 LONG = "takes too long; does it loop too often?"
-MEMORY = "takes more than 256 MB of memory"
 OUTPUT = "gives more than 16 MB; does it loop too often?"
 DEEP = "RecursionError: maximum recursion depth exceeded"
 ROWS = "{% set rows = range(10**5)|list %}"
@@ -37,35 +35,17 @@ def made(seconds: float = 0.5, **texts: str) -> sandbox.Sandbox:
         ("{% extends 'main.j2' %}", DEEP),
         ("{% for a in range(10**5) %}{{ 'x' * 10**4 }}{% endfor %}", OUTPUT),
         ("{{ 'x' * 10**8 }}", OUTPUT),
-        ("{{ 'x' * 10**9 }}", MEMORY),
-        ("{{ [0] * 10**9 }}", MEMORY),
-        ("{{ ''.ljust(10**9) }}", MEMORY),
-        ("{{ ''.zfill(10**12) }}", MEMORY),
-        ("{{ '%1000000000d' % 1 }}", MEMORY),
-        ("{{ '{:1000000000}'.format(1) }}", MEMORY),
-        ("{{ '%1000000000d'|format(1) }}", MEMORY),
-        ("{{ 'x'|center(10**9) }}", MEMORY),
-        ("{{ 'ab'|indent(10**9, true) }}", MEMORY),
-        ("{{ ('x' * 10**5).replace('x', 'x' * 10**5) }}", MEMORY),
-        ("{{ ('x' * 10**5).join(range(10**5)|map('string')) }}", MEMORY),
-        ("{{ [1]|batch(10**9, 0)|list }}", MEMORY),
-        ("{{ [1]|tojson(10**9) }}", MEMORY),
-        ("{% set n = namespace(x='x') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}{% endfor %}", MEMORY),
-        ("{% set all %}{% for a in range(10**5) %}{{ 'x' * 10**4 ~ a }}{% endfor %}{% endset %}", MEMORY),
-        ("{{ 10**(10**9) }}", "the result of ** is too large"),
         ("{{ range(10**9) }}", "OverflowError: Range too big. The sandbox blocks ranges larger than"),
-        ("{{ lipsum(10**9) }}", "'lipsum' is undefined"),
     ],
 )  # fmt: skip
 def test_what_takes_too_much_is_reported_in_its_line(text: str, fault: str) -> None:
-    limits, began = resource.getrlimit(resource.RLIMIT_AS), time.thread_time()
-    with pytest.raises(ConfigError) as caught, sandbox.trial():
+    began = time.thread_time()
+    with pytest.raises(ConfigError) as caught:
         made(main=f"one\n{text}").text("main.j2")
     (problem,) = caught.value.problems
     assert problem.place == "emails/main.j2:2"
     assert problem.message.startswith(fault)
     assert time.thread_time() - began < 20
-    assert resource.getrlimit(resource.RLIMIT_AS) == limits
 
 
 def test_fault_in_an_included_template_names_both() -> None:

@@ -1,14 +1,12 @@
 """The operator's Jinja templates: rendered in a sandbox within limits; a fault names file and line.
 
-A template may lay out text; it may not reach into Python. Any render has a limit of output and of processor time; a
-trial has one of memory, too, which holds for the whole process and so is for a time without other threads.
+A template may lay out text; it may not reach into Python. A render has a limit of output, and one of processor time,
+which is looked at in each turn of a loop and each call.
 """
 
-import resource
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from contextvars import ContextVar
 from time import thread_time
 from traceback import walk_tb
 from typing import Any
@@ -22,25 +20,15 @@ from paperboy.errors import ConfigError
 from paperboy.models import Problem
 
 MOST_OUTPUT = 16_000_000  # characters
-MOST_SECONDS = 20.0  # of processor time
-MOST_MEMORY = 256_000_000  # bytes that a trial may add
-_MOST_BITS = 100_000  # of a power
+MOST_SECONDS = 20.0
 
-
-class _Render(threading.local):
-    """The render of this thread."""
-
-    until, steps = float("inf"), 0
-    trial = False
-
-
-_render = _Render()
+_until: ContextVar[float] = ContextVar("until")  # the end of this thread's render
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
     """The templates of one folder of the home; `source` gives the text of a name, or None."""
 
-    intercepted_binops = frozenset({"**"})
+    intercepted_binops = frozenset("*")  # else 'x' * 10**8 would stand in the compiled template
 
     def __init__(self, folder: str, source: Callable[[str], str | None], seconds: float, **options: Any) -> None:
         def load(name: str) -> tuple[str, str, None] | None:
@@ -49,7 +37,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         super().__init__(loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options)
         self._folder, self._seconds = folder, seconds
         self.filters["_each"] = _each
-        del self.globals["lipsum"]  # which writes as many words as it is told to
 
     def blocks(self, name: str) -> frozenset[str]:
         """The names of a template's blocks. Raises ConfigError if it is missing or broken."""
@@ -65,14 +52,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     @contextmanager
     def _limits(self, name: str) -> Iterator[None]:
-        _render.until = thread_time() + self._seconds
+        _until.set(thread_time() + self._seconds)
         try:
-            with _little_memory():
-                yield
+            yield
         except Exception as error:  # a template can raise anything
             raise ConfigError([self._problem(error, name)]) from error
-        finally:
-            _render.until = float("inf")
 
     def _problem(self, error: Exception, name: str) -> Problem:
         """The fault at the innermost template that it came through."""
@@ -87,8 +71,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
             place, reason = f"{inner}:{error.lineno}", str(error.message)
         elif isinstance(error, jinja2.TemplateNotFound):
             reason = f"there is no template {error.name}"
-        elif isinstance(error, MemoryError):
-            reason = f"takes more than {MOST_MEMORY // 1_000_000} MB of memory"
         elif not isinstance(error, jinja2.TemplateError):
             reason = f"{type(error).__name__}: {reason}"
         more = "" if inner == name else f" (included by {self._folder}/{name})"
@@ -100,41 +82,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         _step()
         return super().call(context, obj, *args, **kwargs)
 
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _MOST_BITS:
-            raise TemplateRuntimeError("the result of ** is too large")
-        return super().call_binop(context, operator, left, right)
-
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
         """Count each turn of each loop."""
         for loop in source.find_all(nodes.For):
             loop.iter = nodes.Filter(loop.iter, "_each", [], [], None, None, lineno=loop.lineno, environment=self)
         return super()._generate(source, *args, **kwargs)
-
-
-@contextmanager
-def trial() -> Iterator[None]:
-    """Limit the memory of each render meanwhile."""
-    _render.trial = True
-    try:
-        yield
-    finally:
-        _render.trial = False
-
-
-@contextmanager
-def _little_memory() -> Iterator[None]:
-    sizes = Path("/proc/self/statm")
-    if not _render.trial or not sizes.exists():  # beyond Linux, a template may take what it can get
-        yield
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = int(sizes.read_text().split()[0]) * resource.getpagesize() + MOST_MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _each(items: Iterable[Any]) -> Iterator[Any]:
@@ -144,8 +96,7 @@ def _each(items: Iterable[Any]) -> Iterator[Any]:
 
 
 def _step() -> None:
-    _render.steps += 1
-    if _render.steps % 16 == 0 and thread_time() > _render.until:
+    if thread_time() > _until.get():
         raise TemplateRuntimeError("takes too long; does it loop too often?")
 
 

@@ -70,9 +70,7 @@ class Templates:
 
     def check(self) -> None:
         """Render samples of every kind of mail. ConfigError with what is wrong with the templates."""
-        with sandbox.trial():
-            problems = list(dict.fromkeys(self._trial()))
-        if problems:
+        if problems := list(dict.fromkeys(self._trial())):
             raise ConfigError(problems)
 
     def _trial(self) -> Iterator[Problem]:

@@ -50,9 +50,7 @@ class Prompt:
 
     def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
         self._sandbox = sandbox.Sandbox("prompts", partial(_source, folders), seconds, undefined=StrictUndefined)
-        with sandbox.trial():
-            problems = list(self._trial())
-        if problems:
+        if problems := list(self._trial()):
             raise ConfigError(problems)
 
     def question(self, topics: str, papers: Sequence[Paper], *, papers_first: bool) -> Question:
