@@ -17,6 +17,7 @@ from paperboy.scoring.prompt import Prompt
 
 NO_FILE = "is not a regular file; put one in its place"
 READABLE = "it must be a file that Paperboy's user may read"
+FOLDER, SOCKET = (f"cannot be read: {what}; {READABLE}" for what in ("Is a directory", "No such device or address"))
 
 
 def a_socket(place: Path) -> None:
@@ -34,8 +35,8 @@ def of_10_gb(place: Path) -> None:
     [
         (os.mkfifo, NO_FILE),
         (lambda place: place.symlink_to("/dev/zero"), NO_FILE),
-        (a_socket, NO_FILE),
-        (Path.mkdir, NO_FILE),
+        (a_socket, SOCKET),
+        (Path.mkdir, FOLDER),
         (lambda place: place.symlink_to("/nowhere"), "is a link to a file that does not exist; fix or remove it"),
         (lambda place: place.symlink_to(place.name), f"cannot be read: Too many levels of symbolic links; {READABLE}"),
         (lambda place: place.symlink_to("/proc/self/mem"), f"cannot be read: Input/output error; {READABLE}"),
@@ -72,8 +73,8 @@ OPERATORS = (".env", "subscribers.yaml", "prompts/topics/physics.md", "prompts/s
     [
         (os.mkfifo, NO_FILE),
         (lambda place: place.symlink_to("/dev/zero"), NO_FILE),
-        (a_socket, NO_FILE),
-        (Path.mkdir, NO_FILE),
+        (a_socket, SOCKET),
+        (Path.mkdir, FOLDER),
         (lambda place: place.symlink_to("/nowhere"), "is a link to a file that does not exist; fix or remove it"),
         (of_10_gb, "is larger than 64 MB; is it the right file?"),
     ],
@@ -92,7 +93,7 @@ def test_whatever_stands_in_place_of_an_operators_file_is_reported_at_once(
     make(tmp_path / name)
     with pytest.raises(ConfigError) as loaded:
         (Home.load(tmp_path, {}), Templates.load([tmp_path / "emails"]), Prompt([tmp_path / "prompts"]))
-    told = message.replace("64", "1") if name == ".env" else message
+    told = message.replace("64", {".env": "1", "subscribers.yaml": "10"}.get(name, "64"))
     if name.endswith("physics.md") and (tmp_path / name).is_symlink():
         told = "is outside the folder prompts; put a file there, such as topics/physics.md"
     assert [told in str(problem) and Path(name).name in str(problem) for problem in loaded.value.problems] == [True]

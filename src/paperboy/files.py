@@ -3,29 +3,26 @@
 Each error but FileNotFoundError is a `ValueError` with one sentence about the file, which its caller names.
 """
 
-import errno
 import os
 import stat
 from pathlib import Path
 
 MOST_BYTES = 64_000_000
-_NO_FILE = "is not a regular file; put one in its place"
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:
     """The file's content. Raises FileNotFoundError, or ValueError with what is wrong."""
     try:
-        with open(path, "rb", opener=_without_blocking) as file:
+        # A FIFO would otherwise wait for its writer.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError(_NO_FILE)
+                raise ValueError("is not a regular file; put one in its place")
             content = file.read(most + 1)
     except FileNotFoundError:
         if path.is_symlink():
             raise ValueError("is a link to a file that does not exist; fix or remove it") from None
         raise
     except OSError as error:
-        if error.errno in {errno.ENXIO, errno.EISDIR}:  # a socket; a folder
-            raise ValueError(_NO_FILE) from None
         raise ValueError(f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read") from None
     if len(content) > most:
         raise ValueError(f"is larger than {most // 1_000_000} MB; is it the right file?")
@@ -41,8 +38,3 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _without_blocking(path: str, flags: int) -> int:
-    """Open it; a FIFO would otherwise wait for its writer."""
-    return os.open(path, flags | os.O_NONBLOCK)

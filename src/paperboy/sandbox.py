@@ -5,7 +5,6 @@ which is looked at in each turn of a loop and each call.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from time import thread_time
 from traceback import walk_tb
@@ -31,30 +30,19 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset("*")  # else 'x' * 10**8 would stand in the compiled template
 
     def __init__(self, folder: str, source: Callable[[str], str | None], seconds: float, **options: Any) -> None:
-        def load(name: str) -> tuple[str, str, None] | None:
-            return None if (text := source(name)) is None else (text, name, None)
-
-        super().__init__(loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options)
+        super().__init__(loader=jinja2.FunctionLoader(source), trim_blocks=True, lstrip_blocks=True, **options)
         self._folder, self._seconds = folder, seconds
         self.filters["_each"] = _each
 
-    def blocks(self, name: str) -> frozenset[str]:
-        """The names of a template's blocks. Raises ConfigError if it is missing or broken."""
-        with self._limits(name):
-            return frozenset(self.get_template(name).blocks)
-
     def text(self, name: str, block: str = "", **values: Any) -> str:
         """Render a template, or one block of it. Raises ConfigError, also for what goes beyond a limit."""
-        with self._limits(name):
-            template = self.get_template(name)
-            start = template.blocks[block] if block else template.root_render_func
-            return "".join(_limited(start(template.new_context(values))))
-
-    @contextmanager
-    def _limits(self, name: str) -> Iterator[None]:
         _until.set(thread_time() + self._seconds)
         try:
-            yield
+            template = self.get_template(name)
+            if block and block not in template.blocks:
+                raise TemplateRuntimeError(f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}")
+            start = template.blocks[block] if block else template.root_render_func
+            return "".join(_limited(start(template.new_context(values))))
         except Exception as error:  # a template can raise anything
             raise ConfigError([self._problem(error, name)]) from error
 

@@ -306,7 +306,7 @@ def test_byte_order_mark_is_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (Path.mkdir, "is not a regular file; put one in its place"),
+        (Path.mkdir, "cannot be read: Is a directory; it must be a file that Paperboy's user may read"),
         (lambda env: env.write_bytes(b"SMTP_PASSWORD=hunter\xff2\n"), "is not UTF-8 text (line 1); save it as UTF-8"),
         (lambda env: env.symlink_to("nowhere"), "is a link to a file that does not exist; fix or remove it"),
         (  # a link to itself, which root cannot read either
@@ -328,7 +328,7 @@ def test_unreadable_env_file_is_reported(tmp_path, make, expected):
 
 def test_invalid_credentials_are_reported_without_their_text(tmp_path):
     (tmp_path / "SMTP_PASSWORD").write_bytes(b"hunter\xff2")
-    (tmp_path / "LOG_LEVEL").mkdir()
+    (tmp_path / "LOG_LEVEL").symlink_to("/dev/zero")
     os.mkfifo(tmp_path / "SMTP_HOST")
     (tmp_path / "KEEP_DAYS").write_text("1\n")
     assert problems(tmp_path, environ={"CREDENTIALS_DIRECTORY": str(tmp_path)}) == [

@@ -151,7 +151,7 @@ def test_number_is_taken_at_both_ends_of_its_range_and_refused_beyond(tmp_path: 
         with pytest.raises(ConfigError) as caught:
             settings.load(tmp_path, sound | {name: text})
         (problem,) = caught.value.problems
-        told = "is longer than 10,000 characters" if len(text) > 10_000 else f" from {least} to {most}"
+        told = "must have at most 2000 characters" if len(text) > 2000 else f" from {least} to {most}"
         assert problem.message.startswith(f"{name}: ")
         assert told in problem.message
 

@@ -15,10 +15,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -35,8 +33,7 @@ logger = logging.getLogger(__name__)
 LISTS_FILE = "subscribers.yaml"
 RESTED = timedelta(seconds=10)  # without another change: then an edit is complete
 
-MOST_FILES = 10_000  # and folders, in prompts/ and emails/
-
+MOST_FILES = 10_000
 MOST_PROBLEMS = 200  # that are told at once
 
 Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
@@ -129,10 +126,7 @@ def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]
     for folder in folders:
         place = f"{folder}/"
         problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "")) for each in problems]
-    known = list(dict.fromkeys(problems))
-    if (more := len(known) - MOST_PROBLEMS) > 0:
-        known[MOST_PROBLEMS:] = [Problem(known[MOST_PROBLEMS].place, f"from here on {more:,} more are wrong")]
-    return tuple(known)
+    return tuple(dict.fromkeys(problems))[:MOST_PROBLEMS]
 
 
 class Files:
@@ -148,60 +142,51 @@ class Files:
 
     def fingerprint(self) -> Fingerprint:
         """A value that changes whenever a file does."""
-        return tuple((name, _stamp(self._home / name)) for name in self._names()[1])
+        return tuple((name, _stamp(self._home / name)) for name in self._names())
 
-    def _names(self) -> tuple[list[str], list[str]]:
-        """The folders, each after the one around it, and the files, also through links, without the temporary files of
-        editors. A link that leads round in a circle ends at `MOST_FILES`.
+    def _names(self) -> list[str]:
+        """The files, also through links, without the temporary files of editors. A link that leads round in a circle
+        ends at `MOST_FILES`.
         """
-        folders, names = ["prompts", "emails"], [".env", LISTS_FILE]
-        for folder in folders:  # which grow meanwhile
-            with suppress(OSError), os.scandir(self._home / folder) as inside:
-                for entry in sorted(islice(inside, MOST_FILES), key=lambda entry: entry.name):
-                    if not entry.name.startswith(".") and not entry.name.endswith("~"):
-                        (folders if entry.is_dir() else names).append(f"{folder}/{entry.name}")
-            if len(folders) + len(names) > MOST_FILES:
-                break
-        return folders, names
+        names = [".env", LISTS_FILE]
+        for kind in ("prompts", "emails"):
+            for place, inner, found in islice(os.walk(self._home / kind, followlinks=True), MOST_FILES):
+                inner[:] = sorted(each for each in inner if not each.startswith("."))
+                kept = (each for each in sorted(found) if not each.startswith(".") and not each.endswith("~"))
+                names += (os.path.relpath(Path(place) / each, self._home) for each in kept)
+                if len(names) > MOST_FILES:
+                    return names
+        return names
 
     def copy(self) -> Path:
-        """Copy the files for their owner alone: `.env` holds secrets.
+        """Copy the files into a folder for their owner alone: `.env` holds secrets.
 
         Raises ConfigError for a file that cannot be read, and StoreWriteError where the copy cannot be written.
         """
-        folders, names = self._names()
-        if len(folders) + len(names) > MOST_FILES:
-            raise self._too_much(f"{MOST_FILES:,} files")
-        texts, size = dict[str, bytes](), 0
+        names, texts, size = self._names(), dict[str, bytes](), 0
         for name in names:
             if os.path.lexists(self._home / name):
-                texts[name] = self._read(name)
+                try:
+                    texts[name] = files.read(self._home / name)
+                except (ValueError, FileNotFoundError) as error:
+                    raise ConfigError([Problem(name, str(error))]) from error
                 size += len(texts[name])
-            if size > files.MOST_BYTES:
-                raise self._too_much("64 MB")
+            if size > files.MOST_BYTES or len(names) > MOST_FILES:
+                message = (
+                    f"hold more than 64 MB or {MOST_FILES:,} files; keep others elsewhere, and no link in a circle"
+                )
+                raise ConfigError([Problem("prompts and emails", message)])
         if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
             raise ConfigError([Problem(".env", "is missing; restore it, or put an empty file in its place")])
         try:
             self._data.mkdir(mode=0o700, exist_ok=True)
             copy = Path(tempfile.mkdtemp(prefix="files-", dir=self._data))
-            for folder in folders:
-                (copy / folder).mkdir(mode=0o700)
             for name, text in texts.items():
-                with open(copy / name, "xb", opener=partial(os.open, mode=0o600)) as file:
-                    file.write(text)
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                (copy / name).write_bytes(text)
         except OSError as error:
             raise self._unwritable(error) from error
         return copy
-
-    def _too_much(self, what: str) -> ConfigError:
-        message = f"hold more than {what}; keep other files elsewhere, and no link to a folder around it"
-        return ConfigError([Problem("prompts and emails", message)])
-
-    def _read(self, name: str) -> bytes:
-        try:
-            return files.read(self._home / name)
-        except (ValueError, FileNotFoundError) as error:
-            raise ConfigError([Problem(name, str(error))]) from error
 
     def put_in_force(self, copy: Path) -> None:
         """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""

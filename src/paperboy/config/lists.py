@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from datetime import time
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
@@ -18,11 +17,9 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, Field, PlainValidator, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
-from ruamel.yaml.composer import Composer, ComposerError
-from ruamel.yaml.constructor import ConstructorError, SafeConstructor
+from ruamel.yaml.composer import ComposerError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent
-from ruamel.yaml.nodes import Node, SequenceNode
+from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from paperboy import files
@@ -35,6 +32,7 @@ from paperboy.models import MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_MOST_BYTES = 10_000_000  # of the file, such as 350,000 addresses, which take about a minute and 400 MB
 _MOST_TOPICS = 100_000  # characters
 _SMALLEST = (
     "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, subscribers: [you@example.org]}]"
@@ -173,7 +171,7 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
     Topics files are looked for in the folders `prompts`; `settings` has the defaults of `send_at` and `timezone`.
     """
     try:
-        text = files.read_text(path)
+        text = files.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
         message = f"there is no such file in {path.parent}; create it, one line is enough to begin: {_SMALLEST}"
     except ValueError as error:
@@ -245,48 +243,24 @@ _PLAIN_WORDS = {
     r"while parsing a flow (sequence|mapping)": "this bracket is never closed, or a comma is missing after it",
     r"expected <block end>": "the indentation does not match the lines above, or quotes end too early",
     r'duplicate key "(?P<sign>.*?)" with': "{sign!r} is given twice; remove one",
-    r"(?P<sign>(this is no|\*\S+ makes) .*)": "{sign}",  # our own
+    r"(?P<sign>aliases make .*)": "{sign}",  # our own
     r"maximum depth": "nested too deeply; a list needs three levels",
 }
-_DEEPEST = 50  # levels of lists and mappings
 _MOST_VALUES = 10_000_000  # in a file with aliases, such as a thousand lists that share ten thousand subscribers
 
 
-class _Composer(Composer):
-    """Counts values, an alias as all that it stands for, since whatever reads them takes as long as that."""
-
-    def __init__(self, loader: Any = None) -> None:
-        super().__init__(loader)
-        self._values, self._by_anchor = 0, dict[str, int]()
-
-    @cached_property
-    def parser(self) -> Any:
-        """Looked up once: it is asked for several times a value, which takes a tenth of the whole."""
-        return super().parser
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event, before = self.parser.peek_event(), self._values
-        node = super().compose_node(parent, index)
-        if not isinstance(event, AliasEvent):
-            self._values += 1
-            self._by_anchor[event.anchor] = self._values - before
-            return node
-        self._values += self._by_anchor.get(event.anchor, 1)
-        if self._values > _MOST_VALUES:
-            message = f"*{event.anchor} makes this more than {_MOST_VALUES:,} values; write out what it stands for"
-            raise ComposerError(None, None, message, event.start_mark)
-        return node
-
-
-class _Constructor(SafeConstructor):
-    """Reports a value that is not what it looks like, such as the 31st of June, at its place."""
-
-    def construct_object(self, node: Any, deep: bool = False) -> Any:  # noqa: ARG002  # always deep: the rest would fail out of reach
-        try:
-            return super().construct_object(node, deep=True)
-        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
-            kind = str(node.tag).rpartition(":")[2]
-            raise ConstructorError(None, None, f"this is no {kind}; put text in quotes", node.start_mark) from error
+def _count(node: Node, counts: dict[int, int]) -> int:
+    """The values in a node, an alias as all that it stands for, since whatever reads them takes as long as that."""
+    if id(node) not in counts:
+        counts[id(node)] = 1  # for an alias within
+        inside = node.value if isinstance(node, SequenceNode) else []
+        if isinstance(node, MappingNode):
+            inside = [each for pair in node.value for each in pair]
+        counts[id(node)] += sum(_count(each, counts) for each in inside)
+        if counts[id(node)] > _MOST_VALUES:
+            message = f"aliases make this more than {_MOST_VALUES:,} values; write out what they stand for"
+            raise ComposerError(None, None, message, node.start_mark)
+    return counts[id(node)]
 
 
 def _read(file_name: str, text: str) -> tuple[Node, Any]:
@@ -294,11 +268,13 @@ def _read(file_name: str, text: str) -> tuple[Node, Any]:
     line = column = 1
     message = f"the file is empty; one line is enough to begin: {_SMALLEST}"
     yaml = YAML(typ="safe", pure=True)
-    yaml.Composer, yaml.Constructor, yaml.max_depth = _Composer, _Constructor, _DEEPEST
+    yaml.max_depth = 50  # levels of lists and mappings
     try:
         root = yaml.compose(text)
-        if root is not None and (data := yaml.constructor.construct_document(root)) is not None:
-            return root, data
+        if root is not None:
+            _count(root, {})
+            if (data := yaml.constructor.construct_document(root)) is not None:
+                return root, data
     except ReaderError as error:
         before = text[: error.position]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
@@ -310,8 +286,8 @@ def _read(file_name: str, text: str) -> tuple[Node, Any]:
         line, column = mark.line + 1, mark.column + 1
         matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS.items())
         message = next((words.format(**match.groupdict()) for match, words in matches if match), f"not YAML: {whole}")
-    except YAMLError as error:
-        message = f"not YAML: {error}"
+    except (YAMLError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        message = f"not YAML: {error}; put dates and the like in quotes"
     raise ConfigError([Problem(f"{file_name}:{line}:{column}", message)])
 
 

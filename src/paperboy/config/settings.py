@@ -127,7 +127,6 @@ class Settings:
 SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fields(Settings)}
 
 _READERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
-_LONGEST = 10_000  # characters of a value
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
 
 _MOST_BYTES = 1_000_000  # of a file
@@ -166,10 +165,9 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
 
 
 def _read(name: str, text: str) -> Any:
-    if len(text) > _LONGEST:
-        raise ValueError(f"is longer than {_LONGEST:,} characters")
     if "\n" in text:
         raise ValueError("the value spans several lines; is a quote left open?")
+    one_line(text)
     if _ANOTHER_SETTING.search(text):
         raise ValueError("its value contains another setting; put each on its own line")
     return _READERS[name](text)

@@ -50,7 +50,7 @@ class Prompt:
 
     def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
         self._sandbox = sandbox.Sandbox("prompts", partial(_source, folders), seconds, undefined=StrictUndefined)
-        if problems := list(self._trial()):
+        if problems := list(dict.fromkeys(self._trial())):
             raise ConfigError(problems)
 
     def question(self, topics: str, papers: Sequence[Paper], *, papers_first: bool) -> Question:
@@ -87,9 +87,6 @@ class Prompt:
 
     def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Iterator[Problem]:
         place = f"prompts/{TEMPLATE}"
-        if block not in self._sandbox.blocks(TEMPLATE):
-            yield Problem(place, f"the block {block!r} is missing: {{% block {block} %}}…{{% endblock %}}")
-            return
         try:
             text = " ".join(self._render(block, **given).casefold().split())
         except ConfigError as error:
