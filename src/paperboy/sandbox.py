@@ -30,7 +30,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset("*")  # else 'x' * 10**8 would stand in the compiled template
 
     def __init__(self, folder: str, source: Callable[[str], str | None], seconds: float, **options: Any) -> None:
-        super().__init__(loader=jinja2.FunctionLoader(source), trim_blocks=True, lstrip_blocks=True, **options)
+        def load(name: str) -> tuple[str, str, None] | None:
+            return None if (text := source(name)) is None else (text, name, None)
+
+        super().__init__(loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options)
         self._folder, self._seconds = folder, seconds
         self.filters["_each"] = _each
 
