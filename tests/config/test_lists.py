@@ -309,7 +309,7 @@ READABLE = "it must be a file that Paperboy's user may read"
             "self.md",
             f"HOME/prompts/self.md cannot be read: Too many levels of symbolic links; {READABLE}",
         ),
-        ("long.md", "has more than 100,000 characters; say it shorter"),
+        ("long.md", "must have at most 100,000 characters"),
         ("empty.md", "HOME/prompts/empty.md is empty; write there what the list wants to read"),
         ("folder.md", f"HOME/prompts/folder.md cannot be read: Is a directory; {READABLE}"),
         ("latin.md", "HOME/prompts/latin.md is not UTF-8 text (line 1); save it as UTF-8"),

@@ -9,7 +9,7 @@ import pytest
 
 from paperboy.errors import ConfigError
 from paperboy.models import Paper
-from paperboy.scoring.prompt import MAX_ABSTRACT, Prompt, Question
+from paperboy.scoring.prompt import MAX_FIELD, Prompt, Question
 from tests.builders import paper
 
 SHIPPED = Path(__file__).parents[2] / "prompts"
@@ -88,7 +88,7 @@ def test_template_code_in_papers_and_topics_is_not_executed() -> None:
 def test_long_abstract_is_cut_after_a_word() -> None:
     own = asked([paper(abstract="word " * 5000)]).own
     assert "word…\n</papers>" in own
-    assert MAX_ABSTRACT - 10 < own.count("word") * 5 < MAX_ABSTRACT + 10
+    assert MAX_FIELD - 10 < own.count("word") * 5 < MAX_FIELD + 10
 
 
 def test_operators_template_overrides_the_packaged_one(tmp_path: Path) -> None:

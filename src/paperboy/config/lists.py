@@ -33,7 +33,6 @@ from paperboy.models import MailingList, Problem, Subscriber
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _MOST_BYTES = 10_000_000  # of the file, such as 350,000 addresses, which take about a minute and 400 MB
-_MOST_TOPICS = 100_000  # characters
 _SMALLEST = (
     "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, subscribers: [you@example.org]}]"
 )
@@ -72,11 +71,7 @@ def _topics(text: str, info: ValidationInfo) -> str:
     name = text.strip()
     if not name:
         raise ValueError("is empty; say what the list wants to read")
-    if name.endswith(".md") and "\n" not in name:
-        name = _topics_file(name, info.context or ())
-    if len(name) > _MOST_TOPICS:
-        raise ValueError(f"has more than {_MOST_TOPICS:,} characters; say it shorter")
-    return name
+    return _topics_file(name, info.context or ()) if name.endswith(".md") and "\n" not in name else name
 
 
 def _topics_file(name: str, folders: Sequence[Path]) -> str:
@@ -118,7 +113,7 @@ class _List(_Strict):
     name: Annotated[str, AfterValidator(_name)]
     title: _Line = ""
     categories: _Categories
-    topics: Annotated[str, AfterValidator(_topics)]
+    topics: Annotated[str, AfterValidator(_topics), Field(max_length=100_000)]
     authors: Annotated[list[_Line], AfterValidator(lambda names: tuple(dict.fromkeys(names)))] = []
     min_relevance: int = Field(0, ge=1, le=10)
     min_novelty: int = Field(0, ge=1, le=10)
@@ -140,6 +135,7 @@ KEYS = tuple(_List.model_fields)  # that a list may have
 _WORDS = {  # by pydantic's type of error
     "list_type": "must be a list, such as [one, two]",
     "too_short": "must not be empty",
+    "too_long": "must have at most {max_length:,} characters",
     "string_type": "must be text; put it in quotes",
     "int_type": "must be a whole number",
     "bool_type": "must be true or false",

@@ -70,12 +70,8 @@ class Templates:
 
     def check(self) -> None:
         """Render samples of every kind of mail. ConfigError with what is wrong with the templates."""
-        if problems := list(dict.fromkeys(self._trial())):
-            raise ConfigError(problems)
-
-    def _trial(self) -> Iterator[Problem]:
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
-        yield from _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
+        problems = [*_problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})]
         copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3)))  # placeholders, as in any digest
         for digest in _samples():
             whole = page(digest, copy=copy, unsubscribe_address="paperboy@example.org")
@@ -84,7 +80,9 @@ class Templates:
                 copy.token: "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)",
                 **{item.url: "a link to every paper (item.url, for each item of page.items)" for item in whole.items},
             }
-            yield from _problems("digest" if whole.items else "note", partial(self._at_all_levels, whole), needed)
+            problems += _problems("digest" if whole.items else "note", partial(self._at_all_levels, whole), needed)
+        if problems:
+            raise ConfigError(list(dict.fromkeys(problems)))
 
     def _at_all_levels(self, whole: Page) -> Rendered:
         """As for readers, after trying what only a crowded morning shows."""

@@ -21,8 +21,7 @@ from paperboy.foreign import one_line, shortened
 from paperboy.models import Paper, Problem
 
 TEMPLATE = "score.md.j2"
-MAX_TITLE = 300  # characters; arXiv's own limits are lower, but nothing here holds arXiv to them
-MAX_ABSTRACT = 2000
+MAX_FIELD = 2000  # characters of a title or an abstract; arXiv's form takes abstracts of 1,920
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +119,10 @@ def _source(folders: Sequence[Path], name: str) -> str | None:
 
 def _shown(paper: Paper) -> Mapping[str, str]:
     """Return a paper as the template sees it: three lines of text, safe within a fence."""
-    title, abstract = _as_data(paper.title, MAX_TITLE), _as_data(paper.abstract, MAX_ABSTRACT)
-    return {"arxiv_id": _as_data(paper.arxiv_id, 100), "title": title, "abstract": abstract}
+    return {"arxiv_id": paper.arxiv_id, "title": _as_data(paper.title), "abstract": _as_data(paper.abstract)}
 
 
-def _as_data(text: str, limit: int) -> str:
+def _as_data(text: str) -> str:
     """Make one line that cannot open or close a fence of the prompt, nor begin as a paper does."""
     line = re.sub(r"<(?=\s*/?\s*(?:papers?|topics)\b)", "‹", one_line(text), flags=re.IGNORECASE)
-    return shortened(re.sub(r"^\[", "(", line), limit)
+    return shortened(re.sub(r"^\[", "(", line), MAX_FIELD)
