@@ -327,13 +327,12 @@ class App(ExitStack):
     # Subscribers
 
     def named_by(self, token: str) -> tuple[str, str] | None:
-        """The list and the address of a mail's token. A test mail is in no ledger, but carries its reader's token."""
+        """The list and the address of a token; None where no subscriber has it."""
         from paperboy.mail.message import unsubscribe_token
 
-        store = self.store_to_ask
-        secret, found = store.secret(), store.suppressions.by_token(token)
+        secret = self.store_to_ask.secret()
         everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
-        return found or next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
+        return next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
 
     # Alerts; never raises, since the outcome of a morning does not depend on them
 

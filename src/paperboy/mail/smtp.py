@@ -22,7 +22,6 @@ import smtplib
 import socket
 import ssl
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import ClassVar, Literal
 
@@ -91,10 +90,8 @@ class SmtpTransport:
                 self._connection.quit()
         self._drop()
 
-    def probe(self, sender: str) -> tuple[str, datetime | None]:
-        """Connect, log in and name the envelope's sender; send nothing. Gives how that went, and when the server's
-        certificate expires. Raises MailServerError if any of it fails.
-        """
+    def probe(self, sender: str) -> str:
+        """Connect, log in and name the envelope's sender; send nothing. Gives how that went. Raises MailServerError."""
         connection = self._opened()
         with contextlib.closing(self):
             try:
@@ -108,11 +105,9 @@ class SmtpTransport:
                 raise self._about_us(refused, sender) or MailServerError(text, temporary=not refused.permanent)
             login = f"logged in as {self.username}" if self.username else "no login"
             if not isinstance(connection.sock, ssl.SSLSocket):
-                return f"{self}, no encryption, {login}", None
+                return f"{self}, no encryption, {login}"
             secured = f"{'STARTTLS' if self.security == 'starttls' else 'TLS'} ({connection.sock.version()})"
-            certificate = connection.sock.getpeercert() or {}
-            ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
-            return f"{self}, {secured}, {login}", ends
+            return f"{self}, {secured}, {login}"
 
     # --- one message
 

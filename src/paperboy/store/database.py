@@ -9,7 +9,7 @@ import os
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,20 +53,18 @@ class Database:
                 raise StoreError(f"{path}: this is {what}; PAPERBOY_DATABASE must name a file")
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # its owner's alone; the WAL beside it inherits that
-            # several threads may use it, one at a time: whoever starts them sees to that
-            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        except (OSError, sqlite3.Error) as error:
-            reason = error.strerror if isinstance(error, OSError) else None
-            raise StoreError(f"{path}: the database cannot be opened ({reason or error})") from error
-        database = cls(path, connection)
+        except OSError as error:
+            raise StoreError(f"{path}: the database cannot be opened ({error.strerror})") from error
         try:
-            database.prepare(had, check=check)
+            with ExitStack() as failing:
+                # several threads may use it, one at a time: whoever starts them sees to that
+                connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+                failing.callback(connection.close)
+                database = cls(path, connection)
+                database.prepare(had, check=check)
+                failing.pop_all()
         except sqlite3.DatabaseError as error:
-            database.close()
             raise StoreError(f"{path}: {_advice(error)}") from error
-        except StoreError:
-            database.close()
-            raise
         with suppress(OSError):  # a home that is read-only, or a full disk: next time
             if mark and not had:
                 mark.parent.mkdir(mode=0o700, exist_ok=True)

@@ -27,15 +27,6 @@ class Suppressions:
         rows = self._database.rows("select * from suppressions where holds order by address, list")
         return tuple(_suppression(row) for row in rows)
 
-    def by_token(self, token: str) -> tuple[str, str] | None:
-        """The list and the address that a token names; None where no delivery carried it."""
-        rows = self._database.rows(
-            "select list, address from deliveries join digests on digests.id = digest_id where token = ? "
-            "order by deliveries.id desc limit 1",
-            [token],
-        )
-        return (rows[0]["list"], rows[0]["address"]) if rows else None
-
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "") -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
         date. `bounced`: the server's reply, to be reported to the operator.
