@@ -147,10 +147,9 @@ PASSING = {
     "429 with Retry-After": (faults.rate_limited(45), 45.0),
     "429 with a small Retry-After": (faults.rate_limited(1), 30.0),
     "429 with nonsense": (faults.rate_limited("soon"), 30.0),
+    "429 with an instant": (faults.rate_limited("Fri, 20 Nov 2026 07:02:00 GMT"), 30.0),
     "503": (faults.unavailable(), 30.0),
     "503 with Retry-After": (faults.unavailable(120), 120.0),
-    "429 with an instant": (faults.rate_limited("Fri, 20 Nov 2026 07:02:00 GMT", at=NOW), 120.0),
-    "429 with an instant of the past": (faults.rate_limited("Mon, 01 Jan 0001 00:00:00 GMT", at=NOW), 30.0),
     "500": (faults.plain(500, "oops"), 6.0),
     "HTML page": (faults.html_page, 6.0),
     "empty first page with a total": (faults.empty_page, 6.0),
@@ -179,11 +178,11 @@ def test_passing_fault_repeats_its_page_alone_after_one_wait(
     assert asked.waits == ([3.0, wait] if before else [wait, 3.0])
 
 
-@pytest.mark.parametrize("rest", [3600, "9" * 20, "9" * 4_000, "Fri, 31 Dec 9999 23:59:59 GMT"])
+@pytest.mark.parametrize("rest", [3600, "9" * 20, "9" * 4_000])
 def test_long_retry_after_ends_the_fetch(server: ArxivServer, rest: int | str) -> None:
     """Asking sooner would be impolite, and waiting for hours is the daemon's work."""
     asked = Asked(server.url)
-    server.faults.append(faults.rate_limited(rest, at=NOW))
+    server.faults.append(faults.rate_limited(rest))
     with pytest.raises(FeedError, match=r"429 \(Rate exceeded\.\)\. The next run fetches"):
         asked.fetch()
     assert len(server.requests) == 1

@@ -8,8 +8,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
-from email.utils import format_datetime
 from xml.sax.saxutils import escape
 
 
@@ -40,10 +38,9 @@ def plain(status: int, body: str, *headers: tuple[str, str]) -> Fault:
     return lambda _: Answer(body.encode(), status, (("Content-Type", "text/plain"), *headers))
 
 
-def rate_limited(retry_after: int | str | None = None, *, at: datetime | None = None) -> Fault:
-    """HTTP 429 as arXiv words it; usually it does not say for how long. `at`: when by the server's clock."""
-    date = [] if at is None else [("Date", format_datetime(at, usegmt=True))]
-    return plain(429, "Rate exceeded.", *_retry_after(retry_after), *date)
+def rate_limited(retry_after: int | str | None = None) -> Fault:
+    """HTTP 429 as arXiv words it; usually it does not say for how long."""
+    return plain(429, "Rate exceeded.", *_retry_after(retry_after))
 
 
 def unavailable(retry_after: int | str | None = None) -> Fault:

@@ -1,15 +1,15 @@
 """One page of arXiv's Atom: whether it is whole, and the papers on it. Pure.
 
-A page is bounded before anything else looks at it: its elements in number, its texts in length. What is longer than a
-field may be is cut and ends in "…", so that one paper never costs the others. All of it takes linear time.
+The elements of a page are limited in number, and its texts are cut where they are read. What is longer than a field
+may be ends in "…", so that one paper never costs the others. All of it takes linear time.
 """
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
-from arxiv import _feed as package  # its reader of one entry
 from lxml import etree
 
 from paperboy.foreign import shortened, visible
@@ -21,23 +21,19 @@ TITLE, ABSTRACT, COMMENT, DOI, AUTHOR = 1_000, 10_000, 2_000, 300, 200  # charac
 AUTHORS, CATEGORIES = 5_000, 50
 MARKUP = 600_000  # elements and attributes of a page; the busiest 2,000 papers have some 100,000
 
-_ATOM = "{http://www.w3.org/2005/Atom}"
-_TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
+_NAMESPACES = {
+    "atom": "http://www.w3.org/2005/Atom",
+    "arxiv": "http://arxiv.org/schemas/atom",
+    "opensearch": "http://a9.com/-/spec/opensearch/1.1/",
+}
+# A category's term, else the text. As a whole, 64 MB with an emoji would take 256 MB in Python.
+_BEGINNING = etree.XPath(f"substring(@term | text()[1], 1, {ABSTRACT + 1})", smart_strings=False)
 _ARCHIVE = "[a-zA-Z-]{1,20}(?:\\.[a-zA-Z-]{1,20})?"
 _ID = re.compile(
     rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>\d{{4}}\.\d{{4,5}}|{_ARCHIVE}/\d{{7}})(?:v(?P<version>\d{{1,4}}))?",
     re.ASCII,
 )
 _CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")  # authors add MSC and ACM classes to arXiv's own
-_BIG = etree.XPath(  # one look at the whole page is quick
-    f"*[string-length() > {ABSTRACT} or count(*) > 100 or */@term[string-length() > 100]]"
-)
-_LONG = etree.XPath(f"descendant-or-self::*[string-length(text()) > {ABSTRACT}]")
-_BEGINNING = etree.XPath(f"substring(text(), 1, {ABSTRACT + 1})")
-_EXCESS = (  # not one expression: libxml2 takes quadratic time to unite two
-    etree.XPath(f"atom:author[position() > {AUTHORS + 1}]", namespaces={"atom": _ATOM.strip("{}")}),
-    etree.XPath("*[string-length(@term) > 100]"),
-)
 
 Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
 
@@ -72,11 +68,11 @@ def read_page(body: bytes, window: Window | None = None) -> Page:
     One bad entry must not cost all others; a page with more than one in ten is broken.
     """
     feed = _tree(body)
-    if feed.tag != f"{_ATOM}feed":
+    if feed.tag != f"{{{_NAMESPACES['atom']}}}feed":
         raise FaultError(f"sent something else than a whole list of papers ({_beginning(body) or 'nothing'})")
     if error := _error(feed):
         raise FaultError(f"answered with an error ({error})")
-    entries, count = feed.findall(f"{_ATOM}entry"), (feed.findtext(_TOTAL) or "").strip()
+    entries, count = feed.findall("atom:entry", _NAMESPACES), _text(feed, "opensearch:totalResults").strip()
     total = int(count) if re.fullmatch(r"\d{1,9}", count, re.ASCII) else -1
     if total == 0 and not entries:
         raise EmptyError("says that there is no paper at all", "Check the categories in subscribers.yaml.")
@@ -92,57 +88,62 @@ def read_page(body: bytes, window: Window | None = None) -> Page:
 
 
 def _tree(body: bytes) -> Any:
-    """Parse a page and cut what is too long for its field; an empty element if it is no XML. Raises FaultError."""
-    if body.count(b"<") + body.count(b"=") > MARKUP:
-        raise FaultError(f"sent a page of more than {MARKUP:,} elements")
+    """Parse a page; an empty element if it is no XML, or has more elements than a page may have."""
     # huge_tree: or a text of 10 MB costs the page. An encoding of the page's own would hide its markup.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8")
+    few = body.count(b"<") + body.count(b"=") <= MARKUP
     try:
-        feed: Any = etree.fromstring(body, parser)
+        return etree.fromstring(body if few else b"", parser)
     except etree.XMLSyntaxError:
         return etree.Element("none")
-    for big in _BIG(feed):
-        for element in _LONG(big):
-            element.text = _BEGINNING(element)
-        for excess in _EXCESS:
-            for element in excess(big):
-                big.remove(element)
-    return feed
+
+
+def _texts(element: Any, path: str, most: int = 1) -> list[str]:
+    """Return the beginnings of the texts of the first so many elements at a path."""
+    return [_BEGINNING(found) for found in islice(element.iterfind(path, _NAMESPACES), most)]
+
+
+def _text(element: Any, path: str) -> str:
+    return "".join(_texts(element, path))
 
 
 def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
     """Turn an entry into a Paper, or name its defect."""
-    if (match := _ID.fullmatch((entry.findtext(f"{_ATOM}id") or "").strip())) is None:
+    if (match := _ID.fullmatch(_text(entry, "atom:id").strip())) is None:
         return f"entry {place} without an arXiv id"
     try:
-        result = package._build_result(entry)
+        published, updated = _instant(_text(entry, "atom:published")), _instant(_text(entry, "atom:updated"))
     except (ValueError, OverflowError):
-        result = None
-    if result is None:
         return f"{match['id']} with a bad date"
     # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it, it does not say.
-    if window and not window[0] <= result.published < window[1] + timedelta(minutes=1):
+    if window and not window[0] <= published < window[1] + timedelta(minutes=1):
         return f"{match['id']} with a date outside the window"
-    if not (title := " ".join(result.title.split())):
+    if not (title := " ".join(_text(entry, "atom:title").split())):
         return f"{match['id']} without a title"
-    if not (categories := [term for term in result.categories if _CATEGORY.fullmatch(term)][:CATEGORIES]):
+    if not (categories := list(filter(_CATEGORY.fullmatch, _texts(entry, "atom:category", CATEGORIES)))):
         return f"{match['id']} without a category"
-    primary = result.primary_category if _CATEGORY.fullmatch(result.primary_category) else categories[0]
+    primary = next(filter(_CATEGORY.fullmatch, [_text(entry, "arxiv:primary_category"), *categories]))
     # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
-    paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", result.summary.strip()))
+    abstract = _text(entry, "atom:summary").strip()
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", abstract))
     return Paper(
         arxiv_id=match["id"],
         version=int(match["version"] or 1),
         title=shortened(title, TITLE),
-        authors=_authors([author.name for author in result.authors]),
+        authors=_authors(_texts(entry, "atom:author/atom:name", AUTHORS + 1)),
         abstract=shortened("\n".join(filter(None, paragraphs)), ABSTRACT),
         primary_category=primary,
         categories=tuple(dict.fromkeys([*categories, primary])),
-        published=result.published,
-        updated=result.updated,
-        comment=shortened(" ".join((result.comment or "").split()), COMMENT),
-        doi=shortened((result.doi or "").strip(), DOI),
+        published=published,
+        updated=updated,
+        comment=shortened(" ".join(_text(entry, "arxiv:comment").split()), COMMENT),
+        doi=shortened(_text(entry, "arxiv:doi").strip(), DOI),
     )
+
+
+def _instant(text: str) -> datetime:
+    instant = datetime.fromisoformat(text.strip())
+    return instant.replace(tzinfo=instant.tzinfo or UTC).astimezone(UTC)
 
 
 def _authors(names: list[str]) -> tuple[str, ...]:
@@ -154,16 +155,12 @@ def _authors(names: list[str]) -> tuple[str, ...]:
 
 def said(body: bytes) -> str:
     """Quote an answer that is no page: the summary of arXiv's error entry, or how it begins."""
-    try:
-        return _error(_tree(body)) or _beginning(body)
-    except FaultError:
-        return _beginning(body)
+    return _error(_tree(body)) or _beginning(body)
 
 
 def _error(feed: Any) -> str:
-    entry = feed.find(f"{_ATOM}entry")
-    is_error = entry is not None and "/api/errors" in (entry.findtext(f"{_ATOM}id") or "")
-    return quoted(entry.findtext(f"{_ATOM}summary") or "") if is_error else ""
+    is_error = "/api/errors" in _text(feed, "atom:entry/atom:id")
+    return quoted(_text(feed, "atom:entry/atom:summary")) if is_error else ""
 
 
 def _beginning(body: bytes) -> str:

@@ -6,17 +6,16 @@
             give up if there are many more pages than these papers need
         if arXiv counts more papers than it listed: read the window a second time
 
-Two internals of the `arxiv` package are used, since its own loop takes a broken page for the end of the list:
-`Client._format_url` here, and its reader of one entry in `atom`.
+Of the `arxiv` package only the address of a query is used (`Client._format_url`, an internal), since its own loop takes
+a broken page for the end of the list.
 """
 
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from urllib.parse import urljoin, urlsplit
 
 import arxiv
@@ -153,11 +152,15 @@ class ArxivFeed:
             return page
         what = f"answered HTTP {status} ({said(reply.body)})".removesuffix(" ()")
         if status in {408, 425, 429} or status >= 500:
-            raise FaultError(what, "", 10 if status in {429, 503} else 2, _retry_after(reply.headers))
+            rest = reply.headers.get("Retry-After", "")
+            seconds = float(rest) if rest.isdecimal() else 0.0
+            raise FaultError(what, "", 10 if status in {429, 503} else 2, seconds)
         raise FaultError(what, HINTS.get(status, "Check ARXIV_API_URL."), backoff=0)
 
     def _get(self, url: str) -> Reply:
-        """Get an address, and where its host redirects to; the delay precedes each request. Raises FaultError."""
+        """Get an address, and where its host redirects to, if not less safe; the delay precedes each request. Raises
+        FaultError.
+        """
         for _ in range(1 + REDIRECTS):
             if self._pause:
                 self._wait(self._pause)
@@ -169,33 +172,15 @@ class ArxivFeed:
                 raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint) from error
             if reply.status not in {301, 302, 303, 307, 308}:
                 return reply
-            url = _redirected(url, reply.headers.get("Location", ""))
+            location = reply.headers.get("Location", "")
+            try:
+                target = urlsplit(urljoin(url, location))
+            except ValueError:
+                target = urlsplit("")
+            if target.hostname != self._host or target.scheme not in {urlsplit(url).scheme, "https"}:
+                raise FaultError(f"redirects to {quoted(location)}", "Check ARXIV_API_URL.", backoff=0)
+            url = target.geturl()
         raise FaultError(f"redirects more than {REDIRECTS} times", "Check ARXIV_API_URL.", backoff=0)
-
-
-def _redirected(url: str, location: str) -> str:
-    """Return the address that a redirect leads to. Raises FaultError unless its host is the same, and not less safe."""
-    old, place = urlsplit(url), location
-    try:
-        target = urljoin(url, location)
-        new = urlsplit(target)
-        if new.hostname == old.hostname and new.scheme in {old.scheme, "https"}:
-            return target
-        place = f"{new.scheme}://{new.hostname}" if new.hostname else location
-    except ValueError:  # no address at all
-        pass
-    raise FaultError(f"redirects to {quoted(place)}", "Check ARXIV_API_URL.", backoff=0)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """Return the seconds that a Retry-After asks for, which may name an instant; 0 if it says nothing useful."""
-    rest = headers.get("Retry-After", "").strip()
-    if rest.isdecimal():
-        return float(rest)
-    try:
-        return (parsedate_to_datetime(rest) - parsedate_to_datetime(headers.get("Date", ""))).total_seconds()
-    except (ValueError, TypeError, OverflowError):
-        return 0.0
 
 
 def _whole_minutes(since: datetime, until: datetime) -> Window:
