@@ -73,26 +73,26 @@ def test_useless_reply_is_paid_for(fault: str) -> None:
     assert outcome.spending.usage.calls == len(server.requests)
 
 
-# ---- a dead server: fault, what the error says, most calls for 40 papers; the last one asks
+# ---- a dead server: fault, what the error says, most calls for 40 papers; the last ones ask
 # whether the server is there at all
 
 HOPELESS = [
     ("out of credit", "answers 429: the account has no credit left", 4),
     ("forbidden", "answers 403: the key may not use this model", 4),
     ("no such model", "it knows no model 'gpt-6-luna' at this address; check OPENAI_MODEL", 4),
-    ("rate limited", "answers 429: Rate limit reached", 13),
+    ("rate limited", "answers 429: Rate limit reached", 14),
     ("rate limited for an hour", "answers 429: Rate limit reached", 4),
-    ("error 500", "answers 500: The server had an error", 13),
-    ("web page", "answers with something that is not JSON; check OPENAI_BASE_URL", 13),
-    ("error with 200", "answers 502: Provider returned error", 13),
-    ("empty", "answers with no text", 13),
-    ("drop", "cannot be reached", 13),
+    ("error 500", "answers 500: The server had an error", 14),
+    ("web page", "answers with something that is not JSON; check OPENAI_BASE_URL", 14),
+    ("error with 200", "answers 502: Provider returned error", 14),
+    ("empty", "answers with no text", 14),
+    ("drop", "cannot be reached", 14),
     ("nonsense", "answers without a usable score", 4),
     ("bad request", "answers 400: Something about this request is wrong", 60),
     ("refusal", "refuses to answer", 20),
     ("content filter", "filters the content", 20),
     ("cut off before a word", "runs out of tokens before it answers", 20),
-    ("error 503", "answers 503: Overloaded", 13),
+    ("error 503", "answers 503: Overloaded", 14),
 ]
 
 
@@ -302,6 +302,17 @@ def test_poisonous_paper_spoils_no_other(fault: str, lists: int) -> None:
         assert outcome.scores.keys() == {each.arxiv_id for each in asked} - {"2611.00003"}
         assert outcome.error == ""
         assert outcome.unscored.keys() == {"2611.00003"}
+
+
+def test_connection_lost_during_the_question_whether_the_server_is_there_is_not_its_death() -> None:
+    lost = iter(["drop"])
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.fault_for = lambda body: (
+            "nonsense" if "2611.00003" in ids_in(body) else "" if ids_in(body) else next(lost, "")
+        )
+        outcome = run(scorer, papers(16))
+    assert (outcome.error, outcome.unscored.keys(), len(outcome.scores)) == ("", {"2611.00003"}, 15)
+    assert next(lost, "") == ""
 
 
 def by_list(scorer: LlmScorer, jobs: Sequence[ToScore]) -> dict[str, Outcome]:

@@ -228,8 +228,7 @@ def test_compressed_reply_is_read() -> None:
 
 LETTERS = "a" * 300_000
 NO_JSON = "answers with something that is not JSON; check OPENAI_BASE_URL"
-REDIRECTS = "answers 307: it redirects{}; set OPENAI_BASE_URL in .env to the new address"
-EVIL = REDIRECTS.format(" to https://evil.example.org:81")
+REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new address"
 
 
 @pytest.mark.parametrize(
@@ -252,10 +251,10 @@ EVIL = REDIRECTS.format(" to https://evil.example.org:81")
         ),
         (Fault(500, headers={"Content-Type": "text/plain; charset=zlib_codec"}, body=b"Sorry"), "answers 500: Sorry"),
         (Fault(500, headers={"Content-Type": "a; charset=\xff"}, body=b"S\xfforry"), "answers 500: S\ufffdorry"),
-        (Fault(307, headers={"Location": "https://evil.example.org:81/v1?a=b"}), EVIL),
-        (Fault(307, headers={"Location": "https://api.openai.com@evil.example.org:81/"}), EVIL),
-        (Fault(307, headers={"Location": "/elsewhere"}), REDIRECTS.format("")),
-        (Fault(307, headers={"Location": "http://[" + LETTERS[:9_000]}), REDIRECTS.format(f" to http://[{'a' * 89}")),
+        (Fault(307, headers={"Location": "https://evil.example.org:81/v1?a=b"}), REDIRECTS),
+        (Fault(307, headers={"Location": "https://api.openai.com@evil.example.org:81/"}), REDIRECTS),
+        (Fault(307, headers={"Location": "/elsewhere"}), REDIRECTS),
+        (Fault(307, headers={"Location": "http://[" + LETTERS[:9_000]}), REDIRECTS),
         (Fault(stall="hang"), "does not answer in time"),
         (Fault(stall="trickle"), "does not answer in time"),
     ],
@@ -308,7 +307,7 @@ ENVIRONMENT = {
 }
 
 
-@pytest.mark.parametrize(("key", "sent"), [("", None), ("none", None), ("sk-ours", "Bearer sk-ours")])
+@pytest.mark.parametrize(("key", "sent"), [("", None), ("none", "Bearer none"), ("sk-ours", "Bearer sk-ours")])
 def test_environment_adds_nothing_to_a_request(
     key: str, sent: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

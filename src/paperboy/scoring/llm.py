@@ -157,10 +157,10 @@ class LlmScorer:
                 run.note(batch, reply, answers[-1].failure)
                 yield Scored(batch.mailing_list.name, reply.scores, spending=self._spending(answers, run))
             if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and run.may_begin:
-                answers = self.server.ask(_PROBE, tries=1)
+                answers = self.server.ask(_PROBE, tries=2)  # a server may just close an idle connection
                 run.in_a_row, run.trust = 0, run.trust - 1
-                if "scores" not in answers[0].text or run.trust == 0:
-                    run.over = answers[0].failure or run.failure
+                if "scores" not in answers[-1].text or run.trust == 0:
+                    run.over = answers[-1].failure or run.failure
                 yield Scored(batch.mailing_list.name, spending=self._spending(answers, run))
         if run.over:
             raise ScoringError(f"{self._llm} {run.over}")

@@ -33,7 +33,6 @@ MAX_WORDS = 2_000  # characters of an error, or of its code
 MAX_COMMAS = 100_000  # of one reply: 8 MB of short values would take 200 MB as JSON
 MAX_TEXT = 1_000_000  # characters of an answer; thoughts may come before the scores
 MAX_TOKENS = 10**7  # that a call can have; a larger count is an error
-_NO_KEY = "none"  # the client insists on one; it is not sent
 _SCHEMA = {"name": "scores", "strict": True, "schema": SCHEMA}
 FORMATS: Mapping[str, Mapping[str, Any]] = {  # each falls back to the next
     "json_schema": {"response_format": {"type": "json_schema", "json_schema": _SCHEMA}},
@@ -57,7 +56,9 @@ _NO_MODEL = re.compile(
     re.IGNORECASE,
 )
 _NO_CREDIT = re.compile(r"insufficient|billing|_quota", re.IGNORECASE)  # a code; words may mention billing anyway
+_MOVED = "it redirects; set OPENAI_BASE_URL in .env to the new address"
 _FIXES = {  # by status: what an operator can do
+    **dict.fromkeys((301, 302, 303, 307, 308), _MOVED),
     401: "the key is refused; check OPENAI_API_KEY in .env",
     402: "the account has no credit left; add some there",
     403: "the key may not use this model; check both in .env",
@@ -137,13 +138,14 @@ class Server:
             self._options["temperature"] = 0  # the same paper gets the same score; OpenAI's models refuse it
         self._proven = False  # it has answered once
         http = wire.Http(most=MAX_BYTES, proxy=proxy, connections=connections)
-        key = api_key or _NO_KEY
+        headers = {"User-Agent": f"OpenAI/Python {openai.__version__}", "Content-Type": "application/json"}
+        if api_key:
+            headers["Authorization"] = f"Bearer {api_key}"
         self._client = openai.OpenAI(
             base_url=self._url,
-            api_key=key,
-            default_headers={"Authorization": f"Bearer {key}"},  # not what the environment says
+            api_key="none",  # the client insists on one; the transport has ours
             max_retries=0,
-            http_client=httpx2.Client(transport=_Transport(http, timeout_seconds), trust_env=False),
+            http_client=httpx2.Client(transport=_Transport(http, headers, timeout_seconds), trust_env=False),
         )
 
     @property
@@ -219,8 +221,6 @@ class Server:
     def _post(self, request: Mapping[str, Any]) -> Answer:
         try:
             response = self._client.chat.completions.with_raw_response.create(**request).http_response
-        except openai.APIStatusError as error:
-            response = error.response
         except wire.NoReplyError as error:
             if error.slow:
                 return Answer(failure="does not answer in time", pause=math.inf)
@@ -233,12 +233,6 @@ class Server:
             text = reply.body.decode(errors="replace").strip()
             body = {"message": text} if reply.status >= 400 and not text.startswith("<") else None
             answer = judge(reply.status, body, self.model)
-        if 300 <= reply.status < 400:
-            to = re.match(r"(https?://)(?:[^/?#]*@)?([^/?#\s]{1,90})", reply.headers.get("Location", "")[:MAX_WORDS])
-            where = f"redirects to {to[1]}{to[2]}" if to else "redirects"
-            answer = Answer(
-                failure=f"answers {reply.status}: it {where}; set OPENAI_BASE_URL in .env to the new address"
-            )
         seconds = re.fullmatch(r"\d+(?:\.\d+)?", reply.headers.get("Retry-After", "").strip())
         pause = min(float(seconds[0]), 1e9) if seconds and answer.pause is not None else answer.pause
         tier = answer.tier or request.get("service_tier", "default")
@@ -247,18 +241,19 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class _Transport(httpx2.BaseTransport):
-    """Sends what openai's client would, except the headers that it takes from the environment."""
+    """Sends the bodies of openai's client, with our headers instead of what it takes from the environment.
+
+    Whatever came back is `reply` among the extensions of a success: `judge` reads refusals, too.
+    """
 
     http: wire.Http
+    headers: Mapping[str, str]
     seconds: float
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        headers = {"User-Agent": f"OpenAI/Python {openai.__version__}", "Content-Type": "application/json"}
-        if (key := request.headers["Authorization"]) != f"Bearer {_NO_KEY}":
-            headers["Authorization"] = key
         url = str(request.url.copy_with(userinfo=b""))
-        reply = self.http.request(request.method, url, headers, request.read(), seconds=self.seconds)
-        return httpx2.Response(reply.status, content=reply.body, extensions={"reply": reply})
+        reply = self.http.request(request.method, url, self.headers, request.read(), seconds=self.seconds)
+        return httpx2.Response(200, extensions={"reply": reply})
 
     def close(self) -> None:
         self.http.close()
