@@ -218,20 +218,20 @@ def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
 
 
 def _list(each: ListStatus, now: datetime) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    day, tried = each.newest, each.attempt
+    return {
         "name": each.name,
-        "outcome": None,
-        "date": None,
-        "reason": "",
+        "outcome": day and day.outcome,
+        "date": day and day.date,
+        "reason": day.reason if day else "",
         "quiet": each.quiet or None,
+        "trouble": tried and {"reason": tried.reason, "at": tried.at, "next_try": max(tried.next_try, now)},
+        "counts": day and {**asdict(day.counts), "scored": day.counts.scored},
+        "deliveries": day.deliveries if day else {},
+        **(_spending(day.spending) if day else {"cost": None, "usage": None}),
+        "next": each.next,
+        "next_batch": each.next_batch,
     }
-    found |= {"trouble": None, "counts": None, "deliveries": {}, "cost": None, "usage": None}
-    if tried := each.attempt:
-        found["trouble"] = {"reason": tried.reason, "at": tried.at, "next_try": max(tried.next_try, now)}
-    if day := each.newest:
-        found |= {name: getattr(day, name) for name in ("outcome", "date", "reason", "deliveries")}
-        found |= {"counts": {**asdict(day.counts), "scored": day.counts.scored}, **_spending(day.spending)}
-    return found | {"next": each.next, "next_batch": each.next_batch}
 
 
 def _spending(spending: Spending) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import email
 import email.policy
 import mailbox
-import os
 from pathlib import Path
 
 from paperboy.errors import MailServerError
@@ -47,20 +46,9 @@ class Outbox:
 
 def show(folder: Path, name: str, message: bytes) -> Path:
     """Write `NAME.eml`, `NAME.html` and `NAME.txt` of a message; gives the page's path. OSError if it cannot."""
-    _write(folder, name + ".eml", message)
+    (folder / f"{name}.eml").write_bytes(message)
     parsed = email.message_from_bytes(message, policy=email.policy.default)
     for subtype, ending in (("plain", ".txt"), ("html", ".html")):
         if part := parsed.get_body((subtype,)):
-            _write(folder, name + ending, part.get_content().replace("\r\n", "\n").encode())
-    return folder / (name + ".html")
-
-
-def _write(folder: Path, name: str, content: bytes) -> None:
-    """The whole file or none of it, readable by its owner alone."""
-    draft = folder / f".{name}.{os.getpid()}.tmp"
-    try:
-        draft.touch(0o600)
-        draft.write_bytes(content)
-        draft.replace(folder / name)
-    finally:
-        draft.unlink(missing_ok=True)
+            (folder / (name + ending)).write_bytes(part.get_content().replace("\r\n", "\n").encode())
+    return folder / f"{name}.html"

@@ -225,8 +225,13 @@ class SmtpTransport:
                 connection.starttls(context=self.ssl_context or _usual_context())
             connection.ehlo_or_helo_if_needed()
             step = "login"
-            if self.username:
-                self._log_in(connection)
+            if self.username:  # by one mechanism, where `login` tries all: several refusals may lock the account
+                connection.user, connection.password = self.username, self.password
+                offered = connection.esmtp_features.get("auth", "").upper().split()
+                ways = {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}
+                if (way := next((way for way in ways if way in offered), None)) is None:
+                    raise smtplib.SMTPNotSupportedError
+                connection.auth(way, ways[way])
         except (OSError, ValueError) as error:
             self._drop()
             raise self._failure(step, error) from None  # the error may hold the password
@@ -247,14 +252,6 @@ class SmtpTransport:
         code, reply = connection.getreply()
         if code != 220:
             raise smtplib.SMTPConnectError(code, reply)
-
-    def _log_in(self, connection: _Connection) -> None:
-        """One mechanism alone, where smtplib's `login` tries all: several refusals may lock the account."""
-        ways, offered = {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}, connection.esmtp_features
-        if not (both := [way for way in ways if way in offered.get("auth", "").upper().split()]):
-            raise smtplib.SMTPNotSupportedError
-        connection.user, connection.password = self.username, self.password
-        connection.auth(both[0], ways[both[0]])
 
     def _failure(self, step: str, error: OSError | ValueError) -> MailServerError:
         """Why there is no connection, and the fix."""
@@ -284,19 +281,17 @@ class SmtpTransport:
         return MailServerError(text, temporary=later, busy=busy)
 
     def _refusal(self, command: str, code: int, reply: bytes) -> RefusedError:
-        return RefusedError(command, code, _text(reply), self._said(code, reply))
-
-    def _complaint(self, error: Exception) -> str:
-        if isinstance(error, smtplib.SMTPResponseException) and isinstance(error.smtp_error, bytes):
-            return self._said(error.smtp_code, error.smtp_error)
-        return self._quoted(one_line(getattr(error, "strerror", "") or str(error) or type(error).__name__))
+        return RefusedError(command, code, one_line(reply.decode(errors="replace")), self._said(code, reply))
 
     def _said(self, code: int, reply: bytes) -> str:
-        return self._quoted(f"{code} {_text(reply)}".rstrip())
+        return self._complaint(smtplib.SMTPResponseException(code, reply))
 
-    def _quoted(self, words: str) -> str:
-        """Cut short, and without the password: a server may repeat the login's words."""
-        return shortened(hidden(words, self.password, least=4), 300)
+    def _complaint(self, error: Exception) -> str:
+        """One short line without the password, since a server may repeat the login's words."""
+        words = getattr(error, "strerror", "") or str(error) or type(error).__name__
+        if isinstance(error, smtplib.SMTPResponseException) and isinstance(error.smtp_error, bytes):
+            words = f"{error.smtp_code} {error.smtp_error.decode(errors='replace')}"
+        return shortened(hidden(one_line(words), self.password, least=4), 300)
 
     def _drop(self) -> None:
         for each in (self._connection, self._handle):
@@ -389,10 +384,6 @@ class RefusedError(Exception):
         super().__init__(said)
         self.command, self.code, self.permanent = command, code, 500 <= code <= 599
         self.verdict = judge(command, code, text)
-
-
-def _text(reply: bytes) -> str:
-    return one_line(reply.decode("utf-8", "replace"))
 
 
 _usual_context = functools.cache(ssl.create_default_context)  # reading the authorities takes as long as 50 messages
