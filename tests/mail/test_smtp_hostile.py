@@ -147,9 +147,11 @@ def test_strange_reply_has_a_plain_outcome(
     assert sender.send(envelope()).state is SENT
 
 
-def test_login_with_one_challenge_after_another_is_refused(server: SmtpServer, sender: SmtpTransport) -> None:
+def test_login_answered_by_several_replies_at_once_ends_the_connection(
+    server: SmtpServer, sender: SmtpTransport
+) -> None:
     server.faults.append(Fault("AUTH", b"334 !\r\n" * 3))
-    with pytest.raises(MailServerError, match=r"refuses the login of paperboy \(5\d\d\)\. Check SMTP_USERNAME"):
+    with pytest.raises(MailServerError, match="lost during the login: the server says more than it was asked"):
         sender.send(envelope())
 
 

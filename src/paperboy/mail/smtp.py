@@ -23,7 +23,7 @@ import socket
 import ssl
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from paperboy.errors import MailServerError
 from paperboy.foreign import hidden, one_line, shortened
@@ -119,8 +119,6 @@ class SmtpTransport:
             used, together = self._connection is not None, self._pipelining
             connection = self._connection or self._opened()
             try:
-                if used and connection.says_more():
-                    raise ConnectionError
                 self._announce(connection, envelope)
             except RefusedError as refused:
                 if refused.code == 503 and together:
@@ -324,14 +322,28 @@ class _Connection(smtplib.SMTP):
             raise TimeoutError("the reply took too long") from None
         raise TooLargeError
 
-    def says_more(self) -> bool:
-        """Whether the server has said more than it was asked: the next reply would be taken for another command's."""
-        if self.file is None:
+    def send(self, s: Any) -> None:
+        """Send a command or a message. Raises ConnectionError if the server has said more than it was asked, or hung
+        up: its next reply would be taken for another command's.
+        """
+        if self._says_more():
+            raise ConnectionError("the server says more than it was asked")
+        super().send(s)
+
+    def _says_more(self) -> bool:
+        if self.sock is None or self.file is None:
             return False
-        self.file.raw.renew(0, _MOST_BYTES)  # so that only what was read already counts
-        with contextlib.suppress(OSError):
-            return bool(self.file.peek())
-        return False
+        self.file.raw.renew(0, _MOST_BYTES)  # so that `peek` gives only what was read already
+        self.sock.settimeout(0)
+        try:
+            with contextlib.suppress(TimeoutError):
+                return bool(self.file.peek())
+            self.sock.recv(1)
+        except OSError:  # nothing is there; over TLS, perhaps something that is no reply
+            return False
+        finally:
+            self.sock.settimeout(self.timeout)
+        return True
 
 
 # --- what replies and errors mean: pure
