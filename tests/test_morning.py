@@ -36,7 +36,7 @@ from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
 from tests.servers.arxiv_api import ArxivServer
 from tests.servers.arxiv_faults import dated
-from tests.store.ledger import waiting
+from tests.store.ledger import outcome, waiting
 
 FRIDAY = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)  # the batch of Thursday evening is there since 05:15 UTC
 THURSDAYS = datetime(2026, 11, 19, 12, tzinfo=UTC)  # in that batch
@@ -233,11 +233,11 @@ def test_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) ->
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
     assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
-    assert world.store.days.outcome("foundations", monday) is None
+    assert outcome(world.store, "foundations", monday) is None
     world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
     world.clock.now = datetime(2026, 11, 23, 7, tzinfo=UTC)
     world.run(foundations())
-    assert world.store.days.outcome("foundations", monday) is Outcome.NOTE
+    assert outcome(world.store, "foundations", monday) is Outcome.NOTE
 
 
 def test_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) -> None:
@@ -245,7 +245,7 @@ def test_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) ->
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 21, 1, tzinfo=UTC)
     world.run(foundations())
-    assert world.store.days.outcome("foundations", date(2026, 11, 21)) is Outcome.QUIET
+    assert outcome(world.store, "foundations", date(2026, 11, 21)) is Outcome.QUIET
 
 
 def test_bug_in_the_feed_is_reported_and_ends_nothing(world: World) -> None:
@@ -304,7 +304,7 @@ def test_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
     report = world.run(foundations())
     assert report.due == ("foundations",)
     assert "was due at 05:15 UTC and has not arrived yet" in report.lists[0].problem
-    assert world.store.days.outcome("foundations", date(2026, 11, 23)) is None
+    assert outcome(world.store, "foundations", date(2026, 11, 23)) is None
 
 
 def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
@@ -401,7 +401,7 @@ def test_alerts_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path
         mailing_list(name="galaxies", categories=("cs.CV",), subscribers=(Subscriber("ada@example.org"),)),
     )
     assert [each.outcome for each in report.lists] == [None, Outcome.QUIET], "a bug in alerts stops no other list"
-    assert world.store.days.outcome("foundations", FRIDAY.date()) is None
+    assert outcome(world.store, "foundations", FRIDAY.date()) is None
     database.execute("drop trigger fails")
     world.scorer.dies_after = 0
     assert world.run(foundations()).lists[0].outcome is Outcome.DIGEST
@@ -605,7 +605,7 @@ class TestScheduled:
     ) -> None:
         world.feed.papers = [new(1, published=THURSDAYS - timedelta(days=1))]
         world.run(foundations(), patience=self.patience, holidays=frozenset({date(2026, 11, 19)}))
-        assert world.store.days.outcome("foundations", date(2026, 11, 20)) is not None
+        assert outcome(world.store, "foundations", date(2026, 11, 20)) is not None
 
     def test_every_missed_day_gets_an_outcome_with_a_reason(self, world: World) -> None:
         """An evening list whose day ended while the LLM was dead, and two days on which nothing ran."""

@@ -29,6 +29,12 @@ TRIES: dict[str, tuple[DeliveryState, str, dict[str, object]]] = {
 }
 
 
+def outcome(store: Store, list_name: str, day: date) -> Outcome | None:
+    """What the list's day came to; None: nothing yet."""
+    days = store.history.days([list_name], 99).get(list_name, ())
+    return next((each.outcome for each in days if each.date == day), None)
+
+
 def addressed(name: str, list_name: str = "foundations", day: date = TODAY) -> Addressed:
     return Addressed(
         Subscriber(f"{name}@example.org"), f"<{day}.{list_name}.{name.lower()}@example.org>", f"{list_name} {name}"

@@ -132,7 +132,10 @@ def test_full_disk_is_reported_in_words_and_loses_nothing(database: Database) ->
     pages = database.rows("pragma page_count")[0]["page_count"]
     database.rows(f"pragma max_page_count = {pages}")
     rows = [{"category": "x" * 4000 + str(n), "fetched_at": "2026"} for n in range(100)]
-    with pytest.raises(StoreWriteError, match=r"the disk is full.*nothing is lost") as caught, database.transaction():
+    with (
+        pytest.raises(StoreWriteError, match=r"the disk is full.*nothing committed is lost") as caught,
+        database.transaction(),
+    ):
         database.insert_all("fetches", rows)
     assert caught.value.exit_code == 1
     assert database.rows("select count(*) as n from fetches") == [{"n": 0}]

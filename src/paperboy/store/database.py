@@ -220,10 +220,8 @@ _KEYS = ("list", "list_name", "date", "arxiv_id", "id", "digest_id", "cause", "c
 
 def _advice(error: sqlite3.DatabaseError) -> str:
     text = str(error)
-    if "full" in text:
-        return "the disk is full and nothing more could be written; free some space and run again: nothing is lost"
-    if "disk I/O error" in text:
-        return "the disk is full or failing (disk I/O error); check it with df and run again: committed data is safe"
+    if "full" in text or "disk I/O error" in text:
+        return f"the disk is full or failing ({text}); check it with df and run again: nothing committed is lost"
     if "locked" in text:
         return "another program has held the database for half a minute; close it and run again"
     if "readonly" in text or "read-only" in text or "attempt to write" in text:

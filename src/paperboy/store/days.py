@@ -19,11 +19,6 @@ class Days:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def outcome(self, list_name: str, day: date) -> Outcome | None:
-        """None: the list is still due on that day."""
-        rows = self._database.rows("select outcome from days where list = ? and date = ?", [list_name, day.isoformat()])
-        return rows[0]["outcome"] if rows else None
-
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
         """The outcome of each list's local date, by the list's name. None: none yet."""
         dates = {each.name: now.astimezone(each.timezone).date().isoformat() for each in lists}
@@ -155,17 +150,15 @@ class Days:
 
     def composed(self, list_name: str, day: date) -> Composed | None:
         """The digest of a list's day, as it was frozen."""
-        return self._composed("list = ? and date = ?", list_name, day.isoformat())
+        return next(iter(self._composed("list = ? and date = ?", list_name, day.isoformat())), None)
 
     def composed_by_id(self, digest_id: int) -> Composed:
-        """The digest that a delivery belongs to. Raises KeyError where there is none."""
-        if composed := self._composed("id = ?", digest_id):
-            return composed
-        raise KeyError(digest_id)
+        """The digest that a delivery belongs to."""
+        return self._composed("id = ?", digest_id)[0]
 
-    def _composed(self, condition: str, *values: str | int) -> Composed | None:
+    def _composed(self, condition: str, *values: str | int) -> list[Composed]:
         query = f"select date, list, subject, sender, message from digests where {condition}"
-        return next(iter(self._database.rows(query, values, _digest)), None)
+        return self._database.rows(query, values, _digest)
 
 
 def _digest(subject: str, sender: str, message: bytes, **_: object) -> Composed:
