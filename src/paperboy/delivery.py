@@ -128,14 +128,12 @@ class Round:
             reason = "it did not exist for three digests in a row"
             store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
             logger.warning("%s is suppressed: %s", address, reason)
-        states = Counter[DeliveryState]()
-        for (_, state), number in self._states.items():
-            states[state] += number
+        states = Counter(state for _, state in self._states.elements())
         for name in sorted({name for name, _ in self._states}):
             counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))
             logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
         refused = store.deliveries.refused_by_all(self._failed)
-        return Report(+states, self._problem, self._passing, max(since), refused, frozenset(self._reached))
+        return Report(states, self._problem, self._passing, max(since), refused, frozenset(self._reached))
 
     def _run(self, show: Callable[[], None]) -> None:
         """Watch for a stop until all connections have ended. Raises any error that is a bug outside one message."""

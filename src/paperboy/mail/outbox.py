@@ -22,9 +22,8 @@ class Outbox:
         """Put the message into the Maildir. MailServerError if the folder cannot be written."""
         maildir = self._folder / "Maildir"
         try:
-            self._folder.parent.mkdir(parents=True, exist_ok=True)
-            self._folder.mkdir(mode=0o700, exist_ok=True)
-            # A Maildir has local line ends, and makes its own folders private.
+            self._folder.mkdir(parents=True, exist_ok=True)  # private by the command's umask, as its files are
+            # A Maildir has local line ends.
             mailbox.Maildir(str(maildir), create=True).add(envelope.message.replace(b"\r\n", b"\n"))
             mark = envelope.message.partition(b"\r\nFrom: ")[2].partition(b"\r\n\r\n")[0]
             if self._shown.get(envelope.list_name) != mark:
