@@ -117,7 +117,7 @@ HOSTILE = {
     "a gzip that is none": (says(zipped(b"hello")), "the reply is packed and cannot be unpacked"),
     "another packing": (
         says(zipped(zlib.compress(b"x")).replace(b"gzip", b"br")),
-        "the reply is packed in a way that was not asked for",
+        "the reply is packed and cannot be unpacked",
     ),
 }
 

@@ -96,7 +96,7 @@ def test_ids_that_were_not_asked_for_are_dropped() -> None:
         ([entry(relevance=85)], "relevance 85 is not a whole number from 1 to 10"),
         ([entry(relevance=8.5)], "relevance 8.5 is not a whole number from 1 to 10"),
         ([entry(relevance="high\n")], 'relevance "high\\n" is not a whole number from 1 to 10'),
-        ([entry(relevance=[[9]])], "relevance […] is not a whole number from 1 to 10"),
+        ([entry(relevance=[[9]])], 'relevance "[…]" is not a whole number from 1 to 10'),
         ([entry(relevance={"a": 1})], "relevance null is not a whole number from 1 to 10"),
         ([entry(novelty=None)], "novelty null is not a whole number from 1 to 10"),
         ([entry(relevance="9" * 99)], f'relevance "{"9" * 38}… is not a whole number from 1 to 10'),

@@ -112,7 +112,10 @@ def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
     if (match := _ID.fullmatch(_text(entry, "atom:id").strip())) is None:
         return f"entry {place} without an arXiv id"
     try:
-        published, updated = _instant(_text(entry, "atom:published")), _instant(_text(entry, "atom:updated"))
+        published, updated = (
+            datetime.strptime(_text(entry, path).strip(), "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
+            for path in ("atom:published", "atom:updated")
+        )
     except (ValueError, OverflowError):
         return f"{match['id']} with a bad date"
     # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it, it does not say.
@@ -139,11 +142,6 @@ def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
         comment=shortened(" ".join(_text(entry, "arxiv:comment").split()), COMMENT),
         doi=shortened(_text(entry, "arxiv:doi").strip(), DOI),
     )
-
-
-def _instant(text: str) -> datetime:
-    instant = datetime.fromisoformat(text.strip())
-    return instant.replace(tzinfo=instant.tzinfo or UTC).astimezone(UTC)
 
 
 def _authors(names: list[str]) -> tuple[str, ...]:

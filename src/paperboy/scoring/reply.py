@@ -65,8 +65,8 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
             usable[bare].add(Score(relevance, novelty, clean_comment(hidden(one_line(comment)))))
         elif bare in asked:
             name = "novelty" if relevance else "relevance"
-            words = shortened(hidden(one_line(_in_json(found.get(name)))), 40)
-            defects[bare] = f"{name} {words} is not a whole number from 1 to 10"
+            value = json.dumps("[…]" if isinstance(found.get(name), list) else found.get(name), ensure_ascii=False)
+            defects[bare] = f"{name} {shortened(hidden(one_line(value)), 40)} is not a whole number from 1 to 10"
     scores = {arxiv_id: each.pop() for arxiv_id, each in usable.items() if len(each) == 1}
     defects |= dict.fromkeys(usable, TWICE)
     return Reply(scores, {arxiv_id: why for arxiv_id, why in defects.items() if arxiv_id not in scores})
@@ -75,10 +75,6 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
 def whole(digits: str) -> int:
     """Read a number of JSON, however long: no more than 20 digits of it matter."""
     return int(digits[:20])
-
-
-def _in_json(value: object) -> str:
-    return "[…]" if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
 
 
 def _mark(value: object) -> int | None:
