@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Self
 
 from paperboy.errors import StoreError
 from paperboy.store.alerts import Alerts
@@ -18,7 +18,7 @@ from paperboy.store.scores import Scores
 from paperboy.store.suppressions import Suppressions
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """The database of one home, opened and migrated. The nouns are its attributes."""
 
     def __init__(self, database: Database) -> None:
@@ -52,9 +52,6 @@ class Store:
         for row in self._database.rows("select value from secrets where name = 'mail'"):
             return bytes(row["value"])
         raise StoreError(f"{self._database.path}: the secret of all tokens is missing; restore a backup")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

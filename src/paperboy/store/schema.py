@@ -226,6 +226,6 @@ def _make(db: Database) -> None:
 
 @migrations(name=NOW)
 def _repair(db: Database) -> None:
-    """Without papers that arXiv dated in the future: one of them hid every late batch, and a clock that was ahead."""
+    """Without papers that arXiv dated in the future: one of them hid every late batch."""
     db.execute(f"delete from paper_categories where arxiv_id in (select arxiv_id from papers where {_IMPOSSIBLE})")
     db.execute(f"delete from papers where {_IMPOSSIBLE}")

@@ -1,11 +1,12 @@
 """Who must not get mail, whatever `subscribers.yaml` says. Addresses compare casefolded."""
 
 from datetime import datetime
-from typing import Any
 
 from paperboy.models import Suppression
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
+
+_SELECT = "select address, list as list_name, reason, at from suppressions where holds"
 
 
 class Suppressions:
@@ -17,15 +18,15 @@ class Suppressions:
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
         rows = self._database.rows(
-            "select * from suppressions where address = ? and list in ('', ?) and holds order by list limit 1",
+            f"{_SELECT} and address = ? and list in ('', ?) order by list limit 1",
             [address.casefold(), list_name],
+            Suppression,
         )
-        return _suppression(rows[0]) if rows else None
+        return rows[0] if rows else None
 
     def all(self) -> tuple[Suppression, ...]:
         """All that hold, by address."""
-        rows = self._database.rows("select * from suppressions where holds order by address, list")
-        return tuple(_suppression(row) for row in rows)
+        return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))
 
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "") -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
@@ -59,7 +60,3 @@ class Suppressions:
                 [iso(at), address.casefold(), list_name],
             )
         return lifted == 1
-
-
-def _suppression(row: dict[str, Any]) -> Suppression:
-    return Suppression(row["address"], row["list"], row["reason"], row["at"])
