@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -104,7 +105,7 @@ def test_database_that_is_lost_is_an_error_and_never_a_fresh_start(used: World, 
     lose(used.path)
     before = files(used.path)
     fix = "restore a backup or correct PAPERBOY_DATABASE, or suppressed people would get mail again"
-    anew = f"To begin anew nevertheless: rm {used.path}/data/has-database"
+    anew = f"To begin anew nevertheless: rm {used.path}/.has-database"
     message = f"{used.path}/data/paperboy.db: the database {told}; {fix}. {anew}\n"
     for command in (["status"], ["once"], ["preview", "foundations"], ["suppress", "vera@example.org"], ["run"]):
         ran = used.run(*command)
@@ -130,15 +131,16 @@ def mistyped(home: Path) -> None:
 
 
 def begun_anew(home: Path) -> None:
-    for name in ("paperboy.db", "has-database"):
-        (home / "data" / name).unlink()
+    for name in ("data/paperboy.db", ".has-database"):
+        (home / name).unlink()
 
 
 FOUND: dict[str, tuple[Callable[[Path], object], int, int]] = {  # the exit code, and how many are suppressed
     "as it was": (lambda _home: None, 0, 1),
     "moved together with its setting": (moved, 0, 1),
     "with a mistyped setting": (mistyped, 78, 0),
-    "of a version that knew no mark": (lambda home: (home / "data" / "has-database").unlink(), 0, 1),
+    "of a folder that is not mounted": (lambda home: shutil.rmtree(home / "data"), 78, 0),
+    "of a version that knew no mark": (lambda home: (home / ".has-database").unlink(), 0, 1),
     "begun anew": (begun_anew, 0, 0),
     "of a first start that was killed": (lambda home: (begun_anew(home), (home / "data/paperboy.db").touch()), 0, 0),
 }
@@ -150,7 +152,7 @@ def test_database_that_is_there_or_may_begin_is_used(used: World, how: str) -> N
     change(used.path)
     assert used.run("suppress", "vera@example.org").code == code
     assert used.run("status", "--suppressed").out.count("@example.org") == (suppressed + 1 if code == 0 else 0)
-    assert (used.path / "data" / "has-database").exists()
+    assert (used.path / ".has-database").exists()
     assert not (used.path / "data" / "paperbyo.db").exists()
 
 
@@ -164,6 +166,7 @@ def test_question_makes_neither_a_database_nor_its_mark(world: World, command: l
     ("url", "environ", "proxy"),
     [
         ("https://llm.example.org/v1", {"HTTPS_PROXY": "http://proxy:3128"}, "http://proxy:3128"),
+        ("https://llm.example.org/v1", {"HTTPS_PROXY": "proxy:3128"}, "http://proxy:3128"),
         ("https://llm.example.org/v1", {"https_proxy": "http://proxy:3128"}, "http://proxy:3128"),
         ("https://llm.example.org/v1", {"HTTP_PROXY": "http://proxy:3128", "ALL_PROXY": "http://proxy:3128"}, ""),
         ("https://llm.example.org/v1", {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "a.org,.example.org"}, ""),
@@ -182,9 +185,7 @@ def test_only_https_proxy_is_used_and_never_for_this_machine(
     assert app.proxy(url) == proxy
 
 
-@pytest.mark.parametrize(
-    "proxy", ["socks5://user:hush@proxy:1080", "proxy:3128", "http://", "http://[::1", "http://proxy:99999"]
-)
+@pytest.mark.parametrize("proxy", ["socks5://user:hush@proxy:1080", "http://", "http://[::1", "http://proxy:99999"])
 def test_unusable_proxy_is_a_config_error_that_hides_its_password(world: World, proxy: str) -> None:
     app = app_of(world)
     app.environ = {**world.environ, "HTTPS_PROXY": proxy}
@@ -283,6 +284,6 @@ def test_what_a_home_gets_is_its_owners_alone(world: World, umask: int) -> None:
         run("work", "trial")
     files = [path for name in ("data", "outbox") for path in (world.path / name, *(world.path / name).rglob("*"))]
     modes = {path.relative_to(world.path): stat.S_IMODE(path.stat().st_mode) for path in files}
-    assert {path.name for path in modes} >= {"paperboy.db", "has-database", "Maildir", "last-good", ".env"}
+    assert {path.name for path in modes} >= {"paperboy.db", "Maildir", "last-good", ".env"}
     assert modes == {path: 0o700 if (world.path / path).is_dir() else 0o600 for path in modes}
     assert stat.S_IMODE((world.path / "subscribers.yaml").stat().st_mode) == 0o664

@@ -59,19 +59,21 @@ def about(what: str, found: Sequence[Finding]) -> list[Finding]:
 
 
 @pytest.mark.parametrize(
-    ("free", "said", "code"),
+    ("free", "said", "note", "code"),
     [
-        (213_400_000_000, "213.4 GB free at {home}", 0),
-        (50_000_000, "50 MB free at {home}", 0),
-        (49_000_000, "only 49 MB free at {home}, too little for a morning; {fix}", 1),
+        (213_400_000_000, "213.4 GB free at {home}", False, 0),
+        (500_000_000, "500 MB free at {home}", False, 0),
+        (499_999_999, "only 500 MB free at {home}, and digests are kept there; {fix}", True, 0),
+        (50_000_000, "only 50 MB free at {home}, and digests are kept there; {fix}", True, 0),
+        (49_000_000, "only 49 MB free at {home}, too little for a morning; {fix}", True, 1),
     ],
 )
-def test_too_little_room_on_the_disk_is_a_fault(
-    home: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str, code: int
+def test_little_room_on_the_disk_is_a_note_and_too_little_a_fault(
+    home: Path, monkeypatch: pytest.MonkeyPatch, free: int, said: str, note: bool, code: int
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
     message = said.format(home=home, fix="free some space, or move PAPERBOY_DATABASE to another disk")
-    assert about("disk", check(home)) == [Finding("disk", message, code)]
+    assert about("disk", check(home)) == [Finding("disk", message, code, note)]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +88,21 @@ def test_env_file_that_others_can_read_matters_only_with_a_secret(
     env.chmod(0o644)
     message = f"{env} is open to users other than its owner (mode 644); chmod 600 {env}"
     assert about("privacy", check(home)) == ([Finding("privacy", message, note=True)] if told else [])
+
+
+def test_databases_folder_is_noted_where_others_can_replace_it_and_the_database_is_made_ours(home: Path) -> None:
+    database = home / "my data" / "paperboy.db"
+    write_env(home, PAPERBOY_DATABASE=f"'{database}'")
+    database.parent.mkdir(mode=0o775)
+    database.parent.chmod(0o775)
+    database.touch(0o660)
+    database.chmod(0o660)
+    assert [finding.message for finding in about("privacy", check(home))] == [
+        f"{database.parent} is open to users other than its owner (mode 775); chmod go-w '{database.parent}'",
+    ]
+    assert database.stat().st_mode & 0o777 == 0o600
+    database.parent.chmod(0o1777)
+    assert about("privacy", check(home)) == [], "as in /tmp, nobody can replace a file of ours"
 
 
 # ── The sender's records ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -507,7 +507,7 @@ def test_emergency_mail_that_failed_is_tried_again(damaged: World) -> None:
 def test_daemon_ends_when_its_database_is_gone(office: Office) -> None:
     office.settle()
     (office.world.path / "data" / "paperboy.db").unlink()
-    with pytest.raises(StoreError, match=r"the database is gone; .* To begin anew nevertheless: rm .*/has-database"):
+    with pytest.raises(StoreError, match=r"the database is gone; .* To begin anew nevertheless: rm .*/\.has-database"):
         office.daemon.run()
 
 

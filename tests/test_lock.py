@@ -1,5 +1,6 @@
 """Locks of a home: one holder at a time, and looking disturbs nobody."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -65,6 +66,18 @@ def test_waiting_command_says_so_once_and_goes_on_when_the_lock_is_free(database
     assert said == [
         f"another Paperboy (process {os.getpid()}, paperboy preview) is active; waiting until its morning is done"
     ]
+
+
+def test_looking_at_a_lock_keeps_nobody_out(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`status` may look at the very moment a daemon starts."""
+    with lock.held(database, "run", "run"):
+        pass
+    looker = os.open(f"{database}.lock", os.O_RDONLY)
+    fcntl.flock(looker, fcntl.LOCK_SH)
+    pauses = iter([bool, lambda: os.close(looker)])  # it is closed between two tries
+    monkeypatch.setattr("time.sleep", lambda _: next(pauses, bool)())
+    with lock.held(database, "run", "run"):
+        assert lock.holder(database) == Holder(os.getpid(), "run")
 
 
 def test_lock_is_free_when_its_process_was_killed(database: Path) -> None:

@@ -60,6 +60,7 @@ class World:
         for each in [] if self.mail_is_down else waiting(self.store, self.clock()):
             ledger.reserve(each, self.clock())
             ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
+        self.store.settle_clock(self.clock())
         names = {each.name for each in lists}
         return morning.run(self.drafter(**changes), self.feed, lists, names, patience=patience)
 

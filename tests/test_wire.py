@@ -1,5 +1,6 @@
 """The one way in for what servers send: whatever comes, a request ends in time, in little memory, with plain words."""
 
+import base64
 import gzip
 import socket
 import ssl
@@ -94,10 +95,6 @@ HOSTILE = {
     "one 100 Continue after the other": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000), TOO_SLOW),
     "one dripping 100 Continue after the other": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05), TOO_SLOW),
     "silence": (says(b"", closes=False), TOO_SLOW),
-    "an early hint as a reply": (
-        says(b"HTTP/1.1 103 Early Hints\r\n\r\n" + OK + b"\r\n"),
-        "an interim reply 103 came in place of one",
-    ),
     "a header of a megabyte": (
         says(OK + b"a: " + b"x" * 1_000_000 + b"\r\n\r\n"),
         "got more than 65536 bytes when reading header line",
@@ -136,7 +133,8 @@ def test_a_hostile_reply_ends_in_plain_words_and_the_next_request_is_answered(ca
 
 
 def test_a_reply_is_returned_as_it_is_unpacked_and_no_redirect_is_followed() -> None:
-    moved = b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: http://127.0.0.1:1/\r\n\r\n"
+    hints = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"
+    moved = hints + b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: http://127.0.0.1:1/\r\n\r\n"
     with server(says(moved), says(zipped(gzip.compress(b"hello")))) as url, closing(Http(most=MOST)) as client:
         redirect, reply = (client.request("GET", url, {}, seconds=5) for _ in range(2))
     assert (redirect.status, redirect.headers["location"]) == (302, "http://127.0.0.1:1/")
@@ -176,16 +174,13 @@ def test_the_environment_names_no_proxy_and_a_given_one_is_for_https_alone(monke
 
         thread = threading.Thread(target=proxy)
         thread.start()
-        with closing(Http(most=MOST, proxy=f"http://ada:secret@127.0.0.1:{listener.getsockname()[1]}")) as client:
+        with closing(Http(most=MOST, proxy=f"http://ada:s%40cret@127.0.0.1:{listener.getsockname()[1]}")) as client:
             assert client.request("GET", url, {}, seconds=5).body == b"hi"
             with pytest.raises(NoReplyError, match="Tunnel connection failed: 407 Proxy Authentication Required"):
                 client.request("GET", "https://llm.example.org/v1", {}, seconds=5)
         thread.join()
     assert heard.startswith(b"CONNECT llm.example.org:443 HTTP/1.")
-    assert (
-        b"Proxy-Authorization: Basic YWRhOnNlY3JldA==" in heard
-        or b"proxy-authorization: Basic YWRhOnNlY3JldA==" in heard
-    )
+    assert b"proxy-authorization: basic " + base64.b64encode(b"ada:s@cret").lower() in heard.lower()
 
 
 def test_certificates_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,9 @@ class App(ExitStack):
     @cached_property
     def store(self) -> Store:
         """The database, created if it is new. Raises StoreError."""
-        return self.open_store()
+        store = self.open_store()
+        store.settle_clock(self.clock())
+        return store
 
     def open_store(self, *, check: bool = False) -> Store:
         """The database as it is; `check` reads all of it. Raises StoreError."""
@@ -96,7 +98,7 @@ class App(ExitStack):
     @property
     def _mark(self) -> Path:
         """Says that the home had a database, wherever that is."""
-        return self.path / "data" / "has-database"
+        return self.path / ".has-database"
 
     @property
     def store_to_ask(self) -> Store:
@@ -204,7 +206,8 @@ class App(ExitStack):
         return ArxivFeed(url, delay_seconds=delay, contact=contact, proxy=self.proxy(url))
 
     def proxy(self, url: str) -> str:
-        """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY.
+        """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY. One
+        without a scheme is asked by http, as curl does.
 
         Raises ConfigError.
         """
@@ -214,6 +217,7 @@ class App(ExitStack):
         )
         if not url.startswith("https:") or is_loopback(host) or proxy_bypass_environment(host, {"no": none}):
             return ""
+        proxy = f"http://{proxy}" if proxy and "://" not in proxy else proxy
         if proxy and not _is_proxy(proxy):
             message = "HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128"
             raise ConfigError([Problem("environment", message)])
@@ -327,12 +331,13 @@ class App(ExitStack):
     # Subscribers
 
     def named_by(self, token: str) -> tuple[str, str] | None:
-        """The list and the address of a token; None where no subscriber has it."""
+        """The list and the address of a mail's token. A test mail is in no ledger, but carries its reader's token."""
         from paperboy.mail.message import unsubscribe_token
 
-        secret = self.store_to_ask.secret()
+        store = self.store_to_ask
+        secret, found = store.secret(), store.suppressions.by_token(token)
         everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
-        return next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
+        return found or next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
 
     # Alerts; never raises, since the outcome of a morning does not depend on them
 

@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import TypeVar
@@ -28,10 +29,11 @@ from paperboy.models import MailingList
 
 T = TypeVar("T")
 
-TOO_LITTLE = 50_000_000  # free bytes; a year of five lists takes less than 200 MB
+LITTLE, TOO_LITTLE = 500_000_000, 50_000_000  # free bytes; a year of five lists takes less than 200 MB
 SMTP_SECONDS = 15.0  # for each reply
 DNS_SECONDS = 3.0  # for each kind of record
 PATIENCE = 45.0  # seconds, for all servers together
+RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
@@ -160,18 +162,22 @@ def _disk(database: Path) -> Finding:
     folder = _nearest(database)
     free = shutil.disk_usage(folder).free
     told = f"{free / 1e9:,.1f} GB free at {folder}" if free >= 1e9 else f"{free / 1e6:.0f} MB free at {folder}"
-    if free < TOO_LITTLE:
-        told = f"only {told}, too little for a morning; free some space, or move PAPERBOY_DATABASE to another disk"
-    return Finding("disk", told, exit_code=int(free < TOO_LITTLE))
+    if free < LITTLE:
+        why = "too little for a morning" if free < TOO_LITTLE else "and digests are kept there"
+        told = f"only {told}, {why}; free some space, or move PAPERBOY_DATABASE to another disk"
+    return Finding("disk", told, exit_code=int(free < TOO_LITTLE), note=free < LITTLE)
 
 
 def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
-    """Secrets that users other than the owner can read. What Paperboy writes is its owner's alone."""
-    env, secrets = home / ".env", (settings.openai_api_key, settings.smtp_password)
-    mode = env.stat().st_mode & 0o777 if env.exists() else 0
-    if mode & 0o077 and any(secret.get_secret_value() for secret in secrets):
-        fix = f"chmod 600 {shlex.quote(str(env))}"
-        yield Finding("privacy", f"{env} is open to users other than its owner (mode {mode:o}); {fix}", note=True)
+    """What users other than the owner can read or replace; opening the database has made it ours."""
+    env, database = home / ".env", settings.paperboy_database
+    secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
+    theirs = {database.parent: 0o022} | ({env: 0o077} if secret else {})
+    for path in filter(Path.exists, theirs):
+        mode = path.stat().st_mode & 0o7777
+        if mode & theirs[path] and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
+            fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
+            yield Finding("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}", note=True)
 
 
 def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
@@ -179,12 +185,8 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
     settings = app.settings
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
-        sender = settings.mail_from.address if settings.mail_from else ""
-        yield (
-            lambda: _tried("mail", lambda: app.smtp(timeout=SMTP_SECONDS).probe(sender)),
-            Finding("mail", silence, exit_code=1),
-        )
-        domain = sender.rpartition("@")[2].lower()
+        yield lambda: _mail(app), Finding("mail", silence, exit_code=1)
+        domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
         if not _EXAMPLE.fullmatch(domain):
             yield lambda: _sender(domain), Finding("sender", f"DNS {late} for {domain}", note=True)
     host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
@@ -192,6 +194,19 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
     yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
     silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
     yield lambda: _tried("arXiv", lambda: _arxiv(app)), Finding("arXiv", silence, exit_code=1)
+
+
+def _mail(app: App) -> list[Finding]:
+    settings = app.settings
+    sender = settings.mail_from.address if settings.mail_from else ""
+    probed, faults = _read("mail", lambda: app.smtp(timeout=SMTP_SECONDS).probe(sender))
+    if probed is None:
+        return faults
+    found, ends = [Finding("mail", probed[0])], probed[1]
+    if ends is not None and ends - app.clock() < RENEWED:
+        message = f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it"
+        found.append(Finding("mail", message, note=True))
+    return found
 
 
 def _scoring(app: App) -> list[Finding]:

@@ -158,6 +158,7 @@ class Daemon:
         self._notifier.send("WATCHDOG=1")
         if self._in_force and self._timer() - self._looked_at >= _LOOK_SECONDS:
             self._looked_at = self._timer()
+            self._store.settle_clock(now)
             self._start_what_is_due(now)
             self._notifier.status(self._status(now))
 

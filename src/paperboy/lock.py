@@ -5,6 +5,7 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from paperboy.errors import HomeBusyError, StoreError
 Name = Literal["run", "morning", "sending"]
 
 _FILES: dict[Name, str] = {"run": ".lock", "morning": ".morning.lock", "sending": ".sending.lock"}
+_PAUSES = (0.0, *[0.01] * 20)  # seconds before each attempt, since `holder` takes a lock for an instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
     except OSError as error:
         raise StoreError(f"{path}: the lock cannot be created ({error.strerror}); let this user write there") from error
     with file:
-        if not _taken(file.fileno(), fcntl.LOCK_EX):
+        if not any(_taken(file.fileno(), fcntl.LOCK_EX, pause) for pause in _PAUSES):
             other = holder(database, name) or Holder(0, name)
             who = f"another Paperboy (process {other.process or 'unknown'}, paperboy {other.command})"
             if say is None:
@@ -62,7 +64,8 @@ def holder(database: Path, *names: Name) -> Holder | None:
     return None
 
 
-def _taken(descriptor: int, how: int) -> bool:
+def _taken(descriptor: int, how: int, pause: float = 0.0) -> bool:
+    time.sleep(pause)
     with suppress(BlockingIOError):
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
         return True

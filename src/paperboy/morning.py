@@ -220,6 +220,14 @@ class _Morning:
         """One durable transaction, of which `also` is part."""
         self.store.days.freeze(day, self.now, also)
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
-        of = day.counts
-        counts = f"; {of.considered} considered, {of.scored} scored, {of.relevant} relevant" if of.considered else ""
+        counts = f"; {_in_words(day.counts)}" if day.counts.considered else ""
         logger.info("%s: %s %s%s%s", day.list_name, day.date, day.outcome, because, counts)
+
+
+def _in_words(counts: Counts) -> str:
+    """The counts as one sentence that adds up."""
+    return (
+        f"{counts.considered} considered = {counts.scored} scored + {counts.carried_over} carried over"
+        f" + {counts.let_go} let go; {counts.scored} scored = {counts.author_matches} author matches"
+        f" + {counts.selected} selected + {counts.over_cap} over the cap + {counts.below} below"
+    )

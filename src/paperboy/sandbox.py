@@ -20,6 +20,7 @@ from paperboy.models import Problem
 
 MOST_OUTPUT = 16_000_000  # characters
 MOST_SECONDS = 20.0
+_MOST_BITS = 100_000  # of a number
 
 _until: ContextVar[float] = ContextVar("until")  # the end of this thread's render
 
@@ -27,7 +28,7 @@ _until: ContextVar[float] = ContextVar("until")  # the end of this thread's rend
 class Sandbox(ImmutableSandboxedEnvironment):
     """The templates of one folder of the home; `source` gives the text of a name, or None."""
 
-    intercepted_binops = frozenset("*")  # else 'x' * 10**8 would stand in the compiled template
+    intercepted_binops = frozenset({"*", "**"})  # else 'x' * 10**8 would stand in the compiled template
 
     def __init__(self, folder: str, source: Callable[[str], str | None], seconds: float, **options: Any) -> None:
         def load(name: str) -> tuple[str, str, None] | None:
@@ -72,6 +73,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         _step()
         return super().call(context, obj, *args, **kwargs)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Refuse numbers so large that a single operation would take minutes."""
+        if isinstance(left, int) and isinstance(right, int):
+            bits = left.bit_length(), right.bit_length()
+            if (bits[0] * right if operator == "**" else max(bits)) > _MOST_BITS:
+                raise TemplateRuntimeError(f"the result of {operator} is too large")
+        return super().call_binop(context, operator, left, right)
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
         """Count each turn of each loop."""

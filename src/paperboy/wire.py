@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import urllib3
 
@@ -98,8 +99,8 @@ class Http:
         direct = urllib3.PoolManager(**options)
         self._pools = {"http": direct, "https": direct}
         if proxy:
-            login = urllib3.util.parse_url(proxy).auth
-            headers = urllib3.make_headers(proxy_basic_auth=login) if login else None
+            login = unquote(urllib3.util.parse_url(proxy).auth or "")
+            headers = urllib3.make_headers(proxy_basic_auth=login or None)
             self._pools["https"] = urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
         for pool in self._pools.values():
             pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _TlsPool}
@@ -125,8 +126,6 @@ class Http:
 
 
 def _whole(response: urllib3.BaseHTTPResponse, most: int) -> Reply:
-    if response.status < 200:  # http.client takes an interim reply for the last one, unless it is a 100
-        raise ValueError(f"an interim reply {response.status} came in place of one")
     body, packing = bytearray(), response.headers.get("Content-Encoding", "").strip().lower()
     while piece := response.read(_PIECE):
         body += piece
@@ -163,6 +162,11 @@ class _Response(http.client.HTTPResponse):
         super().__init__(sock, *args, **options)
         self.fp.close()
         self.fp = io.BufferedReader(BoundedReader(sock, sock.gettimeout() or 0.0, MOST), _PIECE)
+
+    def _read_status(self) -> tuple[str, int, str]:
+        """Have every interim reply skipped, as http.client skips 100 Continue."""
+        version, status, reason = super()._read_status()  # type: ignore[misc]
+        return version, http.client.CONTINUE if 100 <= status < 200 else status, reason
 
 
 class _PlainConnection(urllib3.connection.HTTPConnection):

@@ -81,6 +81,7 @@ CUT = {
         f"<title>\U0001f600{'x' * 11 * MB}</title>",
         {"title": "\U0001f600" + "x" * 998 + "…"},
     ),
+    "text between comments": ("title", f"<title>Word{'<!---->x' * 200_000}</title>", {"title": "Word"}),
     "text in many pieces": ("title", f"<title>Word{'<x/>x' * 200_000}</title>", {"title": "Word"}),
     "spaces between elements": ("link", " " * 11 * MB, {}),
 }

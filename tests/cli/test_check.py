@@ -1,16 +1,20 @@
 """`paperboy check` finds today what would fail tomorrow, and names the fix."""
 
+import os
 import re
+import ssl
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import trustme
 
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers import arxiv_faults
-from tests.servers.smtp import Fault
+from tests.servers.smtp import Fault, SmtpServer
 
 EMAILS = Path(__file__).parents[2] / "emails"
 PROMPTS = Path(__file__).parents[2] / "prompts"
@@ -238,3 +242,22 @@ def test_price_that_nobody_knows_is_a_note_where_somebody_pays(world: World) -> 
     assert note not in world.run("check").out, "a server on this machine is free"
     world.env(OPENAI_API_KEY="sk-0123456789", OPENAI_BASE_URL="https://0.0.0.0:9/v1")  # nobody is there, or need be
     assert note in world.run("check").out
+
+
+@pytest.mark.parametrize(("days", "ends_soon"), [(22, False), (20, True)])
+def test_certificate_that_ends_soon_is_a_note_with_its_date(world: World, days: int, ends_soon: bool) -> None:
+    """In a process of its own, which trusts the authority that the test made."""
+    ends = datetime.now(UTC) + timedelta(days=days)
+    authority = trustme.CA()
+    of_server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost", not_after=ends).configure_cert(of_server)
+    trusted = world.path.parent / "authority.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    world.announce(1)
+    with SmtpServer(security="starttls", ssl_context=of_server) as server:
+        world.env(SMTP_HOST="localhost", SMTP_PORT=server.port, SMTP_SECURITY="starttls")
+        command = [sys.executable, "-m", "paperboy", "--home", str(world.path), "check"]
+        environ = os.environ | {"SSL_CERT_FILE": str(trusted)}
+        ran = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
+    note = f"note   mail: the certificate of localhost expires on {ends:%a %d %b %Y}; renew it\n"
+    assert (note in ran.stdout) is ends_soon

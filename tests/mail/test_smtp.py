@@ -279,7 +279,15 @@ def test_tls_is_verified_and_carries_the_login(security: Any, contexts: tuple[ss
         sender.close()
         assert [(m.tls, m.login) for m in server.messages] == [(True, "paperboy")]
         probing = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
-        assert "logged in as paperboy" in probing.probe(SENDER)
+        assert "logged in as paperboy" in probing.probe(SENDER)[0]
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_probe_reports_when_the_certificate_ends(security: Any) -> None:
+    ends = (datetime.now(UTC) + timedelta(days=5)).replace(microsecond=0)
+    of_server, of_client = certificates(not_after=ends)
+    with SmtpServer(security=security, ssl_context=of_server) as server:
+        assert transport(server, ssl_context=of_client).probe(SENDER)[1] == ends
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -341,7 +349,10 @@ def test_refused_connection_is_reported(server: SmtpServer) -> None:
 
 
 def test_probe_describes_the_connection_and_sends_nothing(server: SmtpServer) -> None:
-    assert transport(server).probe(SENDER) == f"mail server localhost:{server.port}, no encryption, no login"
+    assert transport(server).probe(SENDER) == (
+        f"mail server localhost:{server.port}, no encryption, no login",
+        None,
+    )
     assert server.messages == []
 
 

@@ -92,7 +92,7 @@ def test_ids_that_were_not_asked_for_are_dropped() -> None:
         ([entry(relevance=7), entry(novelty=None)], ""),
         ([entry(), entry()], ""),
         ([entry(), entry(comment=" Good.\u200b ")], ""),
-        ([entry(relevance=7), entry(relevance=1)], "two different ones for the same paper"),
+        ([entry(relevance=7), entry(relevance=9)], ""),
         ([entry(relevance=85)], "relevance 85 is not a whole number from 1 to 10"),
         ([entry(relevance=8.5)], "relevance 8.5 is not a whole number from 1 to 10"),
         ([entry(relevance="high\n")], 'relevance "high\\n" is not a whole number from 1 to 10'),
@@ -110,8 +110,16 @@ def test_paper_has_one_score_or_a_defect(entries: list[dict[str, Any]], defect: 
     assert (reply.scores.keys(), reply.defects) == (({A}, {}) if not defect else (set(), {A: defect}))
 
 
+def test_neither_of_two_different_entries_counts_but_the_last_one_for_a_paper_asked_alone() -> None:
+    entries = json.dumps([entry(relevance=7), *BOTH])
+    reply = read_reply(entries, ASKED)
+    assert (reply.scores, reply.defects) == ({B: GOOD[B]}, {A: "two different ones for the same paper"})
+    assert read_reply(entries, [A]).scores == {A: GOOD[A]}
+
+
 def test_key_that_a_comment_quotes_is_hidden() -> None:
-    for said in (KEY, f"{KEY[:4]}\u200b{KEY[4:]}"):
+    """Also one that only the removal of a link puts together."""
+    for said in (KEY, f"{KEY[:4]}\u200b{KEY[4:]}", f"{KEY[:4]}</a>{KEY[4:]}", f"{KEY[:4]}[{KEY[4:]}](x)"):
         scores = read_reply(
             json.dumps([entry(comment=f"The key is {said}!")]), [A], lambda text: hidden(text, KEY)
         ).scores

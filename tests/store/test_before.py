@@ -165,3 +165,6 @@ def test_home_with_a_paper_from_the_future_detects_a_late_batch_again(
         assert connection.execute("select count(*) from papers").fetchone() == sound
         assert connection.execute("select * from paper_categories where arxiv_id = '2611.99999'").fetchall() == []
     connection.close()
+    with Store.open(database) as store:
+        store.deliveries.postpone(clock() + timedelta(days=2), clock() + timedelta(days=1))  # by a clock that was ahead
+        assert store.settle_clock(clock())

@@ -90,6 +90,40 @@ def test_list_not_served_for_a_month_begins_anew(store: Store) -> None:
     assert store.days.started("foundations", timedelta(days=30)) == frozenset()
 
 
+def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
+    """Days without a digest never happened; digests stay, and what waits is tried at once."""
+    ahead = NOW + timedelta(days=40)
+    store.days.freeze(Day("foundations", TODAY, Outcome.NOTE), NOW)
+    store.days.begin("foundations", {"cs.LG"}, [], TODAY, NOW)
+    for name in ("foundations", "galaxies"):
+        store.days.freeze(Day(name, date(2026, 11, 21), Outcome.GAVE_UP, "no network"), ahead)
+    store.days.note_attempt(Attempt("foundations", "no network", ahead, ahead, ahead))
+    store.papers.add([paper()], ["cs.LG"], ahead)
+    day = Day("sky", date(2026, 12, 30), Outcome.DIGEST, composed=Composed("s", "a@example.org", b"m"))
+    store.days.freeze(day, ahead)
+    later = NOW + timedelta(days=1)
+    assert store.settle_clock(later)
+    assert not store.settle_clock(later)
+    assert outcome(store, "sky", date(2026, 12, 30)) is Outcome.DIGEST
+    assert store.days.attempts() == {"foundations": Attempt("foundations", "no network", later, later, later)}
+    assert store.papers.fetched() == {"cs.LG": later}
+    assert outcome(store, "foundations", date(2026, 11, 21)) is None
+    assert store.days.last("foundations") == TODAY
+    assert [day.date for day in store.history.days(["foundations"])["foundations"]] == [TODAY]
+    assert store.days.started("foundations", timedelta(days=30)) == {"cs.LG"}
+    store.days.freeze(Day("foundations", date(2026, 11, 21), Outcome.QUIET), later)
+    assert outcome(store, "foundations", date(2026, 11, 21)) is Outcome.QUIET
+
+
+def test_clock_that_is_behind_changes_nothing(store: Store) -> None:
+    """No paper of arXiv is younger than now: so a look at the database before the clock is set does no harm."""
+    store.papers.add([paper()], ["cs.LG"], NOW)
+    store.days.freeze(Day("foundations", TODAY, Outcome.NOTE), NOW)
+    assert not store.settle_clock(datetime(2020, 1, 1, tzinfo=UTC))
+    assert store.days.last("foundations") == TODAY
+    assert store.papers.fetched() == {"cs.LG": NOW}
+
+
 def test_digest_of_a_clock_that_was_ahead_is_not_todays(store: Store) -> None:
     ledger.morning(store, {"ada": "sent"}, TODAY)
     ledger.morning(store, {"ada": "sent"}, TODAY + timedelta(days=1))

@@ -169,6 +169,8 @@ class ArxivFeed:
                 reply = self._http.request("GET", url, self._headers, seconds=self._seconds)
             except NoReplyError as error:
                 hint = "Check the network and ARXIV_API_URL."
+                if "certificate" in str(error):
+                    hint = "Install the authority that signed it, or name its file in SSL_CERT_FILE."
                 raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint) from error
             if reply.status not in {301, 302, 303, 307, 308}:
                 return reply

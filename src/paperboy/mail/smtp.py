@@ -22,6 +22,7 @@ import smtplib
 import socket
 import ssl
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any, ClassVar, Literal
 
@@ -90,8 +91,10 @@ class SmtpTransport:
                 self._connection.quit()
         self._drop()
 
-    def probe(self, sender: str) -> str:
-        """Connect, log in and name the envelope's sender; send nothing. Gives how that went. Raises MailServerError."""
+    def probe(self, sender: str) -> tuple[str, datetime | None]:
+        """Connect, log in and name the envelope's sender; send nothing. Gives how that went, and when the server's
+        certificate expires. Raises MailServerError if any of it fails.
+        """
         connection = self._opened()
         with contextlib.closing(self):
             try:
@@ -105,9 +108,11 @@ class SmtpTransport:
                 raise self._about_us(refused, sender) or MailServerError(text, temporary=not refused.permanent)
             login = f"logged in as {self.username}" if self.username else "no login"
             if not isinstance(connection.sock, ssl.SSLSocket):
-                return f"{self}, no encryption, {login}"
+                return f"{self}, no encryption, {login}", None
             secured = f"{'STARTTLS' if self.security == 'starttls' else 'TLS'} ({connection.sock.version()})"
-            return f"{self}, {secured}, {login}"
+            certificate = connection.sock.getpeercert() or {}
+            ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
+            return f"{self}, {secured}, {login}", ends
 
     # --- one message
 

@@ -35,7 +35,7 @@ _LINK = re.compile(  # without the sentence's full stop
 )
 
 
-TWICE = "two different ones for the same paper"  # the defect that asking for the paper alone may cure
+TWICE = "two different ones for the same paper"  # the defect that asking for the paper alone cures
 
 
 class Reply(NamedTuple):
@@ -46,11 +46,11 @@ class Reply(NamedTuple):
 
 
 def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] = str) -> Reply:
-    """Read the scores of the arXiv ids in `asked`. Unusable entries do not count, nor do two that differ for one id.
-    `hidden` removes secrets from what is quoted or kept.
+    """Read the scores of the arXiv ids in `asked`. Unusable entries do not count, nor do two that differ for one id; of
+    those for a paper that is asked alone the last counts, since a model may draft. `hidden` removes secrets.
     """
     answer = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)  # it may hold a draft of the scores
-    usable: dict[str, set[Score]] = defaultdict(set)
+    usable: dict[str, list[Score]] = defaultdict(list)
     defects = dict.fromkeys(asked, "no entry for the paper")
     for found in _objects(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
         arxiv_id, comment = (
@@ -62,12 +62,12 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
         )
         relevance, novelty = _mark(found.get("relevance")), _mark(found.get("novelty"))
         if bare in asked and relevance and novelty:
-            usable[bare].add(Score(relevance, novelty, clean_comment(hidden(one_line(comment)))))
+            usable[bare].append(Score(relevance, novelty, hidden(clean_comment(comment))))
         elif bare in asked:
             name = "novelty" if relevance else "relevance"
             value = json.dumps("[…]" if isinstance(found.get(name), list) else found.get(name), ensure_ascii=False)
             defects[bare] = f"{name} {shortened(hidden(one_line(value)), 40)} is not a whole number from 1 to 10"
-    scores = {arxiv_id: each.pop() for arxiv_id, each in usable.items() if len(each) == 1}
+    scores = {arxiv_id: each[-1] for arxiv_id, each in usable.items() if len(asked) == 1 or len({*each}) == 1}
     defects |= dict.fromkeys(usable, TWICE)
     return Reply(scores, {arxiv_id: why for arxiv_id, why in defects.items() if arxiv_id not in scores})
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from paperboy.errors import StoreError
 from paperboy.store.alerts import Alerts
-from paperboy.store.database import Database
+from paperboy.store.database import Database, iso
 from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
 from paperboy.store.history import History
@@ -16,6 +18,23 @@ from paperboy.store.papers import Papers
 from paperboy.store.retention import Retention
 from paperboy.store.scores import Scores
 from paperboy.store.suppressions import Suppressions
+
+logger = logging.getLogger(__name__)
+
+_AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the clock, differ
+
+_SIGNS = """
+select 1 from (
+    select fetched_at as at from fetches union all select at from attempts union all select at from server_backoff
+    union all select at from deliveries where state in ('pending', 'sending', 'deferred')
+) where at > ? limit 1
+"""
+_INSTANTS = """
+select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name) as statement
+from sqlite_master as tables, pragma_table_info(tables.name) as columns
+where tables.type = 'table' and columns.name in
+    ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted', 'next_try', 'try_at', 'until')
+"""
 
 
 class Store(AbstractContextManager["Store"]):
@@ -46,6 +65,24 @@ class Store(AbstractContextManager["Store"]):
         database = Database(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
         database.prepare()
         return cls(database)
+
+    def settle_clock(self, now: datetime) -> bool:
+        """Date everything that was written while the clock was ahead to `now`; return whether there was any.
+
+        Days without a digest and reports of alerts are undone. Digests stay, since they may have been sent.
+        A clock before arXiv's newest paper is itself wrong, and nothing is changed.
+        """
+        newest = self._database.rows("select max(published) as at from papers where published < '2200'")[0]["at"]
+        if (newest and newest > now) or not self._database.rows(_SIGNS, [iso(now + _AHEAD)]):
+            return False
+        logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
+        statements = [row["statement"] for row in self._database.rows(_INSTANTS)]
+        with self.transaction():
+            self._database.execute("delete from days where at > ? and digest_id is null", [iso(now)])
+            self._database.execute("update alerts set reported = null where reported > ?", [iso(now)])
+            for statement in statements:
+                self._database.execute(statement, {"now": iso(now)})
+        return True
 
     def secret(self) -> bytes:
         """32 random bytes that this database keeps: the key of Message-IDs and unsubscribe tokens."""

@@ -9,7 +9,7 @@ import os
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,22 +52,25 @@ class Database:
                 what = "a folder" if path.is_dir() else "no regular file"
                 raise StoreError(f"{path}: this is {what}; PAPERBOY_DATABASE must name a file")
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # its owner's alone; the WAL beside it inherits that
-        except OSError as error:
-            raise StoreError(f"{path}: the database cannot be opened ({error.strerror})") from error
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            with suppress(PermissionError):  # somebody else's
+                path.chmod(0o600)  # its owner's alone, whoever made it; the WAL beside it inherits that
+            # several threads may use it, one at a time: whoever starts them sees to that
+            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise StoreError(f"{path}: the database cannot be opened ({reason or error})") from error
+        database = cls(path, connection)
         try:
-            with ExitStack() as failing:
-                # several threads may use it, one at a time: whoever starts them sees to that
-                connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-                failing.callback(connection.close)
-                database = cls(path, connection)
-                database.prepare(had, check=check)
-                failing.pop_all()
+            database.prepare(had, check=check)
         except sqlite3.DatabaseError as error:
+            database.close()
             raise StoreError(f"{path}: {_advice(error)}") from error
-        with suppress(OSError):  # a home that is read-only, or a full disk: next time
-            if mark and not had:
-                mark.parent.mkdir(mode=0o700, exist_ok=True)
+        except StoreError:
+            database.close()
+            raise
+        if mark and not had:
+            with suppress(OSError):  # a home that is read-only, or a full disk: next time
                 mark.touch(0o600)
         return database
 

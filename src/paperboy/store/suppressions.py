@@ -28,6 +28,15 @@ class Suppressions:
         """All that hold, by address."""
         return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))
 
+    def by_token(self, token: str) -> tuple[str, str] | None:
+        """The list and the address that a token names; None where no delivery carried it."""
+        rows = self._database.rows(
+            "select list, address from deliveries join digests on digests.id = digest_id where token = ? "
+            "order by deliveries.id desc limit 1",
+            [token],
+        )
+        return (rows[0]["list"], rows[0]["address"]) if rows else None
+
     def add(self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "") -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
         date. `bounced`: the server's reply, to be reported to the operator.
