@@ -2,7 +2,7 @@
 
 `paperboy once` on a new home with three lists of forty readers each: the 423 papers of 2025-02-18 from the test arXiv
 server, scores from the test LLM server, mail to the test SMTP server, all on loopback and in this process. A child's
-processor time and peak memory are its own. With `--beside`, the interpreter of another checkout's environment takes
+processor time is its own. With `--beside`, the interpreter of another checkout's environment takes
 turns with this one, over the same servers. The day lies beside the checkout, in `../shared/data`.
 """
 
@@ -36,8 +36,8 @@ def subscribers() -> Iterator[str]:
         yield "    subscribers:\n" + "".join(f"      - reader{n}@list{number}.example.org\n" for n in range(READERS))
 
 
-def morning(python: str, settings: str) -> tuple[float, float, float]:
-    """Wall seconds, processor seconds and peak megabytes of one morning on a new home."""
+def morning(python: str, settings: str) -> tuple[float, float]:
+    """Wall seconds and processor seconds of one morning on a new home."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         (home / "subscribers.yaml").write_text("".join(subscribers()))
@@ -48,7 +48,7 @@ def morning(python: str, settings: str) -> tuple[float, float, float]:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0, f"the morning ended with {process.returncode}"
-        return time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1_000
+        return time.perf_counter() - began, usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--beside", metavar="PYTHON", help="the interpreter of another checkout's environment")
     options = parser.parse_args()
     pythons = {"here": sys.executable} | ({"beside": options.beside} if options.beside else {})
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in pythons}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in pythons}
     papers = papers_from_day(DAY, newest_batch(datetime.now(UTC)))
     with ArxivServer(papers) as arxiv, LlmServer(invented_score) as llm, SmtpServer() as smtp:
         settings = (
@@ -69,8 +69,8 @@ def main() -> None:
                 found[name].append(morning(python, settings))
         assert len(smtp.messages) == LISTS * READERS * options.rounds * len(pythons)
     for name, rounds in found.items():
-        wall, processor, memory = (median(figures) for figures in zip(*rounds, strict=True))
-        print(f"{name:>7}: {wall:.2f} s, {processor:.2f} s of processor time, {memory:.0f} MB at most; medians")
+        wall, processor = (median(figures) for figures in zip(*rounds, strict=True))
+        print(f"{name:>7}: {wall:.2f} s, {processor:.2f} s of processor time; medians")
 
 
 if __name__ == "__main__":
