@@ -35,13 +35,21 @@ class Subscriber:
 
 
 @dataclass(frozen=True, slots=True)
+class Keywords:
+    """Words and phrases that filter a list's papers by title and abstract."""
+
+    must: tuple[str, ...] = ()  # one of them has to occur
+    never: tuple[str, ...] = ()  # none of them may
+
+
+@dataclass(frozen=True, slots=True)
 class MailingList:
     """One item of `subscribers.yaml`, with the defaults of the settings filled in."""
 
     name: str
     title: str
     categories: tuple[str, ...]
-    topics: str  # the text itself, also where the file names another file
+    topics: str  # the text itself, also where the file names another file; empty: papers by followed authors alone
     timezone: ZoneInfo
     send_at: time = time(7, 0)  # local
     weekdays: frozenset[int] = EVERY_DAY  # Monday is 0
@@ -51,6 +59,9 @@ class MailingList:
     max_papers: int = 50
     cross_lists: bool = True
     send_empty: bool = True
+    exclude: tuple[str, ...] = ()  # categories whose papers it never takes
+    keywords: Keywords = Keywords()
+    paused: bool = False
     subscribers: tuple[Subscriber, ...] = ()
 
     def subscriber(self, address: str) -> Subscriber | None:
@@ -198,9 +209,10 @@ class Counts:
     selected: int = 0
     over_cap: int = 0
     below: int = 0
+    filtered: int = 0
 
     def __post_init__(self) -> None:
-        if self.considered != self.scored + self.carried_over + self.let_go:
+        if self.considered != self.scored + self.carried_over + self.let_go + self.filtered:
             raise ValueError(f"the counts do not add up: {self}")
 
     @property
@@ -219,6 +231,7 @@ class Became(StrEnum):
     SELECTED = "selected"
     OVER_CAP = "over the cap"
     BELOW = "below"
+    FILTERED = "filtered"
     LET_GO = "let go"
     BEFORE_START = "before start"
 

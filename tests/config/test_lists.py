@@ -11,7 +11,7 @@ import pytest
 from paperboy.config.lists import load
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError
-from paperboy.models import EVERY_DAY, MailingList, Subscriber
+from paperboy.models import EVERY_DAY, Keywords, MailingList, Subscriber
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -97,6 +97,9 @@ lists:
     weekdays: [Sun, mon]
     cross_lists: false
     send_empty: false
+    exclude: [math.AG]
+    keywords: {must: [black hole], never: [survey]}
+    paused: true
     subscribers:
       - ada@example.org
       - Grace Hopper <Grace@Example.org>
@@ -119,6 +122,9 @@ lists:
             max_papers=5,
             cross_lists=False,
             send_empty=False,
+            exclude=("math.AG",),
+            keywords=Keywords(must=("black hole",), never=("survey",)),
+            paused=True,
             subscribers=(
                 Subscriber("ada@example.org"),
                 Subscriber("Grace@example.org", "Grace Hopper"),
@@ -132,6 +138,14 @@ lists:
 
 def test_key_without_a_value_counts_as_absent(home):
     assert one(home, "title:", "authors:", "subscribers:", "#  - ada@example.org", "send_at: ~") == one(home)
+
+
+def test_topics_may_be_left_out_where_authors_stand(home):
+    (only,) = read(home, "lists: [{name: people, categories: [cs.LG], authors: [Ada Lovelace]}]")
+    assert (only.topics, only.authors) == ("", ("Ada Lovelace",))
+    assert problems(home, "lists: [{name: people, categories: [cs.LG]}]") == [
+        "1:9: this list needs 'topics', or 'authors' alone"
+    ]
 
 
 def test_topics_may_span_several_lines(home):
@@ -164,6 +178,12 @@ lists:
     ("lines", "expected"),
     [
         (["topcs: x"], ["5:5: unknown key 'topcs', did you mean 'topics'?"]),
+        (["exclude: [math]"], ["5:15: exclude: 'math' is a whole archive; name its categories, such as math.AC"]),
+        (["keywords: {mst: [x]}"], ["5:16: unknown key 'mst', did you mean 'must'?"]),
+        (["keywords: [x]"], ["5:15: keywords: must have the keys must or never, such as {never: [survey, review]}"]),
+        (["keywords: {never: survey}"], ["5:23: never: must be a list, such as [one, two]"]),
+        (["keywords: {must: ['', 7]}"], ["5:23: must: is empty", "5:27: each of must: must be text; put it in quotes"]),
+        (["paused: maybe"], ["5:13: paused: must be true or false"]),
         (["colour: red", "5: x"], ["5:5: unknown key 'colour'", "6:5: unknown key '5'"]),
         (["name: other"], ["5:5: 'name' is given twice; remove one"]),
         ([f"title: {'x' * 2001}"], ["5:12: title: must have at most 2000 characters"]),

@@ -95,6 +95,7 @@ def test_nothing_that_counts_is_lost_by_the_migration(tmp_path: Path) -> None:
             "2611.90041": Score(9, 8, "It matters.")
         }
         assert round(store.scores.spent_since(datetime(2026, 11, 19, tzinfo=UTC)), 6) == 0.008711
+        assert store.history.days(["galaxies"])["galaxies"][0].counts.filtered == 0
         attempt = store.days.attempts()["galaxies"]
         assert attempt.reason.startswith("scored 0 of 2: the LLM at ")
         assert attempt.at == attempt.since == attempt.next_try == FRIDAY - timedelta(hours=2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
-from paperboy.models import MailingList, Problem, Subscriber
+from paperboy.models import Keywords, MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -91,12 +91,16 @@ def _topics_file(name: str, folders: Sequence[Path]) -> str:
     raise ValueError(f"there is no {name!r} in the home's prompts/; create it, or write the topics here")
 
 
+def _all_of(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for name in names for one in all_of(name)))
+
+
 _Line = Annotated[str, AfterValidator(one_line)]
-_Categories = Annotated[
-    list[Annotated[str, AfterValidator(_category)]],
-    Field(min_length=1),
-    AfterValidator(lambda names: tuple(dict.fromkeys(one for name in names for one in all_of(name)))),
+_Lines = Annotated[
+    list[Annotated[_Line, Field(min_length=1)]], AfterValidator(lambda lines: tuple(dict.fromkeys(lines)))
 ]
+_CategoryNames = Annotated[list[Annotated[str, AfterValidator(_category)]], AfterValidator(_all_of)]
+_Categories = Annotated[_CategoryNames, Field(min_length=1)]
 _Weekdays = Annotated[list[Annotated[int, _scalar(_weekday)]], Field(min_length=1), AfterValidator(frozenset)]
 
 
@@ -107,14 +111,19 @@ class _Strict(BaseModel, extra="forbid", strict=True):
         return {str(key): value for key, value in keys.items() if value is not None} if isinstance(keys, dict) else keys
 
 
+class _Keywords(_Strict):
+    must: _Lines = []
+    never: _Lines = []
+
+
 class _List(_Strict):
     """One list as the file has it; an option that the file leaves out has the default of `MailingList`."""
 
     name: Annotated[str, AfterValidator(_name)]
     title: _Line = ""
     categories: _Categories
-    topics: Annotated[str, AfterValidator(_topics), Field(max_length=100_000)]
-    authors: Annotated[list[_Line], AfterValidator(lambda names: tuple(dict.fromkeys(names)))] = []
+    topics: Annotated[str, AfterValidator(_topics), Field(max_length=100_000)] = ""  # needed where no authors stand
+    authors: _Lines = []
     min_relevance: int = Field(0, ge=1, le=10)
     min_novelty: int = Field(0, ge=1, le=10)
     max_papers: int = Field(0, ge=1, le=10_000)
@@ -123,6 +132,9 @@ class _List(_Strict):
     weekdays: _Weekdays = []
     cross_lists: bool = True
     send_empty: bool = True
+    exclude: _CategoryNames = []
+    keywords: Annotated[_Keywords, AfterValidator(lambda given: Keywords(given.must, given.never))] = _Keywords()
+    paused: bool = False
     subscribers: list[str] = []  # read by `_subscribers`, once for all lists that share them
 
 
@@ -148,9 +160,12 @@ _WORDS = {  # by pydantic's type of error
 def _in_words(error: ErrorDetails) -> str:
     path, key = error["loc"], error["loc"][-1] if error["loc"] else ""
     if error["type"] == "extra_forbidden":
-        return f"unknown key {key!r}{did_you_mean(str(key), (_File if len(path) == 1 else _List).model_fields)}"
+        model = (_File, _List, _Keywords)[len(path) // 2]
+        return f"unknown key {key!r}{did_you_mean(str(key), model.model_fields)}"
     if error["type"] == "missing":
         return f"this {'file' if len(path) == 1 else 'list'} needs {key!r}"
+    if error["type"] == "model_type" and key == "keywords":
+        return "keywords: must have the keys must or never, such as {never: [survey, review]}"
     if error["type"] == "model_type":
         return "a list must have keys, such as 'name: physics'" if path else f"the file must start with {_SMALLEST}"
     words = _WORDS.get(error["type"], "{msg}").format(msg=error["msg"], **error.get("ctx", {}))
@@ -192,6 +207,8 @@ def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings
     for index, keys in enumerate(written if isinstance(written, list) else ()):
         if isinstance(keys, dict):
             name, subscribers = keys.get("name"), keys.get("subscribers")
+            if keys.get("topics") is None and not keys.get("authors"):
+                faults.note(("lists", index, "topics"), "this list needs 'topics', or 'authors' alone", at_key=True)
             if isinstance(name, str):
                 faults.note_repeated(names, name, ("lists", index, "name"), f"there is already a list {name!r}")
             if id(subscribers) not in people:
@@ -203,7 +220,7 @@ def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings
     return tuple(
         MailingList(
             **defaults
-            | {"title": each.name}
+            | {"title": each.name, "topics": ""}
             | {key: getattr(each, key) for key in each.model_fields_set}
             | {"subscribers": people[id(keys.get("subscribers"))]}
         )

@@ -1,4 +1,4 @@
-"""The database's tables: one schema, the migration to it from the version before, and a repair."""
+"""The database's tables: one schema, and the migrations to it from the versions before."""
 
 import secrets
 
@@ -6,8 +6,8 @@ from sqlite_utils import Database, Migrations
 
 migrations = Migrations("paperboy")
 
-_MADE, NOW = "m009_the_second_house", "m010_papers_from_the_future"
-KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, NOW})
+_MADE, _REPAIRED, NOW = "m009_the_second_house", "m010_papers_from_the_future", "m011_lists_and_filters"
+KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, _REPAIRED, NOW})
 """The last steps from which a database can be migrated: none, that of the version before, and those of this one."""
 
 _SCHEMA = """
@@ -35,6 +35,11 @@ create table if not exists paper_categories (
 create table if not exists fetches (
     category text primary key,
     fetched_at text not null    -- the last complete fetch of it
+) strict, without rowid;
+
+create table if not exists lists (
+    name text primary key,
+    since text not null         -- when the daemon first knew it: hours before that were not its own
 ) strict, without rowid;
 
 create table if not exists started (
@@ -100,6 +105,7 @@ create table if not exists days (
     selected integer not null,
     over_cap integer not null,
     below integer not null,
+    filtered integer not null default 0,
     at text not null,
     primary key (list, date)
 ) strict;
@@ -224,8 +230,17 @@ def _make(db: Database) -> None:
     db.execute("insert into secrets values ('mail', ?) on conflict do nothing", [secrets.token_bytes(32)])
 
 
-@migrations(name=NOW)
+@migrations(name=_REPAIRED)
 def _repair(db: Database) -> None:
     """Without papers that arXiv dated in the future: one of them hid every late batch."""
     db.execute(f"delete from paper_categories where arxiv_id in (select arxiv_id from papers where {_IMPOSSIBLE})")
     db.execute(f"delete from papers where {_IMPOSSIBLE}")
+
+
+@migrations(name=NOW)
+def _know_lists(db: Database) -> None:
+    """The lists that are no news, and a day's papers that a filter left out."""
+    if "filtered" not in db["days"].columns_dict:
+        db.execute("alter table days add column filtered integer not null default 0")
+    db.execute("create table if not exists lists (name text primary key, since text not null) strict, without rowid")
+    db.execute("insert or ignore into lists select list, min(at) from days group by list")
