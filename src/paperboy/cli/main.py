@@ -28,7 +28,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "check": ("check", "Find everything that would fail tomorrow."),
     "preview": ("digests", "Show a list's digest of today, or what it would be now."),
     "status": ("status", "Did everyone get their mail, and if not, why?"),
-    "why": ("why", "Show the life of one paper, list by list."),
+    "why": ("why", "Show the life of one paper, or what became of each digest to an address."),
     "resend": ("digests", "Send a list's newest digest again to those it did not reach."),
     "suppress": ("people", "Stop mail to an address, whatever subscribers.yaml says."),
     "unsuppress": ("people", "Allow mail to an address again."),

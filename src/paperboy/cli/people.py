@@ -183,9 +183,9 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
         if name:
             app.home.list(name)  # only now, for it may have left the file since
         output.say(f"Nothing to do: {address} is not suppressed for {f'the list {only}' if only else 'all lists'}.")
-    for held in suppressions.all():
+    for held in suppressions.of(address):
         # It still keeps mail away: one for all lists, or, where that was lifted, one for a single list.
-        if held.address == address.casefold() and not (held.list_name and only):
+        if not (held.list_name and only):
             output.say(f"But {refusal(held, app.settings.timezone)}")
     return 0
 

@@ -13,6 +13,7 @@ from paperboy import alerts, lock
 from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
+from paperboy.cli.person import NO_REPLY
 from paperboy.config.home import Home
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Spending
@@ -22,7 +23,6 @@ from paperboy.store.history import Undelivered
 
 _MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
-_NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
 _GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
 
@@ -156,7 +156,7 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part
     """Who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
     now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Undelivered]]()
     for row in seen.status.undelivered:
-        reason = row.reason.replace(row.address, "…") or _NO_REPLY.get(row.state, "no reply is known")
+        reason = row.reason.replace(row.address, "…") or NO_REPLY.get(row.state, "no reply is known")
         groups.setdefault((row.state, reason), []).append(row)
     ordered = sorted(groups.items(), key=lambda group: (group[0][0] is DeliveryState.SUPPRESSED, -len(group[1])))
     shown = [row for _, rows in ordered[:most] for row in rows[:most]]

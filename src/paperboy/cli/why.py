@@ -1,4 +1,4 @@
-"""`paperboy why`: the life of one paper, list by list."""
+"""`paperboy why`: the life of one paper, list by list; or what became of each digest to an address (`person`)."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 import click
 
 from paperboy.app import App
-from paperboy.cli import output
+from paperboy.cli import output, person
 from paperboy.config.settings import Settings
 from paperboy.curate import matched_author
 from paperboy.errors import UnknownNameError
@@ -21,15 +21,18 @@ from paperboy.tex import to_text
 _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\d+)?(?:\.pdf)?/?", re.IGNORECASE)
 
 
-@click.command(name="why", short_help="Show the life of one paper, list by list.")
-@click.argument("arxiv_id", metavar="ARXIV_ID")
+@click.command(name="why", short_help="Show the life of one paper, or what became of each digest to an address.")
+@click.argument("asked_for", metavar="ARXIV_ID_OR_ADDRESS")
 @click.option("--list", "name", metavar="NAME", help="Only this list.")
 @click.pass_obj
-def why(app: App, arxiv_id: str, name: str | None) -> int:
+def why(app: App, asked_for: str, name: str | None) -> int:
     """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
-    how many.
+    how many. Of an address: its lists, whether it is suppressed, and each digest of the last eight weeks, newest first,
+    with its state, since when it has that, and the mail server's last answer.
     """
-    asked, history = _ID.fullmatch(visible(arxiv_id.strip())), app.store_to_ask.history
+    if "@" in asked_for:
+        return person.show(app, asked_for, name)
+    asked, history = _ID.fullmatch(visible(asked_for.strip())), app.store_to_ask.history
     plain = asked[1] if asked else ""
     found = history.paper(plain)
     lists = app.home.lists if name is None else [app.home.list(name)]

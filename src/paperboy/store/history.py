@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
@@ -33,8 +33,8 @@ class Mailed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Undelivered:
-    """One digest that one recipient did not get."""
+class Posted:
+    """What became of one digest to one recipient."""
 
     digest_id: int
     list_name: str
@@ -46,11 +46,17 @@ class Undelivered:
     at: datetime  # when its state last changed
     try_at: datetime | None  # not before; None: with the next sending, if it waits
     given_up: bool  # after three days of trying
-    newest: bool  # belongs to the list's newest digest
 
     def next_try(self, now: datetime) -> datetime | None:
         """When it is retried; None: it is not."""
         return max(self.try_at or now, now) if self.state in WAITING else None
+
+
+@dataclass(frozen=True, slots=True)
+class Undelivered(Posted):
+    """One digest that one recipient did not get."""
+
+    newest: bool  # belongs to the list's newest digest
 
 
 class Kept(NamedTuple):
@@ -125,10 +131,13 @@ class History:
         ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
         """
         asked = {"newest": json.dumps(list(newest)), "since": iso(since), "recent": iso(since - _TRIED_FOR)}
-        rows = self._database.rows(_UNDELIVERED, asked)
-        return tuple(
-            Undelivered(**row | {"given_up": bool(row["given_up"])}, newest=row["digest_id"] in newest) for row in rows
-        )
+        rows: list[Posted] = self._database.rows(_UNDELIVERED, asked, _posted)
+        return tuple(Undelivered(**asdict(row), newest=row.digest_id in newest) for row in rows)
+
+    def posted(self, address: str, since: datetime) -> tuple[Posted, ...]:
+        """What became of each digest to an address, newest first, of those frozen `since` an instant."""
+        asked = {"address": address, "since": iso(since)}
+        return tuple(self._database.rows(_OF_ADDRESS, asked, _posted))
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
@@ -149,6 +158,10 @@ class History:
 def _day(**row: Any) -> tuple[DaySummary, int | None]:
     counts = Counts(**{name: row[name] for name in Counts.__slots__})
     return DaySummary(row["list"], row["date"], row["outcome"], row["reason"], counts=counts), row["digest_id"]
+
+
+def _posted(given_up: int, **row: Any) -> Posted:
+    return Posted(**row, given_up=bool(given_up))
 
 
 def _kept(relevance: int, novelty: int | None, comment: str, model: str, at: datetime) -> Kept:
@@ -185,13 +198,16 @@ select list, digests.id, date from json_each(:names) as name join digests on lis
 where date = (select max(date) from digests where list = name.value and date <= :until) and superseded is null
 """
 
-_UNDELIVERED = """
+_POSTED = """
 select digest_id, list as list_name, date, address, state, reply, deliveries.at, given_up,
     nullif(max(coalesce(try_at, ''), coalesce((select until from server_backoff), '')), '') as try_at, case
     when state = 'pending' and reply = '' then coalesce((
         select reply from deliveries where state = 'pending' and reply != '' order by at desc limit 1
     ), '') else reply end as reason
 from deliveries join digests on digests.id = digest_id
+"""
+
+_UNDELIVERED = f"""{_POSTED}
 where superseded is null and deliveries.id in (
     select id from deliveries where state in ('pending', 'sending', 'deferred')
     union select id from deliveries where state in ('failed', 'ambiguous', 'suppressed')
@@ -200,4 +216,8 @@ where superseded is null and deliveries.id in (
     where digests.at >= :recent and state in ('failed', 'ambiguous') and deliveries.at >= :since
 )
 order by date desc, list, address
+"""
+
+_OF_ADDRESS = f"""{_POSTED}
+where address = :address collate nocase and digests.at >= :since order by date desc, list
 """

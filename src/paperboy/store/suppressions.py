@@ -24,6 +24,11 @@ class Suppressions:
         )
         return rows[0] if rows else None
 
+    def of(self, address: str) -> tuple[Suppression, ...]:
+        """All that hold for an address; the one for all lists first."""
+        rows = self._database.rows(f"{_SELECT} and address = ? order by list", [address.casefold()], Suppression)
+        return tuple(rows)
+
     def all(self) -> tuple[Suppression, ...]:
         """All that hold, by address."""
         return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))

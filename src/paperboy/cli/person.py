@@ -1,0 +1,46 @@
+"""`paperboy why ADDRESS`: what became of each digest to one person."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from paperboy.app import App
+from paperboy.cli import output
+from paperboy.cli.people import mailbox_from, refusal
+from paperboy.config.home import LISTS_FILE
+from paperboy.config.values import did_you_mean
+from paperboy.errors import UnknownNameError
+from paperboy.mail.text import together
+from paperboy.models import DeliveryState
+from paperboy.store.history import Posted
+
+NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
+
+_WEEKS = 8
+
+
+def show(app: App, who: str, name: str | None) -> int:
+    """Print on which lists an address is, whether it is suppressed, and what became of its digests, newest first."""
+    address, store = mailbox_from(who, "ARXIV_ID_OR_ADDRESS").address, app.store_to_ask
+    lists = app.home.lists if name is None else [app.home.list(name)]
+    posted = store.history.posted(address, app.clock() - timedelta(weeks=_WEEKS))
+    posted = tuple(each for each in posted if name in {None, each.list_name})
+    held = [each for each in store.suppressions.of(address) if name is None or each.list_name in {"", name}]
+    on = [each.name for each in lists if each.subscriber(address)]
+    where = f"on {together(on)}" if on else f"not on {name or 'any list'}"
+    none = f"no digest went there in the last {_WEEKS} weeks"
+    if not (on or posted or held):
+        everybody = (who.address for each in app.home.lists for who in each.subscribers)
+        raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
+    rows = (_row(app, each) for each in posted)
+    table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
+    refusals = (refusal(each, app.settings.timezone) for each in held)
+    output.show_page([[f"{address} is {where} ({LISTS_FILE})", *refusals], table or [f"{none.capitalize()}."]])
+    return 0
+
+
+def _row(app: App, each: Posted) -> Sequence[str]:
+    now, zone = app.clock(), app.settings.timezone
+    answer = each.reason or NO_REPLY.get(each.state, "no answer is known")
+    if again := each.next_try(now):
+        answer += f"; next try about {again.astimezone(zone):%H:%M %Z}" if again > now else "; to be tried now"
+    return f"{each.date:%a %d %b}", each.list_name, each.state, f"{each.at.astimezone(zone):%d %b %H:%M %Z}", answer

@@ -1,0 +1,84 @@
+"""`paperboy why ADDRESS` says what became of each digest to one person."""
+
+from datetime import timedelta
+
+import pytest
+
+from paperboy.store import Store
+from tests.cli.conftest import LISTS, World
+from tests.servers.smtp import Fault
+from tests.store.ledger import TODAY, morning
+
+ADA = "ada@example.org"
+
+
+def rows(printed: str) -> list[list[str]]:
+    """The table's rows: digest, list, state, then the time and the answer as one text."""
+    _, *lines = printed.partition("\n\n")[2].splitlines()
+    return [[line[:10], *line[12:].split(maxsplit=2)] for line in lines]
+
+
+def test_each_digest_has_its_state_its_time_and_the_servers_answer_newest_first(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", f"[{ADA}]"))
+    world.announce(1)
+    world.announce(4, categories=("astro-ph.GA",))
+    world.run("once")
+    world.clock.now += timedelta(days=4)
+    world.announce(2)
+    world.run("once", "--list", "foundations")
+    ran = world.run("why", "Ada@Example.org")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("Ada@example.org is on foundations and galaxies (subscribers.yaml)\n\nDigest      List")
+    newest, first, second = rows(ran.out)
+    assert newest[:3] == ["Tue 24 Nov", "foundations", "sent"]
+    assert newest[3].startswith("24 Nov 07:00 UTC  250 ")
+    assert [first[:3], second[:3]] == [["Fri 20 Nov", "foundations", "sent"], ["Fri 20 Nov", "galaxies", "sent"]]
+    assert len(rows(world.run("why", ADA, "--list", "galaxies").out)) == 1
+
+
+def test_mail_that_waits_says_why_and_when_it_is_tried_again(world: World) -> None:
+    world.announce(1)
+    world.smtp.faults.append(Fault("RCPT", "450 4.2.2 full", address=ADA))
+    world.run("once")
+    ((*_, answer),) = rows(world.run("why", ADA).out)
+    assert "RCPT: 450 4.2.2 full; next try about 07:" in answer
+    world.clock.now += timedelta(hours=1)
+    assert world.run("why", ADA).out.endswith("RCPT: 450 4.2.2 full; to be tried now\n")
+
+
+def test_a_suppression_is_told_with_the_command_that_lifts_it(world: World) -> None:
+    world.run("suppress", ADA, "--list", "foundations")
+    told = world.run("why", ADA).out
+    assert told == (
+        "ada@example.org is on foundations (subscribers.yaml)\n"
+        "ada@example.org is suppressed for the list foundations (since Fri 20 Nov 2026: by hand). "
+        "To undo this: paperboy unsuppress ada@example.org --list foundations\n"
+        "\n"
+        "No digest went there in the last 8 weeks.\n"
+    )
+    assert "suppressed" not in world.run("why", "grace@example.org").out
+
+
+def test_digests_of_who_left_the_list_are_told_for_eight_weeks(world: World) -> None:
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        morning(store, {"emmy": "bounced"}, TODAY - timedelta(weeks=8, days=1))
+        morning(store, {"emmy": "bounced"}, TODAY - timedelta(weeks=8))
+    told = world.run("why", "emmy@example.org").out
+    assert told.startswith("emmy@example.org is not on any list (subscribers.yaml)\n")
+    assert [row[:3] for row in rows(told)] == [["Fri 25 Sep", "foundations", "failed"]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["adda@example.org"], "adda@example.org is not on any list, and no digest went there in the last 8 weeks, "),
+        ([ADA, "--list", "galaxies"], "ada@example.org is not on galaxies, and no digest went there"),
+        ([ADA, "--list", "nope"], "subscribers.yaml: there is no list 'nope'"),
+        (["ada@"], "Invalid value for ARXIV_ID_OR_ADDRESS"),
+    ],
+)
+def test_an_address_that_nothing_is_known_of_is_wrong_usage(world: World, asked: list[str], said: str) -> None:
+    ran = world.run("why", *asked)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert not (world.path / "data").exists()
