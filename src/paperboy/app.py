@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+IN_FORCE = "The last good version stays in force until that is fixed."
+
 
 @dataclass(eq=False)
 class App(ExitStack):
@@ -72,6 +74,20 @@ class App(ExitStack):
     def home(self) -> Home:
         """Settings and lists. Raises ConfigError."""
         return Home.load(self.path, self.environ)
+
+    def without_mail(self, *, in_force: bool = False) -> None:
+        """Read the home for a command that sends no mail, before it asks for anything else: half a login will do, since
+        the other half may be a credential of the service. With `in_force`, and while the files are broken, it gets what
+        the service that is running uses, and that is said. Raises ConfigError.
+        """
+        if not in_force:
+            self.home = Home.load(self.path, self.environ, mails=False)
+            return
+        self.home, broken = Home.own_or_in_force(self.path, self.environ, mails=False)
+        if broken and lock.holder(self.settings.paperboy_database, "run") is None:
+            raise broken  # nobody goes by the copy
+        for line in [*broken.problems, IN_FORCE] if broken else ():
+            self.say(str(line))
 
     @property
     def settings(self) -> Settings:

@@ -35,6 +35,8 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
     It goes into a file, to the browser, or to one address as a test mail. Scores are kept: they were paid for. Works
     beside `run`; where papers have no score yet, it waits for a morning that is under way.
     """
+    if address is None:
+        app.without_mail()
     output.set_up(app.settings.log_level, app.environ)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)

@@ -25,6 +25,7 @@ _People = list[tuple[Subscriber, Suppression | None]]
 @click.pass_obj
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
+    app.without_mail(in_force=True)
     output.set_up(app.settings.log_level, app.environ)
     wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
     shown = [each for each in app.home.lists if each.name in wanted]
@@ -93,6 +94,7 @@ def subscribe(app: App, name: str, who: str) -> int:
     runs, and applies from the list's next digest.
     """
     new = mailbox_from(who, "ADDRESS")
+    app.without_mail()
     mailing_list = app.home.list(name)
     held = app.store_to_ask.suppressions.find(name, new.address)
     if there := mailing_list.subscriber(new.address):
@@ -116,6 +118,7 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     To stop mail to an address whatever the file says, use suppress.
     """
     address = mailbox_from(who, "ADDRESS").address
+    app.without_mail()
     mailing_list = app.home.list(name)
     others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
     there = mailing_list.subscriber(address)
@@ -149,6 +152,7 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
     A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so does the mailto link
     in a digest. It names an address and a list, and stops mail from that list alone. This works while the daemon runs.
     """
+    app.without_mail(in_force=True)
     output.set_up(app.settings.log_level, app.environ)
     if name:
         app.home.list(name)
@@ -174,6 +178,7 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     when a bounce is forgiven. This works while the daemon runs. Missed digests are not sent by themselves:
     resend --to sends the newest one.
     """
+    app.without_mail(in_force=True)
     output.set_up(app.settings.log_level, app.environ)
     address, only, _ = _whom(app, " ".join(who), name)
     suppressions = app.store_to_ask.suppressions

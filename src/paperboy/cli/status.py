@@ -14,7 +14,6 @@ from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.person import NO_REPLY
-from paperboy.config.home import Home
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status
@@ -41,7 +40,7 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
-    app.home = _home(app)
+    app.without_mail(in_force=True)
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0
@@ -54,17 +53,6 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
     else:
         output.show_page(_sections(seen))
     return 0
-
-
-def _home(app: App) -> Home:
-    """The home, or its last good version while its files are broken and the daemon is running."""
-    home, broken = Home.own_or_in_force(app.path, app.environ)
-    if broken:
-        if lock.holder(home.settings.paperboy_database) is None:
-            raise broken
-        stays = "The last good version stays in force until that is fixed."
-        output.say(*output.lines_of(broken), stays, "", err=True)
-    return home
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,35 +133,46 @@ _MOST_BYTES = 1_000_000  # of a file
 
 _NEEDS = {  # what a setting does nothing without
     "SMTP_HOST": ("MAIL_FROM",),
-    "SMTP_USERNAME": ("SMTP_PASSWORD",),
-    "SMTP_PASSWORD": ("SMTP_USERNAME",),
     **dict.fromkeys((name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")),
 }
+_LOGIN = {"SMTP_USERNAME": ("SMTP_PASSWORD",), "SMTP_PASSWORD": ("SMTP_USERNAME",)}
 
 _Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the place of it
 
 
-def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
+def load(home: Path, environ: Mapping[str, str], files: Path | None = None, *, mails: bool = True) -> Settings:
     """The settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong. `files` is
-    the folder of the `.env`, where that is not the home itself.
+    the folder of the `.env`, where that is not the home itself. Without `mails` half a login will do: the other half
+    may be a credential, which the service alone can see.
     """
     problems: list[Problem] = []
-    given = _from_credentials(environ, problems) | _from_dotenv((files or home) / ".env", problems)
-    given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
-    given = {name: (text, place) for name, (text, place) in given.items() if text.strip()}
-    values: dict[str, Any] = {}
+    given, values = _given(files or home, environ, problems), dict[str, Any]()
     for name, (text, place) in given.items():
         try:
             values[name.lower()] = _read(name, text)
         except ValueError as error:
             problems.append(Problem(place, f"{name}: {error}"))
     settings = Settings(**values)
-    problems += [Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given)]
+    problems += [
+        Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given, mails=mails)
+    ]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     return replace(
         settings, paperboy_database=home / settings.paperboy_database, paperboy_outbox=home / settings.paperboy_outbox
     )
+
+
+def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
+    """Where these files have the database, whatever is wrong with the rest of them."""
+    text, _ = _given(files, environ, []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
+    return home / text.strip()
+
+
+def _given(files: Path, environ: Mapping[str, str], problems: list[Problem]) -> _Given:
+    given = _from_credentials(environ, problems) | _from_dotenv(files / ".env", problems)
+    given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
+    return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
 
 
 def _read(name: str, text: str) -> Any:
@@ -173,9 +184,9 @@ def _read(name: str, text: str) -> Any:
     return _READERS[name](text)
 
 
-def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
+def _conflicts(settings: Settings, given: Collection[str], *, mails: bool) -> Iterator[tuple[str, str]]:
     """Settings that are right alone and wrong together: the name to blame, and what to do."""
-    for name, needed in _NEEDS.items():
+    for name, needed in (_NEEDS | (_LOGIN if mails else {})).items():
         missing = [other for other in needed if other not in given]
         if name in given and missing:
             yield name, f"needs {' and '.join(missing)} to be set, too"

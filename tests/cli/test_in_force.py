@@ -1,0 +1,75 @@
+"""Commands that send no mail: they need no login, and while the files are broken they use what is in force."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paperboy import lock
+from tests.cli.conftest import LISTS, World
+
+ASKING = [  # and correcting: they work while the files are broken
+    ["status"],
+    ["why", "2611.00001"],
+    ["why", "grace@example.org"],
+    ["subscribers"],
+    ["suppress", "grace@example.org"],
+    ["unsuppress", "ada@example.org"],
+]
+READING = [["subscribe", "galaxies", "ada@example.org"], ["unsubscribe", "galaxies", "ada@example.org"]]
+MAILING = [["once"], ["resend", "foundations"], ["preview", "foundations", "--to", "ada@example.org"]]
+
+
+@pytest.fixture
+def used(world: World) -> Iterator[World]:
+    """A home that a service works for, and a paper that it sent."""
+    world.announce(1)
+    world.run("once")
+    world.run("suppress", "ada@example.org")
+    assert world.run("work", "trial").code == 78  # no service is running
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+        assert world.run("work", "trial").code == 0
+        yield world
+
+
+def test_half_a_login_does_where_no_mail_is_sent(used: World) -> None:
+    """The password is a credential, which only the service can see."""
+    used.env(SMTP_USERNAME="ada", SMTP_SECURITY="starttls")
+    for command in [*ASKING, *READING, ["preview", "foundations"]]:
+        ran = used.run(*command)
+        assert (ran.code, "SMTP_PASSWORD" in ran.err) == (0, False), (command, ran)
+    for command in MAILING:
+        ran = used.run(*command)
+        assert (ran.code, ran.err) == (78, ".env:8: SMTP_USERNAME: needs SMTP_PASSWORD to be set, too\n"), command
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        (".env", "SEND_AT=seven\n", ".env:1: SEND_AT: "),
+        ("subscribers.yaml", LISTS.replace("categories", "categoriez"), "subscribers.yaml:"),
+        ("subscribers.yaml", "", "subscribers.yaml:"),
+    ],
+)
+def test_broken_files_leave_what_is_in_force_to_those_who_ask(used: World, file: str, text: str, told: str) -> None:
+    used.write(file, text)
+    for command in ASKING:
+        ran = used.run(*command)
+        assert (ran.code, ran.err.startswith(told)) == (0, True), (command, ran)
+        assert ran.err.endswith("\nThe last good version stays in force until that is fixed.\n")
+    assert (used.path / file).read_text() == text
+    for command in [*READING, *MAILING[:2], ["preview", "foundations"]]:
+        ran = used.run(*command)
+        assert (ran.code, ran.err.startswith(told), "in force" in ran.err) == (78, True, False), command
+
+
+def test_only_the_databases_place_is_wanted_from_the_version_in_force(used: World) -> None:
+    """The service's settings may be sound in its own environment alone."""
+    copy = used.path / "data" / "last-good" / ".env"
+    copy.write_text(copy.read_text() + "SMTP_USERNAME=ada\nLLM_PRICE_INPUT=1\nwhatever\n")
+    for command in ("once", "resend --failed foundations"):
+        ran = used.run(*command.split())
+        assert (ran.code, ran.err) == (0, ""), command
+    copy.write_text(copy.read_text() + "PAPERBOY_DATABASE=data/other.db\n")
+    with lock.held(Path(used.path, "data", "other.db"), "run", "run"):
+        assert ".env: PAPERBOY_DATABASE has changed, and paperboy run" in used.run("once").err
