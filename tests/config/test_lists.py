@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy.config.lists import load
+from paperboy.config.lists import KEYS, load
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError
 from paperboy.models import EVERY_DAY, Keywords, MailingList, Subscriber
@@ -174,6 +174,9 @@ lists:
     ]
 
 
+KNOWN = f"; known here: {', '.join(KEYS)}"
+
+
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -183,8 +186,8 @@ lists:
         (["keywords: [x]"], ["5:15: keywords: must have the keys must or never, such as {never: [survey, review]}"]),
         (["keywords: {never: survey}"], ["5:23: never: must be a list, such as [one, two]"]),
         (["keywords: {must: ['', 7]}"], ["5:23: must: is empty", "5:27: each of must: must be text; put it in quotes"]),
-        (["paused: maybe"], ["5:13: paused: must be true or false"]),
-        (["colour: red", "5: x"], ["5:5: unknown key 'colour'", "6:5: unknown key '5'"]),
+        (["paused: maybe"], ["5:13: paused: must be true or false, without quotes"]),
+        (["colour: red", "5: x"], [f"5:5: unknown key 'colour'{KNOWN}", f"6:5: unknown key '5'{KNOWN}"]),
         (["name: other"], ["5:5: 'name' is given twice; remove one"]),
         ([f"title: {'x' * 2001}"], ["5:12: title: must have at most 2000 characters"]),
         ([f"authors: [{'x' * 2001}]"], ["5:15: authors: must have at most 2000 characters"]),
@@ -199,9 +202,9 @@ lists:
         (["authors: [Yann LeCun, 7]"], ["5:27: each of authors: must be text; put it in quotes"]),
         (["min_relevance: 0"], ["5:20: min_relevance: must be at least 1"]),
         (["min_novelty: 11"], ["5:18: min_novelty: must be at most 10"]),
-        (["min_novelty: 6.5"], ["5:18: min_novelty: must be a whole number"]),
-        (["min_novelty: true"], ["5:18: min_novelty: must be a whole number"]),
-        (["min_novelty: '6'"], ["5:18: min_novelty: must be a whole number"]),
+        (["min_novelty: 6.5"], ["5:18: min_novelty: must be a whole number, without quotes"]),
+        (["min_novelty: true"], ["5:18: min_novelty: must be a whole number, without quotes"]),
+        (["min_novelty: '6'"], ["5:18: min_novelty: must be a whole number, without quotes"]),
         (["max_papers: 0"], ["5:17: max_papers: must be at least 1"]),
         (["max_papers: 99999999999999999999"], ["5:17: max_papers: must be at most 10000"]),
         (["send_at: 700"], ["5:14: send_at: must be a time of day, such as 07:00 or 18:30"]),
@@ -220,11 +223,15 @@ lists:
         (["weekdays: [1]"], ["5:16: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"]),
         (["weekdays: []"], ["5:15: weekdays: must not be empty"]),
         (["weekdays: mon"], ["5:15: weekdays: must be a list, such as [one, two]"]),
-        (["cross_lists: yes"], ["5:18: cross_lists: must be true or false"]),
-        (["send_empty: 0"], ["5:17: send_empty: must be true or false"]),
+        (["cross_lists: yes"], ["5:18: cross_lists: must be true or false, without quotes"]),
+        (["send_empty: 0"], ["5:17: send_empty: must be true or false, without quotes"]),
         (["subscribers: ada@example.org"], ["5:18: subscribers: must be a list, such as [one, two]"]),
-        (["subscribers:", "  - ada: ada@example.org"], ["6:9: each of subscribers: must be text; put it in quotes"]),
-        (["subscribers:", "  -"], ["6:8: each of subscribers: must be text; put it in quotes"]),
+        (["subscribers:", "  - ada: ada@example.org"], [
+            "6:9: subscribers: each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"
+        ]),
+        (["subscribers:", "  -"], [
+            "6:8: subscribers: each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"
+        ]),
         (["subscribers: [ada]"], [
             "5:19: subscribers: 'ada' is not an address: An email address must have an @-sign."
         ]),
@@ -283,8 +290,8 @@ def test_invalid_list_name_is_reported_with_a_usable_one(home, head, expected):
     [
         ("[cs.LG, CS.lg]", "3:25: categories: unknown category 'CS.lg', did you mean 'cs.LG'?"),
         ("[astro-ph.GAL]", "3:18: categories: unknown category 'astro-ph.GAL', did you mean 'astro-ph.GA'?"),
-        ("[cs.LK]", "3:18: categories: unknown category 'cs.LK'"),
-        ("[cs.XY]", "3:18: categories: unknown category 'cs.XY'"),
+        ("[cs.LK]", "3:18: categories: unknown category 'cs.LK'; they are listed at arxiv.org/category_taxonomy"),
+        ("[cs.XY]", "3:18: categories: unknown category 'cs.XY'; they are listed at arxiv.org/category_taxonomy"),
         ("[hep-p]", "3:18: categories: unknown category 'hep-p', did you mean 'hep-ph'?"),
         ("[physics]", "3:18: categories: 'physics' is a whole archive; name its categories, such as physics.acc-ph"),
         ("[1]", "3:18: each of categories: must be text; put it in quotes"),
@@ -389,7 +396,7 @@ list: []
         ("text", "1:1: the file must start with lists: ["),
         ("lists:", "1:1: this file needs 'lists'"),
         ("lists: []", "1:8: lists: must not be empty"),
-        ("lists: {}", "1:8: lists: must be a list, such as [one, two]"),
+        ("lists: {}", "1:8: lists: each list begins with a dash, such as '- name: physics'"),
         ("{}", "1:1: this file needs 'lists'"),
         ("list: []", "1:1: unknown key 'list', did you mean 'lists'?"),
     ],
@@ -416,7 +423,7 @@ def test_smallest_file_that_messages_propose_is_valid(home):
             "lists:\n  - name: a: b\n",
             "2:12: a colon is not allowed here; fix the indentation, or put the text in quotes",
         ),
-        ("lists: - a\n", "1:8: not YAML: sequence entries are not allowed here"),
+        ("lists: - a\n", "1:8: a dash begins a line of its own; or put the text in quotes"),
         ("lists: [{name: a, title: 2026-06-31}]\n", "1:1: not YAML: day is out of range for month; put dates and "),
         (f"lists: [{{name: a, max_papers: {'1' * 10_000}}}]\n", "1:1: not YAML: "),
         ("lists:\n  - name: a\n    max_papers: !!int ''\n", "1:1: not YAML: "),
@@ -429,10 +436,10 @@ def test_smallest_file_that_messages_propose_is_valid(home):
         ("lists: [a,\nb: c\n", "1:8: this bracket is never closed, or a comma is missing after it"),
         (
             "lists:\n  - name: a\n   title: b\n",
-            "3:4: the indentation does not match the lines above, or quotes end too early",
+            "3:4: the indentation does not match the lines above, or quotes or a bracket end too early",
         ),
-        ("lists:\n  - *nobody\n", "2:5: not YAML: found undefined alias 'nobody'"),
-        ("lists: []\n---\nlists: []\n", "2:1: not YAML: expected a single document"),
+        ("lists:\n  - *nobody\n", "2:5: there is no anchor &nobody; text that begins with * needs quotes"),
+        ("lists: []\n---\nlists: []\n", "2:1: this line begins another document; remove it"),
         ("lists:\n  - a\x01b\n", "2:6: a character that YAML forbids (U+0001); remove it"),
         ("lists: &a [*a]\n", "1:8: a list must have keys, such as 'name: physics'"),
         ("lists:\n  - name: a\n    title:\tb\n", "3:11: a tab; YAML is indented with spaces"),

@@ -119,7 +119,7 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
     ]
 
 
-ADDRESS = "must be an address, such as ada@example.org or Ada Lovelace <ada@example.org>"
+ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,18 @@ ADDRESS = "must be an address, such as ada@example.org or Ada Lovelace <ada@exam
     [
         ("OPENAI_API_KEY=sk 1", "OPENAI_API_KEY: a key contains no spaces"),
         ("OPENAI_API_KEY=ключ", "OPENAI_API_KEY: only printable ASCII characters can be sent to a server"),
-        ("OPENAI_BASE_URL=localhost:11434", "OPENAI_BASE_URL: must be a full URL, such as https://llm.example.org/v1"),
-        ("OPENAI_BASE_URL=http://x:port/v1", "OPENAI_BASE_URL: must be a full URL, such as https://llm.example.org/v1"),
+        (
+            "OPENAI_BASE_URL=localhost:11434",
+            "OPENAI_BASE_URL: must be a full URL, such as https://server.example.org/v1",
+        ),
+        (
+            "OPENAI_BASE_URL=http://x:port/v1",
+            "OPENAI_BASE_URL: must be a full URL, such as https://server.example.org/v1",
+        ),
         ("OPENAI_BASE_URL=https://me:pw@x.org/v1", "OPENAI_BASE_URL: must not contain a user, a password, ? or #"),
         (
             "OPENAI_BASE_URL=https://x.org/v1/chat/completions",
-            "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds",
+            "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
         ),
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
         ("LLM_CONCURRENCY=1_0", "LLM_CONCURRENCY: must be a whole number from 1 to 100"),

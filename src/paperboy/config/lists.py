@@ -54,7 +54,8 @@ def _category(text: str) -> str:
         raise ValueError(f"{text!r} is a whole archive; name its categories, such as {example}")
     start = text.casefold()[: text.find(".") + 3]  # two letters after the dot: one alone is too little to guess by
     alike = [each for each in CATEGORIES if "." not in text or each.casefold().startswith(start)]
-    raise ValueError(f"unknown category {text!r}{did_you_mean(text, alike)}")
+    hint = did_you_mean(text, alike) or "; they are listed at arxiv.org/category_taxonomy"
+    raise ValueError(f"unknown category {text!r}{hint}")
 
 
 def _weekday(text: str) -> int:
@@ -71,6 +72,8 @@ def _topics(text: str, info: ValidationInfo) -> str:
     name = text.strip()
     if not name:
         raise ValueError("is empty; say what the list wants to read")
+    if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
+        raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; name such a file, or write the topics")
     return _topics_file(name, info.context or ()) if name.endswith(".md") and "\n" not in name else name
 
 
@@ -149,27 +152,34 @@ _WORDS = {  # by pydantic's type of error
     "too_short": "must not be empty",
     "too_long": "must have at most {max_length:,} characters",
     "string_type": "must be text; put it in quotes",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
+    "int_type": "must be a whole number, without quotes",
+    "bool_type": "must be true or false, without quotes",
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",
     "value_error": "{error}",
+}
+_WORDS_OF_A_KEY = {
+    ("list_type", "lists"): "each list begins with a dash, such as '- name: physics'",
+    ("model_type", "keywords"): "must have the keys must or never, such as {never: [survey, review]}",
+    ("string_type", "subscribers"): "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>",
 }
 
 
 def _in_words(error: ErrorDetails) -> str:
     path, key = error["loc"], error["loc"][-1] if error["loc"] else ""
+    near = str(path[-2]) if isinstance(key, int) else key
+    if words := _WORDS_OF_A_KEY.get((error["type"], near)):
+        return f"{near}: {words}"
     if error["type"] == "extra_forbidden":
         model = (_File, _List, _Keywords)[len(path) // 2]
-        return f"unknown key {key!r}{did_you_mean(str(key), model.model_fields)}"
+        known = model.model_fields
+        return f"unknown key {key!r}{did_you_mean(str(key), known) or '; known here: ' + ', '.join(known)}"
     if error["type"] == "missing":
         return f"this {'file' if len(path) == 1 else 'list'} needs {key!r}"
-    if error["type"] == "model_type" and key == "keywords":
-        return "keywords: must have the keys must or never, such as {never: [survey, review]}"
     if error["type"] == "model_type":
         return "a list must have keys, such as 'name: physics'" if path else f"the file must start with {_SMALLEST}"
     words = _WORDS.get(error["type"], "{msg}").format(msg=error["msg"], **error.get("ctx", {}))
-    subject = key if isinstance(key, str) else path[-2] if error["type"] == "value_error" else f"each of {path[-2]}"
+    subject = near if near == key or error["type"] == "value_error" else f"each of {near}"
     return f"{subject}: {words}"
 
 
@@ -254,7 +264,13 @@ _PLAIN_WORDS = {
     r"mapping values are not allowed": "a colon is not allowed here; fix the indentation, or put the text in quotes",
     r"while scanning a quoted scalar.*": "these quotes are never closed",
     r"while parsing a flow (sequence|mapping)": "this bracket is never closed, or a comma is missing after it",
-    r"expected <block end>": "the indentation does not match the lines above, or quotes end too early",
+    r"expected <block end>": "the indentation does not match the lines above, or quotes or a bracket end too early",
+    r"could not find expected ':'": "this is neither 'key: value' nor '- item'; a space follows the colon or the dash",
+    r"sequence entries are not allowed": "a dash begins a line of its own; or put the text in quotes",
+    r"found undefined alias '(?P<sign>.*)'": "there is no anchor &{sign}; text that begins with * needs quotes",
+    r"while scanning an a(lias|nchor)": "text that begins with * or & needs quotes",
+    r"found unhashable key": "text that begins with a bracket needs quotes",
+    r"found another document": "this line begins another document; remove it",
     r'duplicate key "(?P<sign>.*?)" with': "{sign!r} is given twice; remove one",
     r"(?P<sign>aliases make .*)": "{sign}",  # our own
     r"maximum depth": "nested too deeply; a list needs three levels",
@@ -294,7 +310,7 @@ def _read(file_name: str, text: str) -> tuple[Node, Any]:
         message = f"a character that YAML forbids (U+{error.character:04X}); remove it"
     except MarkedYAMLError as error:
         whole = " ".join(filter(None, (error.context, error.problem)))
-        unclosed = re.match("while (scanning a quoted|parsing a flow)", whole)
+        unclosed = re.match("while (scanning a (quoted|simple key)|parsing a flow)", whole)
         mark = error.context_mark if unclosed else error.problem_mark
         line, column = mark.line + 1, mark.column + 1
         matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS.items())

@@ -44,8 +44,8 @@ def _login(text: str) -> str:
 
 def _api_base(text: str) -> str:
     url = notation.url(text)
-    if url.endswith("/chat/completions"):
-        raise ValueError("leave out /chat/completions, which Paperboy adds")
+    if found := re.search("/(chat/completions|completions|responses|models)$", url):
+        raise ValueError(f"leave out {found[0]}, which Paperboy adds where it is needed")
     return url
 
 
@@ -65,7 +65,7 @@ def _mailbox(text: str) -> Subscriber:
     try:
         return notation.mailbox(text)
     except ValueError:  # which shows the text
-        raise ValueError("must be an address, such as ada@example.org or Ada Lovelace <ada@example.org>") from None
+        raise ValueError("must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>") from None
 
 
 def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "") -> Any:

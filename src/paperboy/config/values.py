@@ -113,9 +113,12 @@ def timezone(text: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):  # no such zone; not a name at all; the name of a folder
+        # Etc/GMT+2 is two hours behind UTC, and of abbreviations one that looks alike is hours away.
         zones, city = available_timezones(), f"/{name}".casefold().replace(" ", "_")
+        zones = {zone for zone in zones if not zone.startswith("Etc/")}
         meant = min((zone for zone in zones if f"/{zone}".casefold().endswith(city)), key=len, default="")
-        hint = f", did you mean {meant!r}?" if meant else did_you_mean(name, zones)
+        alike = did_you_mean(name, (zone for zone in zones if "/" in zone))
+        hint = f", did you mean {meant!r}?" if meant else alike
         raise ValueError(f"unknown timezone{hint or '; use a name such as Europe/Berlin'}") from None
 
 
@@ -167,7 +170,7 @@ def url(text: str) -> str:
     except ValueError:  # a port that is none, half an IPv6 address
         is_whole = None
     if not is_whole or re.search(r"\s", address):
-        raise ValueError("must be a full URL, such as https://llm.example.org/v1")
+        raise ValueError("must be a full URL, such as https://server.example.org/v1")
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError("must not contain a user, a password, ? or #")
     return address
