@@ -18,6 +18,8 @@ from paperboy.scoring.prompt import Prompt
 NO_FILE = "is not a regular file; put one in its place"
 READABLE = "it must be a file that Paperboy's user may read"
 FOLDER, SOCKET = (f"cannot be read: {what}; {READABLE}" for what in ("Is a directory", "No such device or address"))
+CONFLICT = "<<<<<<< Updated upstream\na: 1\n=======\na: 2\n>>>>>>> Stashed changes\n"
+CONFLICTING = "has a merge conflict (line 1); keep one of the two versions, and remove git's marks"
 
 
 def a_socket(place: Path) -> None:
@@ -42,6 +44,7 @@ def of_10_gb(place: Path) -> None:
         (lambda place: place.symlink_to("/proc/self/mem"), f"cannot be read: Input/output error; {READABLE}"),
         (of_10_gb, "is larger than 64 MB; is it the right file?"),
         (lambda place: place.write_bytes(b"one\ntw\xf6\n"), "is not UTF-8 text (line 2); save it as UTF-8"),
+        (lambda place: place.write_bytes(CONFLICT.encode()), CONFLICTING),
     ],
 )
 def test_what_is_no_readable_file_is_named_in_one_sentence(

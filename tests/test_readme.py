@@ -39,8 +39,8 @@ def test_every_command_is_in_the_table_and_no_other() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("demo", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress"),
-        *("subscribers", "subscribe", "unsubscribe", "service"),
+        *("demo", "init", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress"),
+        *("subscribers", "subscribe", "unsubscribe", "backup", "service"),
     ],
 )
 def test_every_option_of_a_command_is_in_its_row(name: str) -> None:

@@ -4,10 +4,12 @@ Each error but FileNotFoundError is a `ValueError` with one sentence about the f
 """
 
 import os
+import re
 import stat
 from pathlib import Path
 
 MOST_BYTES = 64_000_000
+_CONFLICT = re.compile(r"^<{7} .*\n(?s:.*?)^>{7} ", re.MULTILINE)  # as git leaves it in a file
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -37,4 +39,8 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if conflict := _CONFLICT.search(text):
+        line, fix = text.count("\n", 0, conflict.start()) + 1, "keep one of the two versions, and remove git's marks"
+        raise ValueError(f"has a merge conflict (line {line}); {fix}")
+    return text

@@ -11,8 +11,8 @@ from paperboy.cli.main import invoke
 
 SRC = Path(__file__).parents[2] / "src"
 NAMES = (
-    *("demo", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress"),
-    *("subscribers", "subscribe", "unsubscribe", "service"),
+    *("demo", "init", "once", "run", "check", "preview", "status", "why", "resend", "suppress", "unsuppress"),
+    *("subscribers", "subscribe", "unsubscribe", "backup", "service"),
 )
 NEEDED = {
     "preview": ["foundations"],
@@ -92,8 +92,29 @@ def test_command_needs_no_stderr() -> None:
     assert __version__.encode() in ran.stdout
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "demo"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in {"demo", "init"}])
 def test_home_may_stand_after_the_command_too(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke([name, *NEEDED.get(name, []), "--home", str(tmp_path / "nowhere")]) == 78
     captured = capsys.readouterr()
     assert str(tmp_path / "nowhere") in captured.out + captured.err
+
+
+def test_tilde_that_no_shell_saw_is_the_users_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in an environment file: PAPERBOY_HOME='~/x'."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PAPERBOY_HOME", "~/papers")
+    assert invoke(["init"]) == 0
+    assert (tmp_path / "papers" / "subscribers.yaml").exists()
+    monkeypatch.setenv("PAPERBOY_HOME", "~nobody-of-that-name/papers")
+    assert invoke(["status"]) == 78
+    assert "~nobody-of-that-name/papers: there is no such folder" in capsys.readouterr().err
+
+
+def test_shell_completes_the_commands() -> None:
+    """As bash asks, after `eval "$(_PAPERBOY_COMPLETE=bash_source paperboy)"`."""
+    asked = {"_PAPERBOY_COMPLETE": "bash_complete", "COMP_WORDS": "paperboy un", "COMP_CWORD": "1"}
+    command = [sys.executable, "-m", "paperboy"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(SRC), **asked})
+    assert ran.stdout.split() == ["plain,unsuppress", "plain,unsubscribe"]

@@ -20,9 +20,20 @@ from paperboy.foreign import visible
 
 logger = logging.getLogger(__name__)
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+class _Folder(click.ParamType[Path]):
+    """A folder, in which ~ is the user's own also where no shell saw it, as in an environment file."""
+
+    name = "directory"
+
+    def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        whole = os.path.expanduser(value)  # noqa: PTH111 - which leaves ~nobody as it is
+        return click.Path(file_okay=False, path_type=Path).convert(whole, param, ctx)
+
+
 _COMMANDS = {  # name: its module, and a line for --help
     "demo": ("mornings", "Run a whole morning on a bundled sample of papers."),
+    "init": ("home", "Make a new home: settings, a list and its topics."),
     "once": ("mornings", "Do today's work now; a second run sends nothing again."),
     "run": ("mornings", "Run the daemon: the same work every morning."),
     "check": ("check", "Find everything that would fail tomorrow."),
@@ -35,6 +46,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "subscribers": ("people", "Show who gets what, list by list."),
     "subscribe": ("people", "Add somebody to a list in subscribers.yaml."),
     "unsubscribe": ("people", "Remove somebody from a list in subscribers.yaml."),
+    "backup": ("home", "Copy the database while it is in use."),
     "service": ("service", "Print the systemd unit for this home."),
     "work": ("mornings", ""),  # hidden: what the daemon starts
 }
@@ -63,7 +75,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--home",
-    type=_FOLDER,
+    type=_Folder(),
     envvar="PAPERBOY_HOME",
     default=Path(),
     help="The folder with .env, subscribers.yaml, emails/ and prompts/. Default: the current one.",
@@ -120,7 +132,9 @@ def _home_option() -> click.Option:
         if home is not None:
             ctx.obj.path = home.absolute()  # nothing was read yet
 
-    return click.Option(["--home"], type=_FOLDER, expose_value=False, callback=move, help="The folder with your files.")
+    return click.Option(
+        ["--home"], type=_Folder(), expose_value=False, callback=move, help="The folder with your files."
+    )
 
 
 def main() -> None:

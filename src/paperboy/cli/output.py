@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,6 +43,12 @@ def say(*lines: str, mark: str = "", err: bool = False, **style: Any) -> None:
     start = click.style(visible(mark), **style) if mark else ""
     for line in lines:
         click.echo(start + visible(line), err=err)
+
+
+def command(home: Path) -> str:
+    """How a person in this folder calls Paperboy for a home."""
+    program = "paperboy" if shutil.which("paperboy") else f"{shlex.quote(sys.executable)} -m paperboy"
+    return program if home == Path.cwd() else f"{program} --home {shlex.quote(str(home))}"
 
 
 def heading(text: str) -> Text:

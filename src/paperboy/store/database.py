@@ -9,7 +9,7 @@ import os
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -171,6 +171,29 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def backup(path: Path, copy: Path) -> None:
+    """Copy a database, whatever its version, to a new file: one moment of it, also while others write.
+
+    Raises StoreError and leaves no half of a file.
+    """
+    half = copy.with_name(f".{copy.name}.part")
+    try:
+        os.close(os.open(half, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600))
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=_BUSY_SECONDS, uri=True)) as connection:
+            connection.execute("vacuum into ?", [str(half)])
+        with half.open("rb") as written:
+            os.fsync(written.fileno())
+        half.rename(copy)
+    except OSError as error:
+        fix = "name a file in a folder in which this user may write"
+        raise StoreError(f"{copy}: the copy cannot be made ({error.strerror}); {fix}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path}: {_advice(error)}") from error
+    finally:
+        with suppress(OSError):
+            half.unlink()
 
 
 def require(path: Path, mark: Path) -> bool:

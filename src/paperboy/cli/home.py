@@ -1,0 +1,234 @@
+"""`paperboy init` and `backup`: a new home, and a copy of its database."""
+
+import io
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import click
+
+from paperboy.app import App
+from paperboy.cli import output
+from paperboy.config import lists
+from paperboy.config.home import LISTS_FILE, folders
+from paperboy.config.settings import Settings
+from paperboy.config.values import host, is_loopback
+from paperboy.errors import ConfigError, PaperboyError
+from paperboy.foreign import visible
+from paperboy.mail.text import together
+from paperboy.models import MailingList, Problem
+
+_TITLE, _NAME = "Foundations of machine learning", "foundations"
+_CATEGORIES, _ADDRESS = "cs.LG, stat.ML", "you@example.org"
+
+_LISTS = """\
+# The mailing lists; each gets its own digest. An edit needs no restart. `paperboy check` says what is wrong with it.
+
+lists:
+  - name: {name}
+    title: {title}
+    categories: [{categories}]  # as on https://arxiv.org/category_taxonomy
+    topics: topics/{name}.md  # what the list wants to read: a file under prompts/, or the text itself
+    subscribers:
+      - {address}
+      # - Grace Hopper <grace@example.org>
+
+    # Each of these may be left out. Where there is a value, it is the default.
+    # authors: [Yoshua Bengio, Yann LeCun]  # always in the digest, and first
+    # exclude: [cs.CV]                      # categories whose papers are never taken
+    # keywords: {{never: [survey, review]}}   # words in title or abstract; also `must`
+    # min_relevance: 7                      # 1 to 10; a paper has to reach both
+    # min_novelty: 6
+    # max_papers: 50
+    # cross_lists: true                     # also papers whose primary category is elsewhere
+    # send_at: 07:00                        # when the work starts, in local time
+    # timezone: Europe/Berlin
+    # weekdays: [mon, tue, wed, thu, fri, sat, sun]  # papers of other days come with the next of these
+    # send_empty: true                      # a short note when papers came and none passed
+    # paused: false                         # true: keep the subscribers and send nothing
+"""
+
+_TOPICS = """\
+# {title}
+
+We want to learn what is new in {title}: results that change how we work, and methods that we can use.
+
+- Relevant: {title}
+- Relevant: the questions, methods and objects that a good paper would name, one line for each
+- Not relevant: what should stay out, such as surveys
+"""
+
+_GITIGNORE = """\
+# Secrets, addresses, and what Paperboy writes: never to be pushed.
+.env
+subscribers.yaml
+data/
+outbox/
+.has-database
+*.db
+*.db-*
+"""
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.pass_obj
+def init(app: App, folder: Path | None) -> int:
+    """Make a new home in DIR; by default in the one that --home or PAPERBOY_HOME names, else in the current folder.
+
+    A home holds .env (the settings), subscribers.yaml (the lists), prompts/topics/ (what they want to read), and a
+    .gitignore that keeps secrets and addresses out of git. On a terminal this asks what the first list is about;
+    elsewhere it asks nothing. No file is overwritten.
+    """
+    home = folder.absolute() if folder else app.path
+    _refuse(home, (".env", LISTS_FILE, ".gitignore"))
+    title, categories, address, server = _answers()
+    first = _listed(title, categories, address)
+    texts = {
+        ".env": _settings(first, server),
+        LISTS_FILE: _LISTS.format(
+            name=first.name,
+            title=_yaml(first.title),
+            categories=", ".join(_words(categories)),
+            address=_yaml(str(first.subscribers[0])),
+        ),
+        f"prompts/topics/{first.name}.md": _topics(first),
+        ".gitignore": _GITIGNORE,
+    }
+    _refuse(home, texts)
+    _write(home, texts)
+    output.say(f"A new home is in {home}: {together(list(texts))}.", "")
+    output.say(f"Say what the list wants to read in prompts/topics/{first.name}.md, and who reads it in {LISTS_FILE}.")
+    output.say("Mail goes to the folder outbox/ until .env names a mail server. Then:" if not server else "Then:", "")
+    for what in ("check", f"preview {first.name}"):
+        output.say(f"  {output.command(home)} {what}")
+    return 0
+
+
+def _refuse(home: Path, names: Iterable[str]) -> None:
+    if there := [name for name in names if os.path.lexists(home / name)]:
+        raise click.UsageError(f"{home} has {together(there)} already. Nothing was done; name another folder.")
+
+
+def _answers() -> tuple[str, str, str, str]:
+    """The list's title, categories and subscriber, and the mail server: asked for on a terminal."""
+    title, categories, address, server = _TITLE, _CATEGORIES, _ADDRESS, ""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        title = _ask("What is the list about? Its title", title, lambda text: _listed(title=text))
+        categories = _ask("arXiv categories", categories, lambda text: _listed(categories=text))
+        address = _ask("Who reads it? An address", address, lambda text: _listed(address=text))
+        server = _ask("Mail server (empty: mail goes to a folder)", "", lambda text: text and host(text))
+    return title, categories, address, server
+
+
+def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
+    """The answer, asked for again until `read` takes it."""
+
+    def value(text: str) -> str:
+        try:
+            read(text.strip())
+        except ConfigError as error:
+            raise click.UsageError(visible(error.problems[0].message)) from error
+        except ValueError as error:
+            raise click.UsageError(visible(str(error))) from error
+        return text.strip()
+
+    answer: str = click.prompt(question, default, show_default=bool(default), value_proc=value)
+    return answer
+
+
+def _listed(title: str = _TITLE, categories: str = _CATEGORIES, address: str = _ADDRESS) -> MailingList:
+    """The list, read as subscribers.yaml is; what `topics` holds comes later. Raises ConfigError."""
+    ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    slug = re.sub("[^a-z0-9]+", "-", ascii_title)[:60].strip("-") or "papers"
+    keys = {
+        "name": _NAME if title == _TITLE else slug,
+        "title": title,
+        "categories": _words(categories),
+        "topics": "-",
+        "subscribers": [address],
+    }
+    text = json.dumps({"lists": [keys]}, ensure_ascii=False)  # which is YAML, too
+    return lists.parse(LISTS_FILE, text, (), Settings())[0]
+
+
+def _words(text: str) -> list[str]:
+    return re.split(r"[\s,]+", text.strip(" ,[]"))
+
+
+def _yaml(text: str) -> str:
+    """The text as a value in YAML, in quotes where it needs them."""
+    from ruamel.yaml import YAML
+
+    yaml, written = YAML(), io.StringIO()
+    yaml.width = 10_000
+    yaml.dump([text], written)
+    return written.getvalue().removeprefix("- ").rstrip("\n")
+
+
+def _shipped(name: str) -> str:
+    """A file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
+    return (folders(Path(os.devnull), "prompts")[0].parent / name).read_text("utf-8")
+
+
+def _topics(first: MailingList) -> str:
+    return _shipped(f"prompts/topics/{_NAME}.md") if first.title == _TITLE else _TOPICS.format(title=first.title)
+
+
+def _settings(first: MailingList, server: str) -> str:
+    """The example; with a mail server, and the reader as sender and as operator, if one was given."""
+    address, text = first.subscribers[0].address, _shipped(".env.example")
+    given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address} if server else {}
+    if is_loopback(server):
+        given |= {"SMTP_PORT": "25", "SMTP_SECURITY": "none"}
+    for name, value in given.items():
+        text = re.sub(rf"(?m)^{name}=.*$", f"{name}={value}".replace("\\", r"\\"), text)
+    return text
+
+
+def _write(home: Path, texts: Mapping[str, str]) -> None:
+    """Write all, readable by their owner alone, or nothing."""
+    made: list[Path] = []
+    try:
+        for path, text in ((home / name, text) for name, text in texts.items()):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                made.append(path)
+                file.write(text)
+    except OSError as error:
+        for path in made:
+            path.unlink()
+        message = f"cannot be made: {error.strerror}; name a folder in which this user may write"
+        raise ConfigError([Problem(str(error.filename or home), message)]) from error
+
+
+@click.command()
+@click.argument("file", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
+@click.pass_obj
+def backup(app: App, file: Path | None) -> int:
+    """Copy the database to FILE, a new one, while Paperboy works: readable by its owner alone, for it holds addresses.
+
+    By default, and in FILE if that is a folder, the copy is called backup-DATE-TIME.db; the default folder is that of
+    the database. The other files of a home are plain ones: .env, subscribers.yaml, prompts/ and emails/.
+
+    To restore a copy, stop the service, remove the database with the two files beside it that end in -wal and -shm,
+    put the copy in its place, and start the service. It does not know what was sent since: today's digest may go out
+    again.
+    """
+    from paperboy.store.database import backup
+
+    database = app.settings.paperboy_database
+    file = (file or database.parent).absolute()
+    if file.is_dir():
+        file /= f"backup-{app.clock().astimezone(app.settings.timezone):%Y-%m-%d-%H%M%S}.db"
+    if os.path.lexists(file):
+        raise click.UsageError(f"{file} exists already. Nothing was done; name a new file.")
+    if not app.require_store():
+        raise PaperboyError(f"{database}: there is no database yet; the first morning makes it")
+    backup(database, file)
+    output.say(f"{database} is copied to {file} ({file.stat().st_size / 1e6:,.1f} MB). Keep it private.")
+    return 0

@@ -1,0 +1,265 @@
+"""`paperboy init` and `backup`: a new home, asked for or not, and a copy of its database."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paperboy.config.home import Home
+from paperboy.config.lists import KEYS
+from paperboy.models import MailingList
+from tests.cli.conftest import World
+
+SRC = Path(__file__).parents[2] / "src"
+FILES = {".env", ".gitignore", "subscribers.yaml", "prompts/topics/foundations.md"}
+
+
+def written(home: Path) -> set[str]:
+    return {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}
+
+
+def the_list(home: Path) -> MailingList:
+    (found,) = Home.load(home, {}).lists
+    return found
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def new(world: World) -> World:
+    """A world whose home is not there yet."""
+    shutil.rmtree(world.path)
+    return world
+
+
+def test_new_home_is_sound_and_its_owners_alone(new: World) -> None:
+    ran = new.run("init")
+    assert (ran.code, ran.err) == (0, "")
+    assert written(new.path) == FILES
+    assert {mode(new.path / name) for name in FILES} == {0o600}
+    checked = new.run("check", "--offline")
+    assert checked.code == 0
+    assert "lists: foundations: cs.LG, stat.ML; 1 subscriber" in checked.out
+
+
+def test_its_last_lines_are_the_next_two_commands(new: World) -> None:
+    check, preview = new.run("init").out.splitlines()[-2:]
+    assert check.endswith(f" --home {new.path} check")
+    assert preview.endswith(f" --home {new.path} preview foundations")
+
+
+def test_folder_may_be_named(new: World, tmp_path: Path) -> None:
+    assert new.run("init", str(tmp_path / "a" / "b")).code == 0
+    assert written(tmp_path / "a" / "b") == FILES
+    assert not new.path.exists()
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_nothing_is_overwritten_and_nothing_half_done(new: World, name: str) -> None:
+    new.write(name, "mine")
+    ran = new.run("init")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{new.path} has {name} already. Nothing was done" in ran.err
+    assert written(new.path) == {name}
+    assert (new.path / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("place", ["file", "file/home", "link"])
+def test_folder_that_cannot_be_made_is_one_line(new: World, tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "home")
+    ran = new.run("init", str(tmp_path / place))
+    assert ran.code == 78
+    assert re.fullmatch(r".*: cannot be made: .*; name a folder in which this user may write\n", ran.err)
+
+
+def test_home_of_which_a_part_cannot_be_written_is_left_as_it_was(new: World) -> None:
+    new.write("prompts", "a file in the folder's place")
+    assert new.run("init").code == 78
+    assert written(new.path) == {"prompts"}
+
+
+def test_git_never_sees_addresses_or_secrets(new: World) -> None:
+    new.run("init")
+    new.run("backup", str(new.path / "copy.db"))
+    for name in ("data/paperboy.db", "outbox/foundations.html", ".has-database", "copy.db"):
+        new.write(name, "private")
+    subprocess.run(["git", "init", "-q", str(new.path)], check=True)
+    told = subprocess.run(
+        ["git", "-C", str(new.path), "ls-files", "-o", "--exclude-standard"], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == [".gitignore", "prompts/topics/foundations.md"]
+
+
+def test_each_key_stands_in_the_list_and_is_sound_without_its_mark(new: World) -> None:
+    new.run("init")
+    lists = new.path / "subscribers.yaml"
+    every = re.sub(r"(?m)^( *)# (?=[a-z_]+: |- )", r"\1", lists.read_text("utf-8"))
+    assert set(re.findall(r"(?m)^[ -]{4}([a-z_]+):", every)) == set(KEYS)
+    lists.write_text(every, "utf-8")
+    assert [who.name for who in the_list(new.path).subscribers] == ["", "Grace Hopper"]
+
+
+def test_subscribers_of_a_new_home_can_be_edited_by_command(new: World) -> None:
+    new.run("init")
+    for command in ("subscribe", "unsubscribe"):
+        assert new.run(command, "foundations", "ada@example.org").code == 0
+    assert new.run("subscribe", "foundations", "ada@example.org").code == 0
+    assert new.run("unsubscribe", "foundations", "you@example.org").code == 0
+    assert [who.address for who in the_list(new.path).subscribers] == ["ada@example.org"]
+
+
+# ── On a terminal ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked(home: Path, *answers: str) -> tuple[int, str]:
+    """Run `init` on a terminal, type the answers, and give its exit code and what the terminal shows."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paperboy", "init", str(home)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "PYTHONPATH": str(SRC)},
+    )
+    os.close(theirs)
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    shown = b""
+    try:
+        while piece := os.read(ours, 65_536):
+            shown += piece
+    except OSError:  # Linux's end of a terminal
+        pass
+    os.close(ours)
+    return process.wait(300), shown.decode().replace("\r\n", "\n")
+
+
+def test_empty_answers_are_what_nobody_was_asked(new: World, tmp_path: Path) -> None:
+    code, _ = asked(tmp_path / "asked", "", "", "", "")
+    assert code == 0
+    new.run("init")
+    for name in FILES:
+        assert (tmp_path / "asked" / name).read_text() == (new.path / name).read_text()
+
+
+def test_answers_are_what_the_files_say(tmp_path: Path) -> None:
+    code, shown = asked(
+        tmp_path, 'Øre: Größe & "Quanten" #1 {x}', "quant-ph,cond-mat", "Ada <ada@uni.test>", "smtp.uni.test"
+    )
+    assert code == 0, shown
+    home = Home.load(tmp_path, {})
+    (made,) = home.lists
+    assert (made.name, made.title) == ("re-groe-quanten-1-x", 'Øre: Größe & "Quanten" #1 {x}')
+    assert "    categories: [quant-ph, cond-mat]  #" in (tmp_path / "subscribers.yaml").read_text("utf-8")
+    assert made.topics.startswith(f"# {made.title}\n")
+    assert [str(who) for who in made.subscribers] == ["Ada <ada@uni.test>"]
+    settings = home.settings
+    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("smtp.uni.test", 587, "starttls")
+    assert [str(settings.mail_from), str(settings.alert_to)] == ["ada@uni.test"] * 2
+    assert f"paperboy --home {tmp_path} preview {made.name}" in shown.replace(f"{sys.executable} -m ", "")
+
+
+def test_mail_server_of_this_machine_is_asked_without_tls(tmp_path: Path) -> None:
+    assert asked(tmp_path, "", "", "ada@localhost", "localhost")[0] == 0
+    settings = Home.load(tmp_path, {}).settings
+    assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("localhost", 25, "none")
+
+
+def test_wrong_answer_is_told_as_for_the_files_and_asked_again(tmp_path: Path) -> None:
+    wrong = ("b" * 2001, "Bees", "cs.XX", "cs.LG", "ada", "ada@uni.test", "https://x", "")
+    code, shown = asked(tmp_path, *wrong)
+    assert code == 0, shown
+    for told in (
+        "at most 2000 char",
+        "unknown category 'cs.XX'",
+        "'ada' is not an address",
+        "must be the server's name alone",
+    ):
+        assert told in shown
+    assert the_list(tmp_path).name == "bees"
+
+
+def test_end_of_input_leaves_nothing(tmp_path: Path) -> None:
+    code, _ = asked(tmp_path / "home", "Bees", "\x04")
+    assert code == 130
+    assert not (tmp_path / "home").exists()
+
+
+# ── Backup ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_copy_is_whole_private_and_dated(world: World) -> None:
+    world.run("suppress", "ada@example.org")
+    ran = world.run("backup")
+    copy = world.path / "data" / "backup-2026-11-20-070000.db"
+    assert (ran.code, ran.err) == (0, "")
+    assert f"is copied to {copy} (0.1 MB)" in ran.out
+    assert mode(copy) == 0o600
+    with sqlite3.connect(copy) as database:
+        assert database.execute("pragma integrity_check").fetchall() == [("ok",)]
+        assert database.execute("select address from suppressions").fetchall() == [("ada@example.org",)]
+    (world.path / "data" / "paperboy.db-wal").unlink(missing_ok=True)
+    shutil.copy(copy, world.path / "data" / "paperboy.db")
+    assert "suppressed for all lists" in world.run("subscribers").out
+
+
+def test_copy_goes_where_it_is_asked_for(world: World, tmp_path: Path) -> None:
+    world.run("suppress", "ada@example.org")
+    assert world.run("backup", str(tmp_path / "x.db")).code == 0
+    assert world.run("backup", str(tmp_path)).code == 0
+    assert {path.name for path in tmp_path.glob("*.db")} == {"x.db", "backup-2026-11-20-070000.db"}
+
+
+def test_copy_while_another_writes_is_of_one_moment(world: World, tmp_path: Path) -> None:
+    world.run("suppress", "ada@example.org")
+    with sqlite3.connect(world.path / "data" / "paperboy.db", isolation_level=None) as writer:
+        writer.execute("begin immediate")
+        writer.execute("delete from suppressions")
+        assert world.run("backup", str(tmp_path / "x.db")).code == 0
+        writer.execute("rollback")
+    with sqlite3.connect(tmp_path / "x.db") as copy:
+        assert copy.execute("select count(*) from suppressions").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "told"),
+    [
+        ("there", 2, "exists already. Nothing was done; name a new file."),
+        ("there/x.db", 78, "the copy cannot be made (Not a directory); name a file in a folder in which this user may"),
+        ("nowhere/x.db", 78, "the copy cannot be made (No such file or directory)"),
+    ],
+)
+def test_copy_that_cannot_be_made_is_one_line(world: World, tmp_path: Path, place: str, code: int, told: str) -> None:
+    world.run("suppress", "ada@example.org")
+    (tmp_path / "there").write_text("mine")
+    ran = world.run("backup", str(tmp_path / place))
+    assert ran.code == code
+    assert f"{tmp_path / place}{' ' if code == 2 else ': '}{told}" in ran.err
+    assert (tmp_path / "there").read_text() == "mine"
+
+
+def test_home_without_a_database_has_nothing_to_copy(world: World) -> None:
+    ran = world.run("backup")
+    assert ran.code == 1
+    assert "there is no database yet; the first morning makes it" in ran.err
+    assert not (world.path / "data").exists()
+
+
+def test_damaged_database_leaves_no_copy(world: World, tmp_path: Path) -> None:
+    world.write("data/paperboy.db", "no database, but long enough to be one" * 100)
+    world.write(".has-database", "")
+    ran = world.run("backup", str(tmp_path / "x.db"))
+    assert ran.code == 78
+    assert "the file is damaged or not a Paperboy database" in ran.err
+    assert not list(tmp_path.glob("*x.db*"))
