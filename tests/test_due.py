@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -100,24 +101,29 @@ def test_failed_morning_is_tried_again_after_the_backoff() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "weekdays", "by_the_daemon", "by_hand"),
+    ("outcome", "weekdays", "by_the_daemon", "by_hand", "by_name"),
     [
-        (None, {4}, True, True),
-        (Outcome.SKIPPED, {0}, False, True),
-        (Outcome.SKIPPED, {0, 4}, True, True),  # an edit of today
-        (Outcome.GAVE_UP, {4}, False, True),
-        (Outcome.QUIET, {4}, False, False),
-        (Outcome.NOTE, {4}, False, False),
-        (Outcome.DIGEST, {4}, False, False),
+        (None, {4}, True, True, True),
+        (None, {0}, True, True, True),  # skipped, or made
+        (Outcome.SKIPPED, {0}, False, False, True),
+        (Outcome.SKIPPED, {0, 4}, True, True, True),  # an edit of today
+        (Outcome.GAVE_UP, {4}, False, True, True),
+        (Outcome.GAVE_UP, {0}, False, False, True),
+        (Outcome.QUIET, {4}, False, False, False),
+        (Outcome.NOTE, {4}, False, False, False),
+        (Outcome.DIGEST, {4}, False, False, False),
     ],
 )
 def test_day_is_open_until_it_came_to_something(
-    outcome: Outcome | None, weekdays: set[int], by_the_daemon: bool, by_hand: bool
+    outcome: Outcome | None, weekdays: set[int], by_the_daemon: bool, by_hand: bool, by_name: bool
 ) -> None:
     """2026-11-20 is a Friday."""
     entry, friday = mailing_list(weekdays=frozenset(weekdays)), date(2026, 11, 20)
     assert is_open(entry, friday, outcome) is by_the_daemon
     assert is_open(entry, friday, outcome, by_hand=True) is by_hand
+    assert is_open(entry, friday, outcome, by_hand=True, any_day=True) is by_name
+    paused = replace(entry, paused=True)
+    assert is_open(paused, friday, outcome, by_hand=True, any_day=True) is (outcome is None)
 
 
 def test_patience_lasts_from_the_first_try_of_the_day() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,9 @@ class World:
     budget: float | None = None
     mail_is_down: bool = False
 
-    def run(self, *lists: MailingList, patience: timedelta | None = None, **changes: Any) -> MorningReport:
+    def run(
+        self, *lists: MailingList, patience: timedelta | None = None, any_day: bool = False, **changes: Any
+    ) -> MorningReport:
         """Run a morning, after the mail of earlier ones was delivered unless the mail server is down."""
         ledger = self.store.deliveries
         for each in [] if self.mail_is_down else waiting(self.store, self.clock()):
@@ -62,7 +64,7 @@ class World:
             ledger.settle(each, DeliveryState.SENT, "250 ok", self.clock(), via="smtp")
         self.store.settle_clock(self.clock())
         names = {each.name for each in lists}
-        return morning.run(self.drafter(**changes), self.feed, lists, names, patience=patience)
+        return morning.run(self.drafter(**changes), self.feed, lists, names, patience=patience, any_day=any_day)
 
     def drafter(self, **changes: Any) -> Drafter:
         parts = {"store": self.store, "scorer": self.scorer, "composer": self.composer, "clock": self.clock}
@@ -229,12 +231,13 @@ def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) ->
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
 
 
-def test_quiet_look_by_hand_before_the_hour_leaves_the_day_open(world: World) -> None:
+def test_quiet_look_by_hand_before_the_days_batch_leaves_the_day_open(world: World) -> None:
+    """It is written down all the same: there may be no other."""
     world.feed.papers, monday = [new(1)], date(2026, 11, 23)
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 23, 1, tzinfo=UTC)
     assert world.run(foundations()).lists[0].outcome is Outcome.QUIET
-    assert outcome(world.store, "foundations", monday) is None
+    assert outcome(world.store, "foundations", monday) is Outcome.QUIET
     world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
     world.clock.now = datetime(2026, 11, 23, 7, tzinfo=UTC)
     world.run(foundations())
@@ -245,8 +248,9 @@ def test_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) ->
     world.feed.papers = [new(1)]
     world.run(foundations())
     world.clock.now = datetime(2026, 11, 21, 1, tzinfo=UTC)
-    world.run(foundations())
-    assert outcome(world.store, "foundations", date(2026, 11, 21)) is Outcome.QUIET
+    report = world.run(foundations())
+    assert report.lists[0].problem == "arXiv announced nothing (weekend)"
+    assert world.run(foundations()).lists[0].earlier
 
 
 def test_bug_in_the_feed_is_reported_and_ends_nothing(world: World) -> None:
@@ -724,10 +728,12 @@ class TestScheduled:
 
     def test_skipped_or_given_up_day_is_made_when_a_person_asks_or_its_weekday_is_added(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1)], good(new(1))
-        for number, (days, patience) in enumerate([({0}, None), ({0, 4}, self.patience)]):
-            name = f"list-{number}"
-            world.run(foundations(name=name, weekdays=frozenset({0})), patience=self.patience)
-            again = world.run(foundations(name=name, weekdays=frozenset(days)), patience=patience)
+        ways = [({0, 4}, self.patience, False), ({0, 4}, None, False), ({0}, None, True)]
+        for number, (days, patience, any_day) in enumerate(ways):
+            one = foundations(name=f"list-{number}", weekdays=frozenset({0}))
+            for by in (self.patience, None):
+                assert world.run(one, patience=by).lists[0].outcome is Outcome.SKIPPED
+            again = world.run(replace(one, weekdays=frozenset(days)), patience=patience, any_day=any_day)
             assert again.lists[0].outcome is Outcome.DIGEST
         world.feed.broken = "arXiv does not answer"
         self.beyond_patience(world, foundations(name="other"))

@@ -81,7 +81,7 @@ def _cause(each: ListReport, missing: str, *, overdue: bool) -> Cause | None:
     due = each.outcome in {None, Outcome.GAVE_UP}
     if each.shortfall is Shortfall.SERVER or (due and each.counts.considered and not each.counts.scored):
         return Cause.SCORING
-    went_without = bool(each.problem) if each.outcome is Outcome.QUIET else each.outcome in _SERVED and overdue
+    went_without = each.outcome is Outcome.QUIET or (each.outcome in _SERVED and overdue)
     late = each.outcome is Outcome.GAVE_UP or (overdue if due else missing and went_without)
     return Cause.LATE if late else None
 

@@ -300,15 +300,17 @@ class App(ExitStack):
             holidays=settings.arxiv_holidays,
         )
 
-    def morning(self, names: Collection[str], patience: timedelta | None = None) -> MorningReport:
+    def morning(
+        self, names: Collection[str], patience: timedelta | None = None, *, any_day: bool = False
+    ) -> MorningReport:
         """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
-        None: it does not wait, because it runs by hand.
+        None: it does not wait, because it runs by hand. `any_day`: whatever the lists' weekdays.
         """
         from paperboy import morning
 
         keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
         run = partial(morning.run, overdue_after=self.patience, lookback=lookback, keep=keep)
-        return run(self.drafter, self.feed, self.home.lists, names, patience=patience)
+        return run(self.drafter, self.feed, self.home.lists, names, patience=patience, any_day=any_day)
 
     def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
         """Send what waits, or `only` one delivery, then the alerts; see `delivery.Round`."""

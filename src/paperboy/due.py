@@ -9,10 +9,12 @@ The only place that answers. The daemon, `once` and `status` ask `standing`:
     DUE      its hour has come, and today has no outcome yet
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
+from paperboy import announcements
 from paperboy.models import Attempt, MailingList, Outcome
 
 RETRY = timedelta(minutes=15)  # retry backoff after a failed morning
@@ -100,17 +102,45 @@ def begins(mailing_list: MailingList, day: date) -> datetime:
 
 
 def sends_on(mailing_list: MailingList, day: date) -> bool:
-    """Whether a digest may go out on that of the list's local dates without a person asking for it."""
+    """Whether that of the list's local dates is one of its weekdays."""
     return day.weekday() in mailing_list.weekdays
 
 
-def is_open(mailing_list: MailingList, day: date, outcome: Outcome | None, *, by_hand: bool = False) -> bool:
-    """Whether that day of the list can still get an outcome: it has none, or was skipped and is now one of the list's
-    weekdays. A person may also ask for a day that was skipped or given up.
+def off(mailing_list: MailingList, day: date, *, any_day: bool = False) -> str:
+    """Why the list sends nothing on that of its local dates; empty if it may. `any_day`: a person asked for the list
+    itself, whatever its weekdays.
     """
-    if outcome is Outcome.SKIPPED:
-        return by_hand or sends_on(mailing_list, day)
-    return outcome is None or (by_hand and outcome is Outcome.GAVE_UP)
+    if mailing_list.paused:
+        return "paused"
+    return "" if any_day or sends_on(mailing_list, day) else f"it does not send on {day:%A}s"
+
+
+def is_open(
+    mailing_list: MailingList, day: date, outcome: Outcome | None, *, by_hand: bool = False, any_day: bool = False
+) -> bool:
+    """Whether that day of the list can still get an outcome: it has none, or was skipped and the list now sends on it.
+    A person may also ask for a day that was given up.
+    """
+    if outcome is None:
+        return True
+    may = {Outcome.SKIPPED, Outcome.GAVE_UP} if by_hand else {Outcome.SKIPPED}
+    return outcome in may and not off(mailing_list, day, any_day=any_day)
+
+
+def looked_early(mailing_list: MailingList, day: date, at: datetime) -> bool:
+    """Whether a look on that day was before the batch that the list's hour has: if it found nothing, it says nothing of
+    the day.
+    """
+    return announcements.newest_batch(begins(mailing_list, day)).visible > at
+
+
+def no_batch(mailing_list: MailingList, start: datetime, holidays: Collection[date] = ()) -> str:
+    """Why no batch became visible between the list's morning that begins then and the one before: "weekend" or
+    "holiday"; empty if one did.
+    """
+    days = (local_date(mailing_list, start) - timedelta(days=ago) for ago in range(1, 9))
+    before = next(day for day in days if sends_on(mailing_list, day))
+    return announcements.why_none(begins(mailing_list, before), start, holidays)
 
 
 def next_morning(mailing_list: MailingList, now: datetime) -> datetime:

@@ -23,11 +23,11 @@ Papers of a group are read once and shared, so memory does not grow with the num
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from paperboy import alerts, announcements, curate, drafting, due, fetching
+from paperboy import alerts, curate, drafting, due, fetching
 from paperboy.drafting import Drafter, Material
 from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
 from paperboy.errors import PaperboyError, StoreWriteError
@@ -49,37 +49,51 @@ def run(
     chosen: Collection[str],
     *,
     patience: timedelta | None = None,
+    any_day: bool = False,
     overdue_after: timedelta = timedelta(hours=6),
     lookback: timedelta = timedelta(days=7),
     keep: timedelta = timedelta(days=365),
 ) -> MorningReport:
     """This morning's work for the chosen lists whose local date is open.
 
-    `lists` are all the home's lists, since one fetch serves them all; those without subscribers cost nothing. With
-    `patience` the daemon runs it: a list that does not send on this weekday is skipped, and one that waits
-    for a late arXiv or a dead LLM is given up that long after its first try. Without, a person asked: what is there is
-    sent, even if the daemon skipped the day or gave it up, and what fails stays due.
+    `lists` are all the home's lists, since one fetch serves them all; those without subscribers cost nothing. A list
+    that does not send on this weekday is skipped, except where a person asked for `any_day`.
+    With `patience` the daemon runs it: a list that waits for a late arXiv or a dead LLM is given up that long after its
+    first try. Without, a person asked: what is there is sent, even if the day was given up, and what fails stays due.
     A problem that lasts until `overdue_after` a list's hour is reported, whoever runs the morning.
     """
     now, store, lists = drafter.clock(), drafter.store, [each for each in lists if each.subscribers]
     wanted = [each for each in lists if each.name in chosen]
     outcomes, attempts = store.days.outcomes(wanted, now), store.days.attempts()
-    reports = {
-        each.name: ListReport(each.name, outcomes[each.name], earlier=True)
-        for each in wanted
-        if not is_open(each, local_date(each, now), outcomes[each.name], by_hand=patience is None)
-    }
-    to_do = [each for each in wanted if each.name not in reports]
+    may = partial(is_open, by_hand=patience is None, any_day=any_day)
+    to_do = [each for each in wanted if may(each, local_date(each, now), outcomes[each.name])]
+    reports = {each.name: _earlier(each, outcomes[each.name], now) for each in wanted if each not in to_do}
     if not to_do:
         return MorningReport(tuple(reports.values()))
     first = store.retention.is_due(now)
     looked = fetching.look(drafter, feed, lists, now, lookback)
-    morning = _Morning(store, drafter, looked, now, patience, overdue_after, attempts)
+    morning = _Morning(store, drafter, looked, now, patience, any_day, overdue_after, attempts)
     for group in _groups(to_do):
         reports |= morning.serve(group)
     if first:
         store.retention.thin(keep, [each.name for each in lists], now)
     return MorningReport(tuple(reports[each.name] for each in wanted), looked.missing)
+
+
+def _earlier(mailing_list: MailingList, outcome: Outcome | None, now: datetime) -> ListReport:
+    if outcome is Outcome.SKIPPED:
+        return _skipped(mailing_list, due.off(mailing_list, local_date(mailing_list, now)))
+    return ListReport(mailing_list.name, outcome, earlier=True)
+
+
+def _skipped(mailing_list: MailingList, why: str) -> ListReport:
+    name = mailing_list.name
+    more = "" if mailing_list.paused else f"; paperboy once --list {name} sends it today"
+    return ListReport(name, Outcome.SKIPPED, problem=why + more)
+
+
+def _off(mailing_list: MailingList, day: date) -> Day:
+    return Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else "")
 
 
 def _groups(lists: Sequence[MailingList]) -> Iterator[Sequence[MailingList]]:
@@ -100,6 +114,7 @@ class _Morning:
     looked: fetching.Look
     now: datetime
     patience: timedelta | None  # None: by hand
+    any_day: bool  # by hand, whatever the weekday
     overdue_after: timedelta
     attempts: dict[str, Attempt]  # as they were before it
 
@@ -140,17 +155,18 @@ class _Morning:
         for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
             tried = attempt is not None and local_date(mailing_list, attempt.at) == day
             why = attempt.reason if attempt and tried else NOTHING_WAS_DONE
-            outcome = Outcome.GAVE_UP if due.sends_on(mailing_list, day) else Outcome.SKIPPED
-            self.freeze(Day(name, day, outcome, why if outcome is Outcome.GAVE_UP else ""))
+            if due.off(mailing_list, day):
+                self.freeze(_off(mailing_list, day))
+            else:
+                self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
     def open(self, mailing_list: MailingList) -> ListReport | Material:
         """What is to be scored; or the report of a list that has nothing to do, or has to wait."""
         name, day, scheduled = mailing_list.name, local_date(mailing_list, self.now), self.patience is not None
         report = None
-        if scheduled:
-            self.explain(mailing_list)
-        if scheduled and not due.sends_on(mailing_list, day):
-            report = ListReport(name, Outcome.SKIPPED)
+        self.explain(mailing_list)
+        if why := due.off(mailing_list, day, any_day=self.any_day):
+            report = _skipped(mailing_list, why)
         elif scheduled and self.looked.missing and self.waits(mailing_list):
             report = ListReport(name, None, problem=self.looked.missing)
         elif superseded := self.store.days.supersede(name, day, self.now):
@@ -160,7 +176,7 @@ class _Morning:
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
             self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None and report.outcome:
-            self.freeze(Day(name, day, report.outcome), partial(self.alert, mailing_list, report))
+            self.freeze(_off(mailing_list, day), partial(self.alert, mailing_list, report))
         return report or self.drafter.gather(mailing_list, papers, self.now)
 
     def waits(self, mailing_list: MailingList) -> bool:
@@ -178,17 +194,13 @@ class _Morning:
         waits, whole = self.waits(mailing_list), self.looked.whole
         outcome = curate.outcome_of(digest.counts, missing, leftover=made.leftover, waits=waits, answered=whole)
         reason = missing if made.leftover and missing else made.problem or missing
-        if outcome is Outcome.QUIET:
-            next_batch = announcements.next_batch(self.now, self.drafter.holidays).visible
-            if self.now < next_batch <= begins(mailing_list, day):
-                return ListReport(name, outcome)  # by hand, and today's batch is to come: the day stays open
         waits_for_arxiv = made.leftover and outcome is not Outcome.QUIET  # whatever is left over
         report = ListReport(
             name,
             outcome,
             Counts() if waits_for_arxiv else digest.counts,
             digest.spending,
-            reason,
+            reason or (self.quiet(mailing_list, day) if outcome is Outcome.QUIET else ""),
             shortfall=digest.shortfall,
             let_go=digest.let_go,
             bug=material.bug,
@@ -200,6 +212,11 @@ class _Morning:
             frozen = Day(name, day, outcome, reason, model, counts, digest.became, made.tried, made.composed, addressed)
             self.freeze(frozen, partial(self.alert, mailing_list, report))
         return report
+
+    def quiet(self, mailing_list: MailingList, day: date) -> str:
+        """Why a day without papers is no wonder."""
+        why = due.no_batch(mailing_list, begins(mailing_list, day), self.drafter.holidays)
+        return f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""

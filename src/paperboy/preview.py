@@ -45,19 +45,22 @@ class Previews:
             raise PaperboyError(f"{name}: {why}, so there is nothing to show; the log says more")
         return made
 
-    def all(self, names: Collection[str]) -> tuple[str, dict[str, Draft | None]]:
+    def all(self, names: Collection[str], *, any_day: bool = False) -> tuple[str, dict[str, Draft | str]]:
         """What a morning would do for these lists: why arXiv's papers are missing (empty if they are not), and each
-        list's draft, or None where today is done.
+        list's draft, or why there is none.
         """
         now, outcomes = self.now, self.drafter.store.days.outcomes
         missing = self._look([each for each in self.lists if each.subscribers])
         lists = [each for each in self.lists if each.subscribers and each.name in names]
-        came = outcomes(lists, now)
-        still_due = [
-            each for each in lists if due.is_open(each, due.local_date(each, now), came[each.name], by_hand=True)
-        ]
-        drafts = {each.mailing_list.name: drafting.draft(each) for each in self._materials(still_due)}
-        return missing, {each.name: drafts.get(each.name) for each in lists}
+        came, found, still_due = outcomes(lists, now), dict[str, Draft | str](), list[MailingList]()
+        for each in lists:
+            day, outcome = due.local_date(each, now), came[each.name]
+            found[each.name] = why = due.off(each, day, any_day=any_day)
+            if not due.is_open(each, day, outcome, by_hand=True, any_day=any_day):
+                found[each.name] = why or f"{outcome}, done earlier today"
+            elif not why:
+                still_due.append(each)
+        return missing, found | {each.mailing_list.name: drafting.draft(each) for each in self._materials(still_due)}
 
     def _materials(self, lists: Sequence[MailingList]) -> list[Material]:
         """The material of these lists' digests, all of it scored."""

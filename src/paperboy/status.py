@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from paperboy import announcements, due
+from paperboy import due
 from paperboy.due import Standing, State
 from paperboy.foreign import one_line, shortened, without_addresses
 from paperboy.mail.text import counted, together
@@ -99,9 +99,7 @@ class ListStatus:
 
     def _no_batch(self, start: datetime) -> str:
         """Why no batch became visible between the list's morning that begins then and the one before."""
-        days = (due.local_date(self.mailing_list, start) - timedelta(days=ago) for ago in range(1, 9))
-        before = next(day for day in days if due.sends_on(self.mailing_list, day))
-        return announcements.why_none(due.begins(self.mailing_list, before), start, self.holidays)
+        return due.no_batch(self.mailing_list, start, self.holidays)
 
 
 @dataclass(frozen=True, slots=True)

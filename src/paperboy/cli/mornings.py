@@ -58,26 +58,32 @@ def demo(app: App, *, open_it: bool) -> int:
 
 
 @click.command()
-@click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given several times.")
+@click.option(
+    "--list", "names", multiple=True, metavar="NAME", help="Only this list, on any weekday; may be given several times."
+)
+@click.option("--all", "all_lists", is_flag=True, help="All lists, on any weekday.")
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing. Scores are kept.")
 @click.pass_obj
-def once(app: App, names: tuple[str, ...], *, dry_run: bool) -> int:
-    """Do today's work now, whatever the hour and weekday.
+def once(app: App, names: tuple[str, ...], *, all_lists: bool, dry_run: bool) -> int:
+    """Do what today owes, whatever the hour.
 
-    This composes the digests still missing today and delivers waiting mail. A second run that day sends nothing again.
-    A list that could not be served stays due, and the exit code is 1. While `run` works on a morning or a sending, this
-    waits until it is done.
+    This composes the digests that the lists of this weekday still miss, also those given up today, and delivers waiting
+    mail. A second run that day sends nothing again. So cron may run it daily, or as often as it likes. A list named
+    with --list is served whatever its weekdays; a paused one never is. A list that could not be served stays due, and
+    the exit code is 1. While `run` works on a morning or a sending, this waits until it is done.
     """
+    if names and all_lists:
+        raise click.UsageError("--list and --all exclude each other.")
     output.set_up(app.settings.log_level, app.environ)
-    chosen = app.home.named(names)
+    chosen, any_day = app.home.named(names), bool(names) or all_lists
     app.prepare()
     if dry_run:
-        return _dry_run(app, chosen)
+        return _dry_run(app, chosen, any_day=any_day)
     if not app.settings.uses_outbox and (went := app.store.deliveries.only_in_outbox()):
         output.say(output.went_to_outbox(went), err=True)
     with Stop() as stop:
         with app.alone("morning"):
-            report = app.morning(chosen)
+            report = app.morning(chosen, any_day=any_day)
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
@@ -90,14 +96,14 @@ def once(app: App, names: tuple[str, ...], *, dry_run: bool) -> int:
     return 1 if report.due or unfinished else 0
 
 
-def _dry_run(app: App, chosen: frozenset[str]) -> int:
-    missing, drafts = app.previews("once").all(chosen)
+def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
+    missing, drafts = app.previews("once").all(chosen, any_day=any_day)
     for name, made in drafts.items():
-        if made is None:
-            output.say(f"{name}: done earlier today")
+        if isinstance(made, str):
+            output.say(f"{name}: {made}")
         else:
             output.say(*output.dry_run(app.home.list(name), made, missing))
-    return int(any(not made.outcome(missing) for made in drafts.values() if made))
+    return int(any(not made.outcome(missing) for made in drafts.values() if not isinstance(made, str)))
 
 
 @click.command(hidden=True)

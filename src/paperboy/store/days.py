@@ -2,10 +2,12 @@
 
 import json
 import lzma
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
+from typing import Any
 
+from paperboy.due import looked_early
 from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
@@ -20,14 +22,14 @@ class Days:
         self._database = database
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
-        """The outcome of each list's local date, by the list's name. None: none yet."""
+        """The outcome of each list's local date, by the list's name. None: none yet, or a quiet look too early."""
         dates = {each.name: now.astimezone(each.timezone).date().isoformat() for each in lists}
         rows = self._database.rows(
-            "select list, outcome from days join json_each(?) as wanted on list = wanted.key and date = wanted.value",
+            "select days.* from days join json_each(?) as wanted on list = wanted.key and date = wanted.value",
             [json.dumps(dates)],
         )
-        found = {row["list"]: row["outcome"] for row in rows}
-        return {name: found.get(name) for name in dates}
+        found = {row["list"]: row for row in rows}
+        return {each.name: _outcome(each, found.get(each.name)) for each in lists}
 
     def last(self, list_name: str, until: date = date.max) -> date | None:
         """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
@@ -84,15 +86,15 @@ class Days:
         """Everything a morning decides for a list, and what `also` writes, in one durable transaction: all of it
         stands, or nothing.
 
-        A day that was skipped or given up can still get an outcome. Raises StoreWriteError, and sqlite3.IntegrityError
-        where that day has another outcome already.
+        A day that was skipped, given up or quiet can still get an outcome. Raises StoreWriteError, and
+        sqlite3.IntegrityError where that day has another outcome already.
         """
         name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
         message = lzma.compress(day.composed.message, filters=_LZMA) if day.composed else b""  # others may write
         with self._database.transaction():
             execute(
-                "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?)",
-                [name, local, Outcome.SKIPPED, Outcome.GAVE_UP],
+                "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?, ?)",
+                [name, local, Outcome.SKIPPED, Outcome.GAVE_UP, Outcome.QUIET],
             )
             row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
             more = {"digest_id": self._freeze_digest(day, message, iso(at)), "at": iso(at)}
@@ -159,6 +161,12 @@ class Days:
     def _composed(self, condition: str, *values: str | int) -> list[Composed]:
         query = f"select date, list, subject, sender, message from digests where {condition}"
         return self._database.rows(query, values, _digest)
+
+
+def _outcome(mailing_list: MailingList, row: Mapping[str, Any] | None) -> Outcome | None:
+    if row is None or (row["outcome"] is Outcome.QUIET and looked_early(mailing_list, row["date"], row["at"])):
+        return None
+    return Outcome(row["outcome"])
 
 
 def _digest(subject: str, sender: str, message: bytes, **_: object) -> Composed:

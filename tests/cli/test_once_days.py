@@ -1,0 +1,100 @@
+"""`paperboy once` over days: weekdays, cron, new and paused lists."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from paperboy.store import Store
+from tests.cli.conftest import FRIDAY, LISTS, World
+
+DAY = timedelta(days=1)
+MONDAYS = LISTS.replace("    topics: dwarf", "    weekdays: [mon]\n    topics: dwarf")
+SKIPPED = "galaxies: skipped; it does not send on Fridays; paperboy once --list galaxies sends it today"
+
+
+def days(world: World, name: str) -> list[tuple[str, str]]:
+    """The list's days, oldest first: weekday and outcome."""
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        found = store.history.days([name], 99).get(name, ())
+    return [(f"{day.date:%a}", day.outcome.value) for day in reversed(found)]
+
+
+@pytest.fixture
+def both(world: World) -> World:
+    """Two lists; galaxies sends on Mondays only. Today is a Friday, and each has a paper."""
+    world.write("subscribers.yaml", MONDAYS)
+    world.announce(1)
+    world.announce(4, categories=("astro-ph.GA",))
+    return world
+
+
+def test_plain_once_serves_the_lists_of_this_weekday(both: World) -> None:
+    for _ in range(2):
+        ran = both.run("once")
+        assert ran.code == 0
+        assert SKIPPED in ran.out
+        assert both.mails() == ["ada@example.org", "grace@example.org"]
+    assert days(both, "galaxies") == [("Fri", "skipped")]
+
+
+@pytest.mark.parametrize("before", [(), ("once",)])
+@pytest.mark.parametrize("arguments", [("--list", "galaxies"), ("--all",)])
+def test_list_that_is_asked_for_is_served_whatever_its_weekdays(
+    both: World, before: tuple[str, ...], arguments: tuple[str, ...]
+) -> None:
+    if before:
+        both.run(*before)
+    for _ in range(2):
+        assert both.run("once", *arguments).code == 0
+        assert both.mails().count("vera@example.org") == 1
+    assert SKIPPED not in both.run("once").out
+    assert days(both, "galaxies") == [("Fri", "digest")]
+
+
+def test_list_and_all_exclude_each_other(both: World) -> None:
+    ran = both.run("once", "--all", "--list", "galaxies")
+    assert (ran.code, both.mails()) == (2, [])
+    assert "--list and --all exclude each other" in ran.err
+
+
+def test_dry_run_says_which_lists_do_not_send_today(both: World) -> None:
+    ran = both.run("once", "--dry-run")
+    assert ran.code == 0
+    assert "galaxies: it does not send on Fridays" in ran.out
+    assert "foundations: digest, 1 of 1 papers" in ran.out
+    assert "galaxies: digest, 1 of 1 papers" in both.run("once", "--dry-run", "--all").out
+    both.run("once")
+    assert "foundations: digest, done earlier today" in both.run("once", "--dry-run").out
+
+
+@pytest.mark.parametrize("hour", [4, 7, 20])
+def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(both: World, hour: int) -> None:
+    """Also where the job comes before the day's batch, at 05:15 UTC, and SEND_AT after it."""
+    start = datetime(2026, 11, 20, hour, tzinfo=UTC)
+    for number in range(11):
+        both.clock.now = start + number * DAY
+        if both.clock().weekday() < 5:
+            both.announce(10 + number)
+            both.announce(40 + number, categories=("astro-ph.GA",))
+        ran = both.run("once")
+        assert ran.code == 0, ran.out
+        if both.clock().weekday() == 6:
+            assert "foundations: quiet; arXiv announced nothing (weekend)" in ran.out
+    week = ["Fri", "Sat", "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Mon"]
+    assert [day for day, _ in days(both, "foundations")] == week
+    assert {outcome for _, outcome in days(both, "foundations")} == {"digest", "quiet"}
+    assert days(both, "galaxies") == [(day, "digest" if day == "Mon" else "skipped") for day in week]
+    assert both.mails().count("vera@example.org") == 2
+
+
+def test_days_without_a_run_are_explained_by_the_next_one(both: World) -> None:
+    both.run("once")
+    both.clock.now = FRIDAY + 5 * DAY
+    both.announce(9)
+    both.run("once")
+    gaps = [("Sat", "gave up"), ("Sun", "gave up"), ("Mon", "gave up"), ("Tue", "gave up")]
+    assert days(both, "foundations") == [("Fri", "digest"), *gaps, ("Wed", "digest")]
+    skips = [(day, "gave up" if day == "Mon" else "skipped") for day in ("Fri", "Sat", "Sun", "Mon", "Tue", "Wed")]
+    assert days(both, "galaxies") == skips
