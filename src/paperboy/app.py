@@ -211,15 +211,17 @@ class App(ExitStack):
             timeout=timeout,
         )
 
-    def arxiv(self) -> ArxivFeed:
-        """The feed of the configured server, polite at the configured pace."""
+    def arxiv(self, lookups: int = 2) -> ArxivFeed:
+        """The feed of the configured server, polite at the configured pace. `lookups`: tries where DNS is gone; a
+        person is not kept waiting for more than two.
+        """
         from paperboy.arxiv_feed import ArxivFeed
 
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
         url, delay = settings.arxiv_api_url, settings.arxiv_delay_seconds
-        return ArxivFeed(url, delay_seconds=delay, contact=contact, proxy=self.proxy(url))
+        return ArxivFeed(url, delay_seconds=delay, contact=contact, lookups=lookups, proxy=self.proxy(url))
 
     def proxy(self, url: str) -> str:
         """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY. One

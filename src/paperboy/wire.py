@@ -27,11 +27,13 @@ _IN_WORDS = 300  # characters of an error
 
 
 class NoReplyError(Exception):
-    """There is no whole reply; the text says why, and may quote the server. `slow`: the time was up."""
+    """There is no whole reply; the text says why, and may quote the server. `slow`: the time was up; `unknown`: DNS
+    did not find the host.
+    """
 
-    def __init__(self, text: str, *, slow: bool = False) -> None:
+    def __init__(self, text: str, *, slow: bool = False, unknown: bool = False) -> None:
         super().__init__(text[:_IN_WORDS])
-        self.slow = slow
+        self.slow, self.unknown = slow, unknown
 
 
 class TooLargeError(OSError):
@@ -152,7 +154,8 @@ def _no_reply(error: Exception) -> NoReplyError:
         cause = deeper
     if isinstance(cause, TimeoutError | urllib3.exceptions.ReadTimeoutError):
         return NoReplyError("the reply took too long", slow=True)
-    return NoReplyError(str(getattr(cause, "strerror", None) or cause) or type(cause).__name__)
+    words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
+    return NoReplyError(words, unknown=isinstance(cause, socket.gaierror))
 
 
 class _Response(http.client.HTTPResponse):

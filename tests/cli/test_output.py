@@ -3,6 +3,7 @@
 import io
 import logging
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,12 @@ def journal() -> dict[str, str]:
     """What systemd says of a stderr that is the journal: which file it is."""
     stderr = os.fstat(2)
     return {"JOURNAL_STREAM": f"{stderr.st_dev}:{stderr.st_ino}"}
+
+
+STAGES = re.findall(  # of every long work
+    r"""\.stage\("([^"]+)"\)""",
+    "".join(file.read_text("utf-8") for file in Path(output.__file__).parents[1].glob("*.py")),
+)
 
 
 class Terminal(io.StringIO):
@@ -55,13 +62,25 @@ def test_process_that_only_inherits_the_variable_writes_no_priorities(capsys: py
     assert capsys.readouterr().err.endswith(" INFO all is well\n")
 
 
-def test_plain_log_line_has_its_time_and_level(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_log_line_has_its_time_with_its_zone_and_its_level(capsys: pytest.CaptureFixture[str]) -> None:
     output.set_up("INFO", {})
     logger.info("all is well")
     logger.debug("not asked for")
     err = capsys.readouterr().err
-    assert err.endswith(" INFO all is well\n")
-    assert err.count("\n") == 1
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4} INFO all is well\n", err)
+
+
+def test_bars_of_all_stages_begin_in_the_same_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = terminal(monkeypatch)
+    for stage in STAGES:
+        with output.Bars().stage(stage) as progress:
+            progress(1, 1)
+    drawn = {
+        line.index("━")
+        for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stderr.getvalue()).splitlines()
+        if "1/1" in line
+    }
+    assert len(drawn) == 1
 
 
 def test_terminal_shows_only_warnings_beside_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,7 +168,7 @@ def test_probe_asks_for_one_paper_with_the_real_prompt() -> None:
     assert {"response_format", "temperature"} <= server.requests[0].keys()
 
 
-@pytest.mark.parametrize("fault", ["nonsense", "first missing", "out of range", "wrong type", "cut off"])
+@pytest.mark.parametrize("fault", ["nonsense", "first missing", "out of range", "wrong type"])
 def test_probe_reports_a_model_without_usable_scores(fault: str) -> None:
     with LlmServer() as server, scorer_for(server) as scorer:
         server.fail(fault)
@@ -179,6 +179,13 @@ def test_probe_reports_a_model_without_usable_scores(fault: str) -> None:
             f"the LLM at {server.base_url} answers, but with no usable score: check OPENAI_MODEL; "
             "a model that follows instructions is needed. It said: "
         )
+
+
+def test_probe_reports_a_reply_that_was_cut_off() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.fail("cut off")
+        with pytest.raises(ScoringError, match="the reply was cut off at the server's limit of tokens"):
+            scorer.probe()
 
 
 def test_probe_quotes_the_answer_shortly_and_without_secrets() -> None:

@@ -31,7 +31,9 @@ RECOVERED = [
     ("content filter", 4, []),
     ("content refused", 4, []),
     ("too long", 4, []),
+    ("small context", 4, []),
     ("cut off", 3, []),
+    ("cut off early", 4, []),
     ("nonsense", 4, []),
     ("cut off before a word", 4, []),
     ("bad request", 3, []),
@@ -91,7 +93,9 @@ HOPELESS = [
     ("bad request", "answers 400: Something about this request is wrong", 60),
     ("refusal", "refuses to answer", 20),
     ("content filter", "filters the content", 20),
-    ("cut off before a word", "runs out of tokens before it answers", 20),
+    ("cut off before a word", "answers, but the reply was cut off at the server's limit of tokens; lower LLM_BATC", 20),
+    ("cut off early", "answers, but the reply was cut off at the server's limit of tokens; lower LLM_BATCH_SIZE", 20),
+    ("small context", "answers 400: its context of 4096 tokens is too small for the prompt; lower LLM_BATCH_SIZE", 20),
     ("error 503", "answers 503: Overloaded", 14),
 ]
 

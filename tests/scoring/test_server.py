@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -76,6 +77,34 @@ def test_reply_is_a_text_or_a_refusal_or_worth_a_retry(status: int, body: object
     assert (not answer.failure, answer.pause) == (meaning == "text", 0 if meaning == "transient" else None)
     if " " in meaning:
         assert meaning in answer.failure
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, {"code": 400, "message": "the request exceeds the available context size. try increasing it",
+               "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096}),  # llama.cpp
+        (500, "the request exceeds the available context size, try increasing it"),  # llama.cpp, before
+        (400, "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens"),  # vLLM
+        (400, "The decoder prompt (length 9000) is longer than the maximum model length of 4096."),  # vLLM
+        (400, "the input length exceeds the context length"),  # Ollama
+        (400, {"code": "context_length_exceeded", "message": "Your input exceeds the context window of this model."}),
+        (400, "litellm.ContextWindowExceededError: prompt is too long"),
+        (400, "The number of tokens to keep from the initial prompt is greater than the context length."),  # LM Studio
+    ],
+)  # fmt: skip
+def test_context_that_is_too_small_is_named_with_the_fix_and_not_retried(status: int, error: object) -> None:
+    answer = judge(status, {"error": error}, "m")
+    assert re.match(
+        rf"answers {status}: its context( of 4096 tokens)? is too small for the prompt; lower LLM_BATCH_SIZE, or ",
+        answer.failure,
+    )
+    assert (answer.pause, answer.objection) == (None, "")
+
+
+@pytest.mark.parametrize("words", ["Slow down: context window tokens per minute", "temperature is not supported"])
+def test_other_refusals_are_not_taken_for_a_small_context(words: str) -> None:
+    assert "context is too small" not in judge(400, {"error": words}, "m").failure
 
 
 def test_completion_is_paid_for_whatever_it_holds() -> None:

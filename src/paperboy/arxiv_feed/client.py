@@ -21,7 +21,7 @@ from urllib.parse import urljoin, urlsplit
 import arxiv
 
 from paperboy import __version__
-from paperboy.arxiv_feed.atom import EmptyError, FaultError, Page, Window, quoted, read_page, said
+from paperboy.arxiv_feed.atom import EmptyError, FaultError, Page, UnknownHostError, Window, quoted, read_page, said
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.wire import Http, NoReplyError, Reply
@@ -46,7 +46,7 @@ class ArxivFeed:
 
     `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3
     against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are for a whole reply. `tries` includes the
-    first one. `proxy`, a URL, is for https.
+    first one; `lookups` are the tries where DNS does not find the host. `proxy`, a URL, is for https.
     """
 
     def __init__(
@@ -57,12 +57,13 @@ class ArxivFeed:
         contact: str = "",
         page_size: int = 2_000,  # arXiv gives no more
         tries: int = 5,
+        lookups: int = 5,
         seconds: float = SECONDS,
         proxy: str = "",
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self._host, self._page_size, self._tries = urlsplit(url).hostname, page_size, tries
-        self._seconds, self._delay, self._wait = seconds, delay_seconds, wait
+        self._lookups, self._seconds, self._delay, self._wait = lookups, seconds, delay_seconds, wait
         self._pause = 0.0  # before the next request
         safe = re.sub(r"[^ -~]", "", contact)  # a header is printable ASCII
         self._headers = {"User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"}
@@ -132,12 +133,20 @@ class ArxivFeed:
         try:
             return self._ask(query, start, self._page_size, window)
         except FaultError as fault:
-            if not fault.backoff or attempt == self._tries or fault.retry_after > LONGEST_WAIT:
+            unknown = isinstance(fault, UnknownHostError)
+            if (
+                not fault.backoff
+                or attempt >= (self._lookups if unknown else self._tries)
+                or fault.retry_after > LONGEST_WAIT
+            ):
                 tries = f", after {attempt} attempts" if attempt > 1 else ""
                 then = _NEXT_RUN if fault.backoff else ""
                 raise FeedError(f"{self._host} {fault}{tries}. {f'{fault.hint} {then}'.strip()}") from fault
             self._pause = min(LONGEST_WAIT, max(self._delay * fault.backoff * 2 ** (attempt - 1), fault.retry_after))
-            logger.warning("%s %s; retrying in %.0f s", self._host, fault, self._pause)
+            if unknown:  # nothing else will be wrong with the last try, which says it
+                logger.info("%s: retrying in %.0f s", self._host, self._pause)
+            else:
+                logger.warning("%s %s; retrying in %.0f s", self._host, fault, self._pause)
         return self._retried(query, start, window, attempt + 1)
 
     def _ask(self, query: str, start: int, page_size: int, window: Window | None = None) -> Page:
@@ -169,6 +178,8 @@ class ArxivFeed:
                 reply = self._http.request("GET", url, self._headers, seconds=self._seconds)
             except NoReplyError as error:
                 hint = "Check the network and ARXIV_API_URL."
+                if error.unknown:
+                    raise UnknownHostError(f"is not found by DNS ({quoted(str(error))})", hint) from error
                 if "certificate" in str(error):
                     hint = "Install the authority that signed it, or name its file in SSL_CERT_FILE."
                 raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint) from error

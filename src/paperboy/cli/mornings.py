@@ -124,6 +124,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
         with Stop() as stop, app.alone(kind, "run"):
             stop.gently = kind == "sending"
             if kind == "morning":
+                app.feed = app.arxiv(lookups=5)
                 app.morning(names, app.patience)
             else:
                 app.deliver(lambda: stop.asked)

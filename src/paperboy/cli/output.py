@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Page = Mapping[str, Any] | Iterable[Sequence[Part]]
 
 _PIPED = 200  # columns of a table that is not on a terminal
+_LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in the same column
 
 # ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,7 +133,8 @@ def set_up(level: str, environ: Mapping[str, str]) -> None:
     threshold, journal, terminal = logging.getLevelNamesMapping()[level], _is_journal(environ), sys.stderr.isatty()
     debug = threshold == logging.DEBUG
     handler = _Stderr(whole_addresses=debug, journal=journal)
-    handler.setFormatter(None if journal or terminal else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")
+    handler.setFormatter(None if journal or terminal else timed)
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
     root.setLevel(max(threshold, logging.WARNING) if terminal and not debug else threshold)
@@ -172,7 +174,7 @@ class Bars:
 
         columns = (*Progress.get_default_columns(), MofNCompleteColumn())
         with Progress(*columns, console=Console(stderr=True)) as progress:
-            task = progress.add_task(visible(what), total=None)
+            task = progress.add_task(visible(what).ljust(_LONGEST_STAGE), total=None)
             yield lambda done, total: progress.update(task, completed=done, total=total)
 
 

@@ -154,7 +154,7 @@ class LlmScorer:
                 run.waiting.extendleft([other] for other in reversed(others))
                 asked = [paper.arxiv_id for paper in batch.papers]
                 reply = read_reply(answers[-1].text, asked, self.server.hidden)
-                run.note(batch, reply, answers[-1].failure)
+                run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
                 yield Scored(batch.mailing_list.name, reply.scores, spending=self._spending(answers, run))
             if run.in_a_row >= (BREAKER if run.waiting or run.under_way else 1) and run.may_begin:
                 answers = self.server.ask(_PROBE, tries=2)  # a server may just close an idle connection
@@ -206,6 +206,8 @@ class LlmScorer:
             advice = "; choose another OPENAI_MODEL" if answer.usage else retried
             raise ScoringError(f"{self._llm} {answer.failure}{advice}")
         if not read_reply(answer.text, [arxiv_id]).scores:
+            if answer.cut_off:
+                raise ScoringError(f"{self._llm} {answer.cut_off}")
             raise ScoringError(
                 f"{self._llm} answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions "
                 f"is needed. It said: {self.server.quote(answer.text, 100)}"

@@ -44,11 +44,21 @@ MIN_CACHED_BYTES = 4_000  # prompt caches take 1,024 tokens or more, which no sh
 _ALIASES = {"reasoning_effort": "thinking"}  # other names of options in refusals
 _OBJECTIONS = {400, 415, 422, 501}  # the status of a reply that may object to the request's options
 _TRANSIENT = {408, 409, 425, 429}  # and all from 500 up
-_NO_TEXT = {"content_filter": "filters the content", "length": "runs out of tokens before it answers"}
+_CUT_OFF = (
+    "answers, but the reply was cut off at the server's limit of tokens; lower LLM_BATCH_SIZE, or raise that limit"
+)
+_NO_TEXT = {"content_filter": "filters the content", "length": _CUT_OFF}
 _FORMAT = re.compile(r"response_?format|json_?schema|json_?object|structured.?output|grammar|guided", re.IGNORECASE)
 _CONTENT = re.compile(
     r"content.?(?:filter|policy|management|inspection)|moderation|flagged|safety|inappropriate"
     r"|context.?(?:length|window|size)|too (?:long|large|many tokens)|maximum.{0,20}(?:tokens|length)|above_max_length",
+    re.IGNORECASE,
+)
+_CONTEXT = re.compile(  # too small: in the words of llama.cpp, vLLM, Ollama, LM Studio, LiteLLM and OpenAI
+    r"exceed_context_size|context_length_exceeded|context.?window.?exceeded|maximum context (?:length|size|window) is"
+    r"|longer than the maximum model length"
+    r"|(?:exceed|longer than|larger than|greater than|overflow).{0,80}\bcontext"
+    r"|\bcontext (?:length|size|window).{0,60}(?:exceeded|not enough|too small)",
     re.IGNORECASE,
 )
 _NO_MODEL = re.compile(
@@ -72,6 +82,7 @@ class Answer:
 
     text: str = ""
     failure: str = ""  # completes the sentence "the LLM at … "; empty if there is a text
+    cut_off: str = ""  # the same, of a text that is not whole: it counts if the text holds no score
     pause: float | None = None  # seconds before a retry, as far as the server says; None: a retry would not help
     objection: str = ""  # the words of a refusal that may concern the request's format and options
     usage: Usage | None = None  # None: no model worked on it; without tokens: the server counted nothing
@@ -273,6 +284,12 @@ def judge(status: int, body: object, model: str) -> Answer:
         status = int(within[0]) if within else 500
     message = error.get("message") or error.get("detail") or ""
     said = f"{error.get('param')} {code} {message}"
+    if status not in _TRANSIENT and _CONTEXT.search(said):
+        size = f" of {tokens} tokens" if (tokens := _count(parts, "n_ctx")) else ""
+        fix = "lower LLM_BATCH_SIZE, or give the server a larger context"
+        return Answer(
+            failure=f"answers {status}: its context{size} is too small for the prompt; {fix} ({message[:90]})"
+        )
     meaning = status
     if status in {403, 429} and _NO_CREDIT.search(code):
         meaning = 402
@@ -293,10 +310,11 @@ def _judge_completion(body: object) -> Answer:
     if isinstance(text, list):  # in parts, as messages with pictures are
         text = "".join(str(at(part, "text") or "") for part in text)
     answer = Answer(text[:MAX_TEXT] if isinstance(text, str) else "", usage=read_usage(at(body, "usage")), tier=tier)
+    finish = str(at(choice, "finish_reason"))
     if answer.text.strip():  # also if it was cut off: whole entries count
-        return answer
+        return replace(answer, cut_off=_CUT_OFF) if finish == "length" else answer
     refused = at(choice, "message", "refusal")
-    reason = "refuses to answer" if refused else _NO_TEXT.get(str(at(choice, "finish_reason")))
+    reason = "refuses to answer" if refused else _NO_TEXT.get(finish)
     return replace(answer, failure=reason or "answers with no text", pause=None if reason else 0)
 
 
