@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 from paperboy import lock
-from paperboy.config.home import Files, Home, Recipients, as_known
+from paperboy.config import edits
+from paperboy.config.home import Files, Home, Recipients, as_known, load_lists
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError
@@ -186,7 +187,8 @@ class App(ExitStack):
         from paperboy.mail.message import LOCAL_SENDER, Composer
 
         sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
-        return Composer(self.templates, str(sender), str(reply_to), self.store.secret())
+        secret, *older = self.store.secrets()
+        return Composer(self.templates, str(sender), str(reply_to), secret, tuple(older))
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
@@ -355,9 +357,26 @@ class App(ExitStack):
         from paperboy.mail.message import unsubscribe_token
 
         store = self.store_to_ask
-        secret, found = store.secret(), store.suppressions.by_token(token)
+        secrets, found = store.secrets(), store.suppressions.by_token(token)
         everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
-        return found or next((each for each in everybody if unsubscribe_token(*each, secret) == token), None)
+        tokens = ((each, unsubscribe_token(*each, secret)) for each in everybody for secret in secrets)
+        return found or next((each for each, its in tokens if its == token), None)
+
+    def forget(self, address: str) -> tuple[tuple[int, ...], int]:
+        """Erase an address from subscribers.yaml, from the version in force, and from the database once nobody composes
+        or sends; gives the lines and the number of rows that held it. Raises ConfigError before anything is changed.
+        """
+        copies, settings = Files(self.path), self.settings
+        in_force = [each for each in copies.naming(address) if each == copies.in_force()]
+        folders = [self.path, *in_force]
+        versions = [replace(self.home, source=each, lists=load_lists(each, settings)) for each in folders]
+        lines, rows = edits.forget(versions, address), 0
+        if self.require_store():
+            with self.alone("morning", "forget"), self.alone("sending", "forget"):
+                rows = self.store.erasure.erase(address, self.clock())
+                for copy in copies.naming(address):  # no longer in force, and nobody reads it
+                    shutil.rmtree(copy, ignore_errors=True)
+        return lines, rows
 
     # Alerts; never raises, since the outcome of a morning does not depend on them
 

@@ -7,6 +7,7 @@ visible             what a terminal or a log would obey is shown as an escape
 shortened           cut after a word
 hidden              without a secret
 without_addresses   for the log, and reports that more people see than the operator
+mentions            finds one address
 """
 
 import re
@@ -83,3 +84,8 @@ def _within_base64(secret: bytes) -> set[str]:
 def without_addresses(text: str) -> str:
     """The text with the owner of every address hidden and its server visible, as a…@example.org."""
     return _ADDRESS.sub(r"\1…\2", text)
+
+
+def mentions(address: str) -> re.Pattern[str]:
+    """Finds the address in any case, and not as a part of a longer one."""
+    return re.compile(rf"(?<![\w.+-]){re.escape(address)}(?!\.?[\w-])", re.IGNORECASE)

@@ -1,7 +1,9 @@
-"""`paperboy why ADDRESS`: what became of each digest to one person."""
+"""`paperboy why ADDRESS` and `forget`: what became of each digest to one person, and their erasure."""
 
 from collections.abc import Sequence
 from datetime import timedelta
+
+import click
 
 from paperboy.app import App
 from paperboy.cli import output
@@ -9,7 +11,7 @@ from paperboy.cli.people import mailbox_from, refusal
 from paperboy.config.home import LISTS_FILE
 from paperboy.config.values import did_you_mean
 from paperboy.errors import UnknownNameError
-from paperboy.mail.text import together
+from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState
 from paperboy.store.history import Posted
 
@@ -44,3 +46,34 @@ def _row(app: App, each: Posted) -> Sequence[str]:
     if again := each.next_try(now):
         answer += f"; next try about {again.astimezone(zone):%H:%M %Z}" if again > now else "; to be tried now"
     return f"{each.date:%a %d %b}", each.list_name, each.state, f"{each.at.astimezone(zone):%d %b %H:%M %Z}", answer
+
+
+@click.command()
+@click.argument("who", metavar="ADDRESS")
+@click.pass_obj
+def forget(app: App, who: str) -> int:
+    """Erase a person: take an address out of all lists in subscribers.yaml, and erase it from the database.
+
+    The database keeps that a digest went to somebody, but not to whom. Where the address was suppressed, a keyed hash
+    of it stays, so that it gets no mail even if somebody adds it again. Where Paperboy cannot edit the file, it says
+    where the address stands, and erases nothing. This works while the daemon runs, and waits for a morning or a sending
+    that is under way. Backups, logs and the outbox are left alone.
+    """
+    address = mailbox_from(who, "ADDRESS").address
+    app.without_mail(in_force=True)
+    output.set_up(app.settings.log_level, app.environ)
+    everybody = [each.address for of in app.home.lists for each in of.subscribers]
+    lines, rows = app.forget(address)
+    held = app.store_to_ask.suppressions.of(address)
+    if not (lines or rows or held):
+        hint = did_you_mean(address, everybody, cutoff=0.85)
+        raise UnknownNameError(f"{address} is in neither {LISTS_FILE} nor the database{hint}")
+    if lines:
+        where = f"line{'s' if lines[1:] else ''} {together([str(line) for line in lines])}"
+        output.say(f"Removed {address} from {LISTS_FILE} ({where}).")
+    output.say(f"Erased it from {counted(rows, 'row')} of the database.")
+    for each in held:
+        stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"
+        output.say(f"{stays}: {refusal(each, app.settings.timezone)}")
+    output.say("Backups, logs and mail in the outbox are left alone: delete there what names it.")
+    return 0

@@ -1,4 +1,4 @@
-"""One subscriber in or out of `subscribers.yaml`, on one line of it; every other character stays as it is.
+"""One subscriber in or out of `subscribers.yaml`; every other character stays as it is.
 
 It works for lists of `- address` lines and for lists in brackets. Each likely edit is tried on the text and read again,
 until one gives the wanted lists and nothing else. If none does, because the file has another shape or an anchor, alias
@@ -8,7 +8,8 @@ or `<<` shares subscribers, the edit is left to a person.
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -17,6 +18,7 @@ from paperboy import files
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.config.lists import parse
 from paperboy.errors import ConfigError, PaperboyError
+from paperboy.foreign import mentions
 from paperboy.models import MailingList, Problem, Subscriber
 
 _Edit = tuple[str, int]  # the new text, and where in it the subscriber stands, or stood
@@ -43,6 +45,47 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
     people = tuple(each for each in mailing_list.subscribers if each is not subscriber)
     wanted = replace(mailing_list, subscribers=people)
     return _apply(home, wanted, lambda text: _removed(text, subscriber.address))
+
+
+def forget(versions: Sequence[Home], address: str) -> tuple[int, ...]:
+    """Removes an address from all lists, and from any comment, in these versions of the file; gives the lines of the
+    first where it stood. Raises as `subscribe`, and then no version is changed.
+    """
+    edits = []
+    for home in versions:
+        with _errors(path := _path(home)):
+            edits.append((path, old := _read(path), _without(home, old, address)))
+    for path, old, new in edits:
+        with _errors(path):
+            if new != old and not _replace(path, old.encode(), new.encode()):
+                raise _changed()
+    return _lines(edits[0][1], address)
+
+
+def _lines(text: str, address: str) -> tuple[int, ...]:
+    return tuple(number for number, line in enumerate(text.split("\n"), 1) if mentions(address).search(line))
+
+
+def _without(home: Home, old: str, address: str) -> str:
+    """The text without the address. Where an anchor shares it between lists, one edit takes it out of all."""
+    text, lists = old, _lists(home, old)
+    wanted = _less(lists, address)
+    while lists != wanted:
+        tried = ((made, _lists(home, made)) for made, _ in _removed(text, address))
+        better = ((made, left) for made, left in tried if left != lists and _less(left, address) == wanted)
+        if (found := next(better, None)) is None:
+            break
+        text, lists = found
+    made = mentions(address).sub("…", text)
+    if _lists(home, made) != wanted or not wanted:
+        raise _only_a_person(home, old, address)
+    return made
+
+
+def _less(lists: Iterable[MailingList], address: str) -> tuple[MailingList, ...]:
+    """The lists without that subscriber."""
+    others = ((each, [who for who in each.subscribers if who is not each.subscriber(address)]) for each in lists)
+    return tuple(replace(each, subscribers=tuple(who)) for each, who in others)
 
 
 def _added(text: str, written: str, people: tuple[Subscriber, ...]) -> Iterator[_Edit]:
@@ -73,21 +116,39 @@ def _replaced(text: str, match: re.Match[str], new: str) -> _Edit:
 
 
 def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edit]]) -> int:
-    path = (home.path / LISTS_FILE).resolve()  # a link to the file stays one
+    path = _path(home)
     lists = tuple(wanted if each.name == wanted.name else each for each in home.lists)
-    try:
-        text = files.read(path).decode("utf-8", "surrogateescape")
+    with _errors(path):
+        text = _read(path)
         made, index = next((each for each in edits(text) if _lists(home, each[0]) == lists), ("", 0))
         if not made and _lists(home, text) == home.lists:
             raise _by_hand(text, wanted.name)
         if not made or not _replace(path, text.encode(), made.encode()):
-            raise PaperboyError(f"{LISTS_FILE} was just changed by somebody else; nothing was done, try again")
+            raise _changed()
+    return made.count("\n", 0, index) + 1
+
+
+def _path(home: Home) -> Path:
+    return (home.source / LISTS_FILE).resolve()  # a link to the file stays one
+
+
+def _read(path: Path) -> str:
+    return files.read(path).decode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         message = f"cannot be replaced: {error.strerror}; run this as a user who can write to it and its folder"
         raise ConfigError([Problem(str(path), message)]) from error
     except ValueError as error:
         raise ConfigError([Problem(str(path), str(error))]) from error
-    return made.count("\n", 0, index) + 1
+
+
+def _changed() -> PaperboyError:
+    return PaperboyError(f"{LISTS_FILE} was just changed by somebody else; nothing was done, try again")
 
 
 def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
@@ -125,3 +186,14 @@ def _by_hand(text: str, name: str) -> ConfigError:
         "an anchor, an alias or <<; edit the file by hand, then run paperboy check"
     )
     return ConfigError([Problem(place, message)])
+
+
+def _only_a_person(home: Home, text: str, address: str) -> ConfigError:
+    """Where it stands, a line each."""
+    fix = "nothing was erased; take it out of the file by hand, then run paperboy forget again"
+    if home.source != home.path:
+        fix = "nothing was erased; this copy is in force until `paperboy run` has taken your edit, so try again then"
+    place = LISTS_FILE if home.source == home.path else str(_path(home))
+    message = f"{address} stands here, where Paperboy cannot edit it; {fix}"
+    places = [f"{place}:{line}" for line in _lines(text, address)]
+    return ConfigError([Problem(each, message) for each in places or [place]])

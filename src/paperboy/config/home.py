@@ -15,6 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -26,6 +27,7 @@ from paperboy.config import settings
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError
+from paperboy.foreign import mentions
 from paperboy.models import MailingList, Problem
 
 logger = logging.getLogger(__name__)
@@ -205,6 +207,15 @@ class Files:
         # The release before kept its copy, with the secrets of `.env`, in "in-force".
         for old in {*self._data.glob("files-*"), self._data / "in-force"} - {copy, before}:
             shutil.rmtree(old, ignore_errors=True)
+
+    def naming(self, address: str) -> list[Path]:
+        """The copies whose lists name an address."""
+        found = []
+        for copy in self._data.glob("files-*"):
+            with suppress(ValueError, FileNotFoundError):
+                if mentions(address).search(files.read(copy / LISTS_FILE).decode(errors="replace")):
+                    found.append(copy)
+        return found
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
         advice = "let Paperboy's user write there, and check that the disk has space"

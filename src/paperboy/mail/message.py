@@ -37,13 +37,14 @@ _ALERT = "_alert"  # the list name of alerts in the outbox; no list can be calle
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if that is empty to the
-    sender. `secret` is the key of Message-IDs, tokens and placeholders.
+    sender. `secret` is the key of Message-IDs, tokens and placeholders; mails composed with `older` ones are completed.
     """
 
     templates: Templates
     sender: str
     reply_to: str
     secret: bytes = field(repr=False)
+    older: tuple[bytes, ...] = field(default=(), repr=False)
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
@@ -102,7 +103,9 @@ class Composer:
         own, list_name = delivery.addressed, delivery.list_name
         copy = Copy(kicker, reason.format(own.subscriber.address), own.token)
         leave = unsubscribe_uri(_replies_to(composed.message), list_name, own.token)
-        shared = complete(composed.message, placeholders(self.secret, list_name), copy)
+        marks = [placeholders(secret, list_name) for secret in (self.secret, *self.older)]
+        its = next((each for each in marks if each.token.encode() in composed.message), marks[0])
+        shared = complete(composed.message, its, copy)
         message = own_headers(own.subscriber, own.message_id, leave) + shared
         return Envelope(composed.sender, own.subscriber.address, message, list_name)
 

@@ -13,6 +13,7 @@ from paperboy.store.alerts import Alerts
 from paperboy.store.database import Database, iso
 from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
+from paperboy.store.erasure import Erasure
 from paperboy.store.history import History
 from paperboy.store.papers import Papers
 from paperboy.store.retention import Retention
@@ -51,6 +52,7 @@ class Store(AbstractContextManager["Store"]):
         self.alerts = Alerts(database)
         self.suppressions = Suppressions(database)
         self.retention = Retention(database)
+        self.erasure = Erasure(database)
 
     @classmethod
     def open(cls, path: Path, mark: Path | None = None, *, check: bool = False) -> Store:
@@ -84,11 +86,16 @@ class Store(AbstractContextManager["Store"]):
                 self._database.execute(statement, {"now": iso(now)})
         return True
 
-    def secret(self) -> bytes:
-        """32 random bytes that this database keeps: the key of Message-IDs and unsubscribe tokens."""
-        for row in self._database.rows("select value from secrets where name = 'mail'"):
-            return bytes(row["value"])
-        raise StoreError(f"{self._database.path}: the secret of all tokens is missing; restore a backup")
+    def secrets(self) -> tuple[bytes, ...]:
+        """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The newest signs; a token
+        of an older one is still known, until its row is deleted.
+        """
+        found = tuple(
+            bytes(row["value"]) for row in self._database.rows("select value from secrets order by rowid desc")
+        )
+        if not found:
+            raise StoreError(f"{self._database.path}: the secret of all tokens is missing; restore a backup")
+        return found
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -156,6 +156,10 @@ class Database:
         """Run one statement inside a transaction; gives how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
+    def define(self, name: str, function: Callable[[str], str]) -> None:
+        """Let statements call a function of one text, which always gives the same for the same."""
+        self._connection.create_function(name, 1, function, deterministic=True)
+
     def insert_all(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows inside a transaction. Each of sqlite-utils' own commits is a savepoint of it."""
         self._guarded(lambda: self._utils.table(table).insert_all(map(dict, rows)))

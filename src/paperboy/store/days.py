@@ -179,7 +179,8 @@ _REACHED = """exists (
 )"""
 _HAS_A_CHANCE = """(
     select sum(bounce) > 1 or max(not (state = 'failed' and bounce) and (state != 'suppressed' or not exists (
-        select 1 from suppressions where holds and suppressions.address = lower(deliveries.address)
+        select 1 from suppressions where holds
+        and suppressions.address in (lower(deliveries.address), forgotten(lower(deliveries.address)))
         and suppressions.list in ('', digests.list)
     )))
     from deliveries where digest_id = digests.id

@@ -1,5 +1,10 @@
-"""Who must not get mail, whatever `subscribers.yaml` says. Addresses compare casefolded."""
+"""Who must not get mail, whatever `subscribers.yaml` says. Addresses compare casefolded.
 
+The address of a person who was erased is kept as a keyed hash: it cannot be read, and still matches if somebody adds
+it again.
+"""
+
+import hmac
 from datetime import datetime
 
 from paperboy.models import Suppression
@@ -7,6 +12,10 @@ from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
 
 _SELECT = "select address, list as list_name, reason, at from suppressions where holds"
+_OF = """
+select :address as address, list as list_name, reason, at from suppressions
+where holds and address in (:address, forgotten(:address))
+"""
 
 
 class Suppressions:
@@ -14,23 +23,21 @@ class Suppressions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        oldest = database.rows("select value from secrets order by rowid limit 1")  # a newer one would match nothing
+        key = bytes(oldest[0]["value"]) if oldest else b""
+        database.define("forgotten", lambda who: f"forgotten-{hmac.new(key, who.encode(), 'sha256').hexdigest()[:32]}")
 
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
-        rows = self._database.rows(
-            f"{_SELECT} and address = ? and list in ('', ?) order by list limit 1",
-            [address.casefold(), list_name],
-            Suppression,
-        )
-        return rows[0] if rows else None
+        return next((each for each in self.of(address) if each.list_name in {"", list_name}), None)
 
     def of(self, address: str) -> tuple[Suppression, ...]:
         """All that hold for an address; the one for all lists first."""
-        rows = self._database.rows(f"{_SELECT} and address = ? order by list", [address.casefold()], Suppression)
-        return tuple(rows)
+        asked = {"address": address.casefold()}
+        return tuple(self._database.rows(f"{_OF} order by list", asked, Suppression))
 
     def all(self) -> tuple[Suppression, ...]:
-        """All that hold, by address."""
+        """All that hold, by address, or the hash of one."""
         return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))
 
     def by_token(self, token: str) -> tuple[str, str] | None:
@@ -51,8 +58,9 @@ class Suppressions:
         values = {"address": address.casefold(), "list": list_name, "reason": reason, "at": iso(at)}
         with self._database.transaction():
             new = self._database.execute(
-                "insert into suppressions values (:address, :list, :reason, :at, 1, null) on conflict do update "
-                "set reason = excluded.reason, at = excluded.at, holds = 1 where not holds",
+                "insert into suppressions select :address, :list, :reason, :at, 1, null where not exists "
+                "(select 1 from suppressions where address = forgotten(:address) and list = :list and holds) "
+                "on conflict do update set reason = excluded.reason, at = excluded.at, holds = 1 where not holds",
                 values,
             )
             self._database.execute(
@@ -70,7 +78,8 @@ class Suppressions:
         """End one suppression; one for a list outlives the one for all lists. False: there was none."""
         with self._database.transaction():
             lifted = self._database.execute(
-                "update suppressions set holds = 0, lifted = ? where address = ? and list = ? and holds",
-                [iso(at), address.casefold(), list_name],
+                "update suppressions set holds = 0, lifted = :at "
+                "where address in (:address, forgotten(:address)) and list = :list and holds",
+                {"at": iso(at), "address": address.casefold(), "list": list_name},
             )
-        return lifted == 1
+        return lifted > 0

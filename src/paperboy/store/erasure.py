@@ -1,0 +1,53 @@
+"""Erasing a person: the ledger's rows stay, since counts and receipts are made of them, but tell of nobody."""
+
+from datetime import datetime
+
+from paperboy.foreign import mentions
+from paperboy.store.database import Database, iso
+
+_WAITING = """
+update deliveries set state = case state when 'sending' then 'ambiguous' else 'suppressed' end, at = :at,
+    reply = 'the address was forgotten'
+where address = :address collate nocase and state in ('pending', 'sending', 'deferred')
+"""
+_DELIVERIES = """
+update deliveries set address = 'forgotten-' || id || '@invalid', name = '', message_id = '', token = '', bounce = 0
+where address = :address collate nocase
+"""
+_HASHED = "update or replace suppressions set address = forgotten(:address) where address = :address and holds"
+_GONE = (
+    "delete from suppressions where address = :address or (address = forgotten(:address) and not holds)",
+    "delete from alerts where lower(subject) = :address",
+)
+_TEXTS = {
+    "deliveries": ("reply",),
+    "suppressions": ("reason",),
+    "alerts": ("reason", "detail", "facts"),
+    "attempts": ("reason",),
+    "days": ("reason",),
+}
+
+
+class Erasure:
+    """Only while nobody composes or sends: either would write the address down again."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def erase(self, address: str, at: datetime) -> int:
+        """Erase an address from all tables; gives how many rows held it. Waiting mail is not sent. A suppression that
+        holds stays, as a hash; what it says is overwritten on the disk, too.
+        """
+        mention, execute = mentions(address), self._database.execute
+        self._database.define("redacted", lambda text: mention.sub("…", text))
+        values = {"address": address.casefold(), "at": iso(at)}
+        self._database.rows("pragma secure_delete = on")
+        with self._database.transaction():
+            execute(_WAITING, values)
+            rows = execute(_DELIVERIES, values) + execute(_HASHED, values)
+            rows += sum(execute(statement, values) for statement in _GONE)
+            for table, columns in _TEXTS.items():
+                for each in columns:
+                    rows += execute(f"update {table} set {each} = redacted({each}) where redacted({each}) != {each}")
+        self._database.rows("pragma wal_checkpoint(truncate)")
+        return rows

@@ -1,0 +1,178 @@
+"""`paperboy forget` erases a person and keeps what has to be kept: that a digest went out, and who is suppressed."""
+
+import json
+import sqlite3
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from paperboy import lock
+from paperboy.store import Store
+from paperboy.store.alerts import Cause, Note
+from tests.cli.conftest import LISTS, World
+from tests.cli.test_suppress import token_of
+from tests.servers.smtp import Fault
+from tests.test_app import app_of
+
+ADA = "ada@example.org"
+LEFT = LISTS.replace("      - ada@example.org\n", "")
+
+
+def everything(world: World) -> bytes:
+    """All bytes that the home has."""
+    return b"".join(path.read_bytes() for path in world.path.rglob("*") if path.is_file())
+
+
+def counts(world: World) -> dict[str, int]:
+    found: dict[str, int] = json.loads(world.run("status", "--json").out)["lists"][0]["deliveries"]
+    return found
+
+
+def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
+    """Neither address nor name, token or reply; a longer address that ends like it is somebody else."""
+    lists = LISTS.replace(ADA, f"Augusta King <{ADA}>  # {ADA} asked\n      - xada@example.org")
+    world.write("subscribers.yaml", lists.replace("[vera@example.org]", "[vera@example.org, Ada@Example.org]"))
+    world.announce(1)
+    world.smtp.faults.append(Fault("RCPT", f"550 5.1.1 <{ADA}> unknown", address="vera@example.org"))
+    world.run("once")
+    token = token_of(world, ADA)
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        store.alerts.note([Note(Cause.MAIL, "the mail server", f"it said {ADA}", f"<{ADA}>: no")], world.clock())
+    before = counts(world)
+    ran = world.run("forget", "ADA@example.org")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "Removed ADA@example.org from subscribers.yaml (lines 9 and 15).",
+        "Erased it from 3 rows of the database.",
+        "Backups, logs and mail in the outbox are left alone: delete there what names it.",
+    ]
+    assert (world.path / "subscribers.yaml").read_text() == lists.replace(
+        f"      - Augusta King <{ADA}>  # {ADA} asked\n", ""
+    )
+    left = everything(world).lower().replace(b"xada@", b"")
+    assert [word for word in (ADA, "augusta king", token) if word.encode() in left] == []
+    assert b"xada@" in everything(world)
+    assert counts(world) == before
+    assert world.run("suppress", token).code == 2
+    ran = world.run("forget", ADA)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("ada@example.org is in neither subscribers.yaml nor the database, did you mean 'xada@")
+
+
+@pytest.mark.parametrize("only", [(), ("--list", "foundations")])
+def test_suppressed_address_stays_suppressed_if_somebody_adds_it_again(world: World, only: tuple[str, ...]) -> None:
+    world.run("suppress", ADA, *only)
+    assert "A keyed hash of it stays, so that it gets no mail" in world.run("forget", ADA).out
+    assert ADA.encode() not in everything(world)
+    (kept,) = json.loads(world.run("status", "--suppressed", "--json").out)["suppressed"]
+    assert (kept["address"][:10], len(kept["address"])) == ("forgotten-", 42)
+    assert "But ada@example.org is suppressed for" in world.run("subscribe", "foundations", "Ada@example.org").out
+    world.announce(1)
+    assert "1 sent, 1 suppressed" in world.run("once").out
+    assert "Nothing to do" in world.run("suppress", ADA, *only).out
+    assert "is suppressed for" in world.run("why", ADA).out
+    assert world.run("unsuppress", ADA, *only).out.startswith("ada@example.org may get mail from ")
+    assert world.run("resend", "foundations", "--to", ADA).code == 0
+    world.run("forget", ADA)
+    assert json.loads(world.run("status", "--suppressed", "--json").out) == {"suppressed": []}
+    with sqlite3.connect(world.path / "data" / "paperboy.db") as database:
+        assert database.execute("select * from suppressions").fetchall() == []
+
+
+@pytest.mark.parametrize("fault", [Fault("MAIL", "451 not now"), Fault("RCPT", "450 not now")])
+def test_mail_that_waits_for_a_forgotten_person_is_not_sent(world: World, fault: Fault) -> None:
+    world.announce(1)
+    world.smtp.faults.append(fault)
+    world.run("once", "--list", "foundations")
+    world.smtp.faults.clear()
+    world.run("forget", ADA)
+    world.clock.now = world.clock.now.replace(hour=12)
+    world.run("once", "--list", "foundations")
+    assert world.mails() == ["grace@example.org"]
+    assert counts(world) == {"sent": 1, "suppressed": 1}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "subscribers:\n    - >-\n      ada@example.org",
+        "subscribers: [grace@example.org]\n\n    title: ask ada@example.org",
+    ],
+)
+def test_where_only_a_person_can_edit_the_file_nothing_is_erased(world: World, shape: str) -> None:
+    """It says where the address stands; the other list could have been edited."""
+    world.announce(1)
+    world.run("once")
+    world.write("subscribers.yaml", f"{LISTS}  - name: quarks\n    categories: [hep-ph]\n    topics: x\n    {shape}\n")
+    before = everything(world)
+    ran = world.run("forget", ADA)
+    assert (ran.code, ran.out) == (78, "")
+    assert [line.partition(": ")[0] for line in ran.err.splitlines()] == ["subscribers.yaml:9", "subscribers.yaml:20"]
+    assert "nothing was erased; take it out of the file by hand, then run paperboy forget again" in ran.err
+    assert everything(world) == before
+
+
+def a_version(world: World, name: str) -> Path:
+    """A copy of the files, as the daemon makes them."""
+    copy = world.path / "data" / name
+    copy.mkdir(parents=True)
+    for each in (".env", "subscribers.yaml"):
+        (copy / each).write_text((world.path / each).read_text())
+    return copy
+
+
+def test_beside_a_daemon_the_version_in_force_forgets_too(world: World) -> None:
+    """Its next child must not write the address down again. The copy before that is deleted."""
+    world.announce(1)
+    world.run("once")
+    before, now = a_version(world, "files-before"), a_version(world, "files-now")
+    (world.path / "data" / "last-good").symlink_to(now.name)
+    database = world.path / "data" / "paperboy.db"
+    with lock.held(database, "run", "run"):
+        assert world.run("forget", ADA).code == 0
+    assert (now / "subscribers.yaml").read_text() == LEFT
+    assert not before.exists()
+    assert ADA.encode() not in everything(world)
+
+
+def test_forget_waits_for_the_sending_under_way(world: World) -> None:
+    """Which could write its address down again; the file is edited before, so that no other begins with it."""
+    world.announce(1)
+    world.run("once")
+    said = []
+    with app_of(world) as app, ExitStack() as other:
+        other.enter_context(lock.held(app.settings.paperboy_database, "sending", "run"))
+
+        def say(text: str) -> None:
+            said.append((text, (world.path / "subscribers.yaml").read_text()))
+            other.close()
+
+        app.say = say
+        assert app.forget(ADA) == ((9,), 1)
+    ((text, lists),) = said
+    assert text.endswith("paperboy run) is active; waiting until its sending is done")
+    assert lists == LEFT
+
+
+def test_tokens_and_waiting_mail_survive_a_change_of_the_secret(world: World) -> None:
+    """The token of a test mail is in no ledger. A frozen digest has the placeholders of the secret it was made with."""
+    world.announce(1)
+    world.run("preview", "foundations", "--to", "grace@example.org")
+    world.smtp.faults.append(Fault("RCPT", "450 not now"))
+    world.run("once", "--list", "foundations")
+    world.smtp.faults.clear()
+    old = token_of(world, "grace@example.org")
+    with sqlite3.connect(world.path / "data" / "paperboy.db") as database:
+        database.execute("insert into secrets values ('mail 2', randomblob(32))")
+        database.execute("update deliveries set token = 'x', try_at = null")
+    world.clock.now = world.clock.now.replace(hour=12)
+    assert world.run("resend", "foundations").code == 0
+    text = next(mail.content for mail in reversed(world.smtp.messages) if mail.recipient == "grace@example.org")
+    assert b"Your address grace@example.org is on this list." in text.replace(b"=\r\n", b"")
+    assert "foundations" in world.run("suppress", old).out
+    world.run("unsuppress", old)
+    world.run("preview", "foundations", "--to", "grace@example.org")
+    new = token_of(world, "grace@example.org")
+    assert new != old
+    assert "grace@example.org gets no more mail from foundations" in world.run("suppress", new).out
