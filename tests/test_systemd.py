@@ -131,6 +131,21 @@ def complaints(text: str, folder: Path) -> tuple[int, str]:
     return ran.returncode, ran.stdout + ran.stderr
 
 
+def test_systemd_verifies_the_unit_of_a_user_without_complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds nothing that a user's manager has no right to do, and no reason without its directive."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    text = made_for(user="", group="")
+    (tmp_path / "paperboy.service").write_text(text, "utf-8")
+    ran = analyze("--user", "verify", tmp_path / "paperboy.service")
+    assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
+    for directive in ("User", "Group", "After", "ProtectSystem", "PrivateTmp", "ReadWritePaths"):
+        assert values(text, directive) == []
+    assert values(text, "WantedBy") == ["default.target"]
+    assert values(text, "NoNewPrivileges") == ["yes"]
+    assert "Secrets" not in text
+    assert "`systemctl edit" not in text
+
+
 def test_systemd_verifies_the_unit_without_complaint(tmp_path: Path) -> None:
     assert complaints(made_for(), tmp_path) == (0, "")
 
@@ -160,8 +175,9 @@ def test_only_what_paperboy_needs_is_marked_as_exposed(tmp_path: Path) -> None:
     }
 
 
-def test_each_directive_has_a_reason_above_it() -> None:
-    text = made_for(home=Path("/home/ada/papers"), writable=[Path("/srv/db")])
+@pytest.mark.parametrize("user", ["ada", ""])
+def test_each_directive_has_a_reason_above_it(user: str) -> None:
+    text = made_for(home=Path("/home/ada/papers"), writable=[Path("/srv/db")], user=user)
     before = ""
     for line in text.splitlines():
         if re.match(r"[A-Z]", line):

@@ -62,7 +62,7 @@ def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Pat
     """The text of the unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
 
     `python` is the interpreter as it is called: in a virtual environment that is a link. `writable` are the folders of
-    the database and of the outbox.
+    the database and of the outbox. Without a `user`, the unit is one for `systemctl --user`.
     """
     folders = list(dict.fromkeys([home, *writable]))
     for path in [python, *folders]:
@@ -70,7 +70,7 @@ def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Pat
             fault = "its name holds a line end or another control character; rename it"
             raise ConfigError([Problem(repr(str(path)), f"systemd cannot start a service from here: {fault}")])
     outermost = [path for path in folders if not any(path.is_relative_to(other) for other in folders if other != path)]
-    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", _UNIT).format(
+    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", _UNIT if user else _of_a_user()).format(
         paths=" ".join(map(_literal, outermost)),
         command=f":{_literal(python)} -m paperboy --home {_literal(home)} run",
         user=user,
@@ -83,6 +83,20 @@ def _literal(path: Path) -> str:
     text = str(path).replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
 
+
+def _of_a_user() -> str:
+    """The unit without what only the system's manager can do: other units, other users, namespaces."""
+    text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", _NOT_FOR_A_USER.sub("", _UNIT))
+    start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
+    text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+_NOT_FOR_A_USER = re.compile(
+    r"^(?:Wants|After|RequiresMountsFor|User|Group|Protect\w+|Private\w+|ReadWritePaths|CapabilityBoundingSet|ProcSubset"
+    r"|KeyringMode)=.*\n",
+    re.MULTILINE,
+)
 
 # Each reason is printed above its directive: systemd knows no comments at the end of a line.
 _UNIT = """\

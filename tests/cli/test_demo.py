@@ -77,6 +77,10 @@ def test_demo_says_that_no_llm_judged(demo: Demo) -> None:
     assert "No LLM judged these papers" in demo.texts[0]
 
 
+def test_demo_ends_with_the_command_that_comes_next(demo: Demo) -> None:
+    assert demo.out.splitlines()[-1].endswith(" init FOLDER")
+
+
 def test_demo_uses_the_templates_of_the_home(demo: Demo) -> None:
     """So that somebody who restyles a mail sees it on whole digests."""
     assert demo.texts[0].startswith("The paper round\n")

@@ -54,11 +54,13 @@ def test_owner_without_a_name_is_refused() -> None:
         names_of(64_321, Path("/srv/papers"))
 
 
-def test_terminal_shows_how_to_install_the_unit(world: World) -> None:
+@pytest.mark.parametrize("as_user", [False, True])
+def test_terminal_shows_how_to_install_the_unit(world: World, *, as_user: bool) -> None:
     """The command shown is the one that was called, whole, so that it can be pasted anywhere."""
+    user = ["--user"] * as_user
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "paperboy", "service", "--home", str(world.path)],
+        [sys.executable, "-m", "paperboy", "service", "--home", str(world.path), *user],
         stdout=theirs,
         stderr=theirs,
         env={**os.environ, "PYTHONPATH": str(SRC)},
@@ -73,10 +75,19 @@ def test_terminal_shows_how_to_install_the_unit(world: World) -> None:
     os.close(ours)
     assert process.wait(300) == 0
     said = shown.decode().replace("\r\n", "\n").partition("To install it")[2]
-    again = f"{sys.executable} -m paperboy --home {world.path} service"
-    assert f"{again} > paperboy.service && sudo install -m 644 paperboy.service /etc/systemd/system/" in said
-    assert "sudo systemctl daemon-reload" in said
-    assert "sudo systemctl enable --now paperboy" in said
+    again = " ".join([sys.executable, "-m", "paperboy", "--home", str(world.path), "service", *user])
+    place = "mv paperboy.service ~/.config/systemd/user/" if as_user else "sudo install -m 644 paperboy.service /etc/"
+    assert f"{again} > paperboy.service && {place}" in said
+    systemctl = "systemctl --user" if as_user else "sudo systemctl"
+    assert f"{systemctl} daemon-reload" in said
+    assert f"{systemctl} enable --now paperboy" in said
+
+
+def test_unit_of_a_user_names_no_other_user(world: World) -> None:
+    ran = world.run("service", "--user")
+    assert (ran.code, ran.err) == (0, "")
+    assert values(ran.out, "User") == []
+    assert values(ran.out, "ExecStart")[-3:] == ["--home", str(world.path), "run"]
 
 
 def test_broken_settings_are_exit_code_78_and_no_unit(world: World) -> None:

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
@@ -104,8 +105,8 @@ def init(app: App, folder: Path | None) -> int:
     output.say(f"A new home is in {home}: {together(list(texts))}.", "")
     output.say(f"Say what the list wants to read in prompts/topics/{first.name}.md, and who reads it in {LISTS_FILE}.")
     output.say("Mail goes to the folder outbox/ until .env names a mail server. Then:" if not server else "Then:", "")
-    for what in ("check", f"preview {first.name}"):
-        output.say(f"  {output.command(home)} {what}")
+    program = output.program() + ("" if home == Path.cwd() else f" --home {shlex.quote(str(home))}")
+    output.say(f"  {program} check", f"  {program} preview {first.name}")
     return 0
 
 

@@ -54,6 +54,7 @@ def demo(app: App, *, open_it: bool) -> int:
         if open_it and not webbrowser.open(page.as_uri()):
             output.say("No browser could be opened.", err=True)
     output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
+    output.say("", "Next, make a home of your own, in a folder that you name:", f"  {output.program()} init FOLDER")
     return 0
 
 

@@ -14,7 +14,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,10 +45,9 @@ def say(*lines: str, mark: str = "", err: bool = False, **style: Any) -> None:
         click.echo(start + visible(line), err=err)
 
 
-def command(home: Path) -> str:
-    """How a person in this folder calls Paperboy for a home."""
-    program = "paperboy" if shutil.which("paperboy") else f"{shlex.quote(sys.executable)} -m paperboy"
-    return program if home == Path.cwd() else f"{program} --home {shlex.quote(str(home))}"
+def program() -> str:
+    """How a person calls this Paperboy."""
+    return "paperboy" if shutil.which("paperboy") else f"{shlex.quote(sys.executable)} -m paperboy"
 
 
 def heading(text: str) -> Text:

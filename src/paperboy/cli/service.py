@@ -24,14 +24,23 @@ To install it, and to update it later:
   sudo systemctl daemon-reload
   sudo systemctl enable --now paperboy      # later: sudo systemctl restart paperboy
   systemctl status paperboy"""
+_INSTALL_AS_USER = """
+To install it, and to update it later:
+  mkdir -p ~/.config/systemd/user && {again} > paperboy.service && mv paperboy.service ~/.config/systemd/user/
+  systemctl --user daemon-reload
+  systemctl --user enable --now paperboy    # later: systemctl --user restart paperboy
+  loginctl enable-linger                    # so that it runs while you are logged out
+  systemctl --user status paperboy"""
 
 
 @click.command()
+@click.option("--user", "as_user", is_flag=True, help="A unit for systemctl --user, which needs no root.")
 @click.pass_obj
-def service(app: App) -> int:
+def service(app: App, *, as_user: bool) -> int:
     """Print the systemd unit for this home and this interpreter; install nothing.
 
-    The service runs as the owner of the home. On a terminal, the commands that install it are shown as well.
+    The service runs as the owner of the home; with --user, as yourself and with less of a sandbox. On a terminal, the
+    commands that install it are shown as well.
     """
     home, python = _straight(app.path), _straight(Path(sys.executable).parent) / Path(sys.executable).name
     if not home.is_dir():
@@ -40,7 +49,7 @@ def service(app: App) -> int:
     found = settings.load(home, {})
     places = home, found.paperboy_database.parent, found.paperboy_database.resolve().parent, found.paperboy_outbox
     folders = dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
-    user, group = names_of(home.stat().st_uid, home)
+    user, group = ("", "") if as_user else names_of(home.stat().st_uid, home)
     output.say(*unit(home, python, user, group, list(folders)).splitlines())
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
@@ -49,13 +58,13 @@ def service(app: App) -> int:
     if here:
         which = f"Your environment, which the service does not have, sets {together(here)}"
         output.say(f"{which}: what it needs goes into .env", err=True)
-    for folder in folders:
+    for folder in folders if user else ():
         if not folder.is_dir() and not folder.resolve().is_relative_to(home.resolve()):
             make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
             output.say(f"{folder} does not exist, and the service could not make it: {make}", err=True)
     if sys.stdout.isatty() and sys.stderr.isatty():
-        again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
-        output.say(*_INSTALL.format(again=again).split("\n"), err=True)
+        again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service", *["--user"] * as_user])
+        output.say(*(_INSTALL_AS_USER if as_user else _INSTALL).format(again=again).split("\n"), err=True)
     return 0
 
 
