@@ -13,6 +13,7 @@ ASKING = [  # and correcting: they work while the files are broken
     ["why", "2611.00001"],
     ["why", "grace@example.org"],
     ["subscribers"],
+    ["backup"],
     ["suppress", "grace@example.org"],
     ["unsuppress", "ada@example.org"],
 ]

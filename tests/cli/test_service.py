@@ -98,6 +98,11 @@ def test_broken_settings_are_exit_code_78_and_no_unit(world: World) -> None:
     assert "SMTP_PORT" in ran.err
 
 
+def test_password_may_be_a_credential_that_only_the_service_sees(world: World) -> None:
+    world.env(SMTP_USERNAME="papers", SMTP_SECURITY="tls")
+    assert world.run("service").code == 0
+
+
 def test_broken_lists_do_not_change_the_unit(world: World) -> None:
     whole = world.run("service").out
     world.write("subscribers.yaml", "lists:\n  - nam: x\n")

@@ -46,7 +46,7 @@ def service(app: App, *, as_user: bool) -> int:
     if not home.is_dir():
         raise ConfigError([Problem(str(home), "there is no such folder; name it with --home or PAPERBOY_HOME")])
     here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
-    found = settings.load(home, {})
+    found = settings.load(home, {}, mails=False)
     places = home, found.paperboy_database.parent, found.paperboy_database.resolve().parent, found.paperboy_outbox
     folders = dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
     user, group = ("", "") if as_user else names_of(home.stat().st_uid, home)
