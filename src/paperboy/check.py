@@ -127,7 +127,12 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
         yield from _tried("mail", lambda: _outbox(settings.paperboy_outbox))
-    elif settings.alert_to is None:
+        return
+    usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
+    if usual != settings.smtp_security:
+        message = f"port {settings.smtp_port} usually wants SMTP_SECURITY={usual}, not {settings.smtp_security}"
+        yield Finding("mail", f"{message}; change it, or SMTP_PORT", note=True)
+    if settings.alert_to is None:
         yield Finding("alerts", "nobody is alerted when a morning fails; set ALERT_TO", note=True)
     else:
         yield Finding("alerts", f"{settings.alert_to.address} is alerted when a morning fails")

@@ -174,6 +174,7 @@ lists:
     ]
 
 
+A_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
 KNOWN = f"; known here: {', '.join(KEYS)}"
 
 
@@ -184,7 +185,7 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["exclude: [math]"], ["5:15: exclude: 'math' is a whole archive; name its categories, such as math.AC"]),
         (["keywords: {mst: [x]}"], ["5:16: unknown key 'mst', did you mean 'must'?"]),
         (["keywords: [x]"], ["5:15: keywords: must have the keys must or never, such as {never: [survey, review]}"]),
-        (["keywords: {never: survey}"], ["5:23: never: must be a list, such as [one, two]"]),
+        (["keywords: {never: survey}"], [f"5:23: never: {A_LIST}"]),
         (["keywords: {must: ['', 7]}"], ["5:23: must: is empty", "5:27: each of must: must be text; put it in quotes"]),
         (["paused: maybe"], ["5:13: paused: must be true or false, without quotes"]),
         (["colour: red", "5: x"], [f"5:5: unknown key 'colour'{KNOWN}", f"6:5: unknown key '5'{KNOWN}"]),
@@ -198,7 +199,7 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         ([r'title: "\ud800"'], [
             "5:12: title: contains a control character (U+D800); write one line of plain text",
         ]),
-        (["authors: Yann LeCun"], ["5:14: authors: must be a list, such as [one, two]"]),
+        (["authors: Yann LeCun"], [f"5:14: authors: {A_LIST}"]),
         (["authors: [Yann LeCun, 7]"], ["5:27: each of authors: must be text; put it in quotes"]),
         (["min_relevance: 0"], ["5:20: min_relevance: must be at least 1"]),
         (["min_novelty: 11"], ["5:18: min_novelty: must be at most 10"]),
@@ -222,10 +223,10 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["weekdays: [x]"], ["5:16: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"]),
         (["weekdays: [1]"], ["5:16: weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"]),
         (["weekdays: []"], ["5:15: weekdays: must not be empty"]),
-        (["weekdays: mon"], ["5:15: weekdays: must be a list, such as [one, two]"]),
+        (["weekdays: mon"], [f"5:15: weekdays: {A_LIST}"]),
         (["cross_lists: yes"], ["5:18: cross_lists: must be true or false, without quotes"]),
         (["send_empty: 0"], ["5:17: send_empty: must be true or false, without quotes"]),
-        (["subscribers: ada@example.org"], ["5:18: subscribers: must be a list, such as [one, two]"]),
+        (["subscribers: ada@example.org"], [f"5:18: subscribers: {A_LIST}"]),
         (["subscribers:", "  - ada: ada@example.org"], [
             "6:9: subscribers: each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"
         ]),
@@ -296,7 +297,7 @@ def test_invalid_list_name_is_reported_with_a_usable_one(home, head, expected):
         ("[physics]", "3:18: categories: 'physics' is a whole archive; name its categories, such as physics.acc-ph"),
         ("[1]", "3:18: each of categories: must be text; put it in quotes"),
         ("[]", "3:17: categories: must not be empty"),
-        ("cs.LG", "3:17: categories: must be a list, such as [one, two]"),
+        ("cs.LG", f"3:17: categories: {A_LIST}"),
         ("", "3:5: this list needs 'categories'"),
     ],
 )

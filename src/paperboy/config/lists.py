@@ -148,7 +148,7 @@ class _File(_Strict):
 KEYS = tuple(_List.model_fields)  # that a list may have
 
 _WORDS = {  # by pydantic's type of error
-    "list_type": "must be a list, such as [one, two]",
+    "list_type": "must be a list, such as [one, two], or lines that begin with '- '",
     "too_short": "must not be empty",
     "too_long": "must have at most {max_length:,} characters",
     "string_type": "must be text; put it in quotes",

@@ -1,0 +1,419 @@
+"""What operators write wrong, by the command line: one line with its place and the fix, exit code 78, nothing touched.
+
+The tables are of the mistakes themselves; the readers of single values have theirs in `tests/config/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from paperboy.cli.main import invoke
+from paperboy.config.lists import KEYS
+from tests.cli.conftest import FRIDAY
+from tests.fakes import Clock
+
+DOTENV = """\
+OPENAI_API_KEY=sk-wren
+SMTP_HOST=smtp.wren.edu
+MAIL_FROM=Paperboy <papers@wren.edu>
+ALERT_TO=operator@wren.edu
+"""
+LISTS = """\
+lists:
+  - name: strings
+    categories: [hep-th]
+    topics: topics/strings.md
+"""
+REST = "the rest: not checked, because the settings are broken"
+LINE = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
+ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
+INDENTED = "the indentation does not match the lines above, or quotes or a bracket end too early"
+NO_ITEM = "this is neither 'key: value' nor '- item'; a space follows the colon or the dash"
+NO_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
+WEEKDAY = "weekdays: must be one of mon, tue, wed, thu, fri, sat, sun"
+
+
+@dataclass
+class Operator:
+    """Somebody at a shell, with a sound home."""
+
+    home: Path
+    capture: pytest.CaptureFixture[str]
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def write(self, name: str, text: str | bytes) -> None:
+        (self.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.home / name).write_bytes(text.encode() if isinstance(text, str) else text)
+
+    def run(self, *arguments: str) -> tuple[int, list[str]]:
+        """The exit code, and all lines that do not say that something is well."""
+        self.capture.readouterr()
+        code = invoke(["--home", str(self.home), *arguments], self.environ, Clock(FRIDAY), [].append, lambda: 0.0)
+        out, err = self.capture.readouterr()
+        lines = (out + err).replace(str(self.home), "HOME").splitlines()
+        return code, [line for line in lines if not line.startswith("ok ")]
+
+    def check(self) -> tuple[int, list[str]]:
+        """What `check --offline` finds, but for the line that the rest was not checked."""
+        code, lines = self.run("check", "--offline")
+        return code, [line.removeprefix("fault  ") for line in lines if REST not in line]
+
+
+@pytest.fixture
+def operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Operator:
+    made = Operator(tmp_path, capsys)
+    made.write(".env", DOTENV)
+    (tmp_path / ".env").chmod(0o600)
+    made.write("subscribers.yaml", LISTS + "    subscribers: [ada@wren.edu]\n")
+    made.write("prompts/topics/strings.md", "Relevant: strings and black holes.\n")
+    return made
+
+
+def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
+    assert operator.check() == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        # the mail server
+        (
+            "SMTP_HOST=smtp.wren.edu:587",
+            "SMTP_HOST: must be the server's name alone, such as smtp.example.org; the port is a separate setting",
+        ),
+        (
+            "SMTP_HOST=smtps://smtp.wren.edu",
+            "SMTP_HOST: must be the server's name alone, such as smtp.example.org; the port is a separate setting",
+        ),
+        ("SMTP_PORT=587;", "SMTP_PORT: must be a whole number from 1 to 65535"),
+        ("SMTP_SECURITY=ssl", "SMTP_SECURITY: must be one of starttls, tls, none"),
+        ("SMTP_USERNAME=ada", "SMTP_USERNAME: needs SMTP_PASSWORD to be set, too"),
+        ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: needs SMTP_USERNAME to be set, too"),
+        ("SMTP_PASS=hunter2", "unknown setting, did you mean 'SMTP_PASSWORD'?"),
+        ("MAIL_FROM=papers.wren.edu", f"MAIL_FROM: {ADDRESS}"),
+        ("MAIL_FROM=papers@wren", f"MAIL_FROM: {ADDRESS}"),
+        ("ALERT_TO=ada@wren.edu, grace@wren.edu", f"ALERT_TO: {ADDRESS}"),
+        # the LLM
+        ("OPENAI_API_KEY=Bearer sk-hunter2", "OPENAI_API_KEY: a key contains no spaces"),
+        (
+            "OPENAI_BASE_URL=localhost:11434/v1",
+            "OPENAI_BASE_URL: must be a full URL, such as https://server.example.org/v1",
+        ),
+        (
+            "OPENAI_BASE_URL=https://llm.wren.edu/v1/chat/completions",
+            "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
+        ),
+        (
+            "OPENAI_BASE_URL=https://llm.wren.edu/v1/models",
+            "OPENAI_BASE_URL: leave out /models, which Paperboy adds where it is needed",
+        ),
+        (
+            "OPENAI_BASE_URL=http://llm.wren.edu/v1",
+            (
+                "OPENAI_BASE_URL: a key is not sent over plain http to another "
+                "machine; use https, or leave OPENAI_API_KEY empty"
+            ),
+        ),
+        ("LLM_BUDGET_USD=0,50", "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals"),
+        (
+            "LLM_TIMEOUT_SECONDS=2m",
+            "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",
+        ),
+        ("LLM_PRICE_INPUT=0.1", "LLM_PRICE_INPUT: needs LLM_PRICE_OUTPUT to be set, too"),
+        # the morning
+        ("SEND_AT=7.30", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
+        ("SEND_AT=7", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
+        ("SEND_AT=7:30am", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
+        ("TIMEZONE=CEST", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
+        ("TIMEZONE=PST", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
+        ("TIMEZONE=GMT+2", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
+        ("TIMEZONE=berlin", "TIMEZONE: unknown timezone, did you mean 'Europe/Berlin'?"),
+        (
+            "GIVE_UP_AFTER_HOURS=24",
+            "GIVE_UP_AFTER_HOURS: must be a number from 0 to 23, with a point if it has decimals",
+        ),
+        ("ARXIV_DELAY_SECONDS=1", "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more"),
+        ("ARXIV_HOLIDAYS=24.12.2026", "ARXIV_HOLIDAYS: must be dates, such as 2026-12-29, 2026-12-31"),
+        ("ARXIV_LOOKBACK_DAYS=60", "ARXIV_LOOKBACK_DAYS: must be a whole number from 1 to 30"),
+        # the home
+        ("KEEP_DAYS=30", "KEEP_DAYS: must be a whole number from 31 to 36500"),
+        (
+            "PAPERBOY_OUTBOX=~/mail",
+            "PAPERBOY_OUTBOX: ~ is not expanded here; write the full path, or one relative to the home",
+        ),
+        ("LOG_LEVEL=warn", "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL, did you mean 'WARNING'?"),
+        # the line
+        ("smtp_port=465", "unknown setting, did you mean 'SMTP_PORT'?"),
+        ("SMTP PORT=465", LINE),
+        ("SMTP_PORT: 465", LINE),
+        ("$env:SMTP_PORT=465", LINE),
+        ('MAIL_REPLY_TO="Ada <ada@wren.edu>', LINE),
+        ("SMTP_PORT=465# with TLS", "SMTP_PORT: must be a whole number from 1 to 65535"),
+        ("SEND_AT=“7:30”", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
+    ],
+)
+def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, line: str, told: str) -> None:
+    name, _, rest = DOTENV.partition(f"{line.partition('=')[0]}=")  # a setting that is there is replaced
+    text = f"{name}{line}\n{rest.partition(chr(10))[2]}" if rest else f"{DOTENV}{line}\n"
+    operator.write(".env", text)
+    place = f".env:{text[: text.index(line)].count(chr(10)) + 1}"
+    assert operator.check() == (78, [f"settings: {place}: {told}"])
+    for command in ("once", "run"):
+        assert operator.run(command) == (78, [f"{place}: {told}"])
+    assert {path.name for path in operator.home.iterdir()} == {".env", "subscribers.yaml", "prompts"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        # subscribers
+        (["subscribers: ada@wren.edu"], f"5:18: subscribers: {NO_LIST}"),
+        (
+            ["subscribers: [ada.wren.edu]"],
+            "5:19: subscribers: 'ada.wren.edu' is not an address: An email address must have an @-sign.",
+        ),
+        (
+            ["subscribers:", "  - ada@wren.edu,"],
+            (
+                "6:9: subscribers: 'ada@wren.edu,' is not an address: The part after "
+                "the @-sign contains invalid characters: ','."
+            ),
+        ),
+        (
+            ["subscribers:", "  - ada@wren.edu", "  - Ada <ADA@wren.edu>"],
+            "7:9: ADA@wren.edu is already on this list, in line 6",
+        ),
+        (
+            ["subscribers:", "  - name: Ada", "    email: ada@wren.edu"],
+            "6:9: subscribers: each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>",
+        ),
+        (["subscribers:", "  -ada@wren.edu"], f"6:7: subscribers: {NO_LIST}"),
+        (["subscribers:", "-ada@wren.edu"], f"6:5: {NO_ITEM}"),
+        (["subscribers:", "  - ada@wren.edu", " - bob@wren.edu"], f"7:6: {INDENTED}"),
+        (["subscribers:", '  - "Ada" <ada@wren.edu>'], f"6:15: {INDENTED}"),
+        # options
+        (["weekdays: [Montag]"], f"5:16: {WEEKDAY}, did you mean 'mon'?"),
+        (["weekdays: [mon, di]"], f"5:21: {WEEKDAY}"),
+        (["weekdays: mon-fri"], f"5:15: weekdays: {NO_LIST}"),
+        (["send_at: 7.30"], "5:14: send_at: must be a time of day, such as 07:00 or 18:30"),
+        (["timezone: EDT"], "5:15: timezone: unknown timezone; use a name such as Europe/Berlin"),
+        (["paused: yes"], "5:13: paused: must be true or false, without quotes"),
+        (["send_empty: 'no'"], "5:17: send_empty: must be true or false, without quotes"),
+        (["min_relevance: '8'"], "5:20: min_relevance: must be a whole number, without quotes"),
+        (["min_novelty: 0"], "5:18: min_novelty: must be at least 1"),
+        (
+            ["keywords: [lattice]"],
+            "5:15: keywords: must have the keys must or never, such as {never: [survey, review]}",
+        ),
+        (["keywords: {no: [lattice]}"], "5:16: unknown key 'no'; known here: must, never"),
+        (["exclude: hep-lat"], f"5:14: exclude: {NO_LIST}"),
+        (["authors: Edward Witten"], f"5:14: authors: {NO_LIST}"),
+        (["min_relevence: 8"], "5:5: unknown key 'min_relevence', did you mean 'min_relevance'?"),
+        (["recipients: [ada@wren.edu]"], f"5:5: unknown key 'recipients'; known here: {', '.join(KEYS)}"),
+        (["title: a", "title: b"], "6:5: 'title' is given twice; remove one"),
+        # YAML
+        (
+            ["title: Strings: the rest"],
+            "5:19: a colon is not allowed here; fix the indentation, or put the text in quotes",
+        ),
+        (["title: 'Strings"], "5:12: these quotes are never closed"),
+        (["title: [Strings] news"], f"5:22: {INDENTED}"),
+        (["title: *Strings*"], "5:12: there is no anchor &Strings*; text that begins with * needs quotes"),
+        (["title: 2026"], "5:12: title: must be text; put it in quotes"),
+        (["min_relevance:8"], f"5:5: {NO_ITEM}"),
+        (["\ttitle: Strings"], "5:5: a tab; YAML is indented with spaces"),
+    ],
+)
+def test_wrong_line_of_a_list_is_one_line_with_its_place(operator: Operator, lines: list[str], told: str) -> None:
+    operator.write("subscribers.yaml", LISTS + "".join(f"    {line}\n" for line in lines))
+    assert operator.check() == (78, [f"lists: subscribers.yaml:{told}"])
+    for command in ("once", "preview strings", "run", "subscribers", "subscribe strings bob@wren.edu"):
+        assert operator.run(*command.split()) == (78, [f"subscribers.yaml:{told}"])
+    assert {path.name for path in operator.home.iterdir()} == {".env", "subscribers.yaml", "prompts"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("lists:", "list:", "1:1: unknown key 'list', did you mean 'lists'?"),
+        ("lists:\n", "lists:\n  strings:\n", "2:3: lists: each list begins with a dash, such as '- name: physics'"),
+        ("- name", "  name", "2:5: lists: each list begins with a dash, such as '- name: physics'"),
+        ("  - name", "\t- name", "2:1: a tab; YAML is indented with spaces"),
+        ("strings\n", "My strings\n", "2:11: name: must be at most 63 of a-z, 0-9 and inner -, such as 'big-ideas'"),
+        ("name: strings", "title: Strings", "2:5: this list needs 'name'"),
+        ("[hep-th]", "[Hep-TH]", "3:18: categories: unknown category 'Hep-TH', did you mean 'hep-th'?"),
+        ("[hep-th]", "[cs.lg]", "3:18: categories: unknown category 'cs.lg', did you mean 'cs.LG'?"),
+        ("[hep-th]", "[cs]", "3:18: categories: 'cs' is a whole archive; name its categories, such as cs.AI"),
+        (
+            "[hep-th]",
+            "[strings]",
+            "3:18: categories: unknown category 'strings'; they are listed at arxiv.org/category_taxonomy",
+        ),
+        ("[hep-th]", "hep-th, gr-qc", f"3:17: categories: {NO_LIST}"),
+        ("[hep-th]", "[hep-th", "3:17: this bracket is never closed, or a comma is missing after it"),
+        ("    topics: topics/strings.md\n", "", "2:5: this list needs 'topics', or 'authors' alone"),
+        (
+            "topics/strings.md",
+            "topics/string.md",
+            "4:13: topics: there is no 'topics/string.md' in the home's prompts/; create it, or write the topics here",
+        ),
+        (
+            "topics/strings.md",
+            "/etc/strings.md",
+            (
+                "4:13: topics: '/etc/strings.md' is outside the folder prompts; put a file there, such as "
+                "topics/physics.md"
+            ),
+        ),
+        (
+            "topics/strings.md",
+            "topics/strings.txt",
+            (
+                "4:13: topics: 'topics/strings.txt' is no file that ends in .md, nor a sentence; name such a file, or "
+                "write the topics"
+            ),
+        ),
+        (
+            "topics/strings.md",
+            "Relevant: strings",
+            "4:21: a colon is not allowed here; fix the indentation, or put the text in quotes",
+        ),
+        ("md\n", f"md\n{LISTS[7:]}", "5:11: there is already a list 'strings', in line 2"),
+        ("md\n", f"md\n{LISTS}", "5:1: 'lists' is given twice; remove one"),
+        ("md\n", "md\n---\n", "5:1: this line begins another document; remove it"),
+    ],
+)
+def test_wrong_file_of_lists_is_one_line_with_its_place(operator: Operator, old: str, new: str, told: str) -> None:
+    operator.write("subscribers.yaml", LISTS.replace(old, new, 1))
+    code, lines = operator.check()
+    assert (code, lines[-1]) == (78, f"lists: subscribers.yaml:{told}")
+    assert len(lines) == 1 + (new == "list:")  # where "lists" is missed, too
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        (".env", DOTENV.encode("utf-16"), "settings: .env: is not UTF-8 text (line 1); save it as UTF-8"),
+        (".env", b"# f\xfcr uns\n", "settings: .env: is not UTF-8 text (line 1); save it as UTF-8"),
+        ("subscribers.yaml", b"", "lists: subscribers.yaml:1:1: the file is empty; one line is enough to begin: "),
+        ("subscribers.yaml", b"- name: x\n", "lists: subscribers.yaml:1:1: the file must start with lists: ["),
+        (
+            "prompts/topics/strings.md",
+            b" ",
+            (
+                "lists: subscribers.yaml:4:13: topics: HOME/prompts/topics/strings.md is "
+                "empty; write there what the list wants to read"
+            ),
+        ),
+        ("prompts/score.md.j2", b"\n{% block %}", "prompts: prompts/score.md.j2:2: "),
+        ("emails/digest.txt.j2", b"a\n{% if %}", "emails: emails/digest.txt.j2:2: "),
+    ],
+)
+def test_unusable_file_is_one_line_with_its_name(operator: Operator, name: str, content: bytes, told: str) -> None:
+    operator.write(name, content)
+    code, (line,) = operator.check()
+    assert (code, line[: len(told)]) == (78, told)
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"SMTP_PORT": "smtp"}, "settings: environment: SMTP_PORT: must be a whole number from 1 to 65535"),
+        ({"MAIL_FROM": "wren.edu"}, f"settings: environment: MAIL_FROM: {ADDRESS}"),
+        (
+            {"HTTPS_PROXY": "socks5://proxy:1080"},
+            "scoring: environment: HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128",
+        ),
+        (
+            {"LLM_BUDGET_USD": "1", "OPENAI_MODEL": "wren"},
+            (
+                "scoring: settings: LLM_BUDGET_USD: the price of wren is "
+                "unknown, so a budget cannot be kept; set LLM_PRICE_INPUT "
+                "and LLM_PRICE_OUTPUT, or LLM_BUDGET_USD to 0"
+            ),
+        ),
+    ],
+)
+def test_wrong_environment_is_one_line(operator: Operator, environ: Mapping[str, str], told: str) -> None:
+    operator.environ = dict(environ)
+    assert operator.check() == (78, [told])
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("SMTP_PORT=465\n", "mail: port 465 usually wants SMTP_SECURITY=tls, not starttls; change it, or SMTP_PORT"),
+        (
+            "SMTP_SECURITY=tls\n",
+            "mail: port 587 usually wants SMTP_SECURITY=starttls, not tls; change it, or SMTP_PORT",
+        ),
+        ("ALERT_TO=\n", "alerts: nobody is alerted when a morning fails; set ALERT_TO"),
+    ],
+)
+def test_doubtful_setting_is_a_note(operator: Operator, more: str, told: str) -> None:
+    operator.write(".env", DOTENV + more)
+    assert operator.check() == (0, [f"note   {told}"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DOTENV.replace("\n", "\r\n") + "SMTP_PORT=465\r\nSMTP_SECURITY=tls\r\n",
+        "\ufeff" + DOTENV,
+        "export " + DOTENV.replace("=", " = "),
+        DOTENV + "SMTP_SECURITY=TLS   # the port below wants it\nSMTP_PORT='465'\n",
+        DOTENV + "TIMEZONE=\nSEND_AT=\n",
+    ],
+)
+def test_what_only_looks_wrong_in_dotenv_is_well(operator: Operator, text: str) -> None:
+    operator.write(".env", text)
+    assert operator.check() == (0, [])
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n\n", "  # note\n"])
+def test_what_only_looks_wrong_in_the_lists_is_well(operator: Operator, end: str) -> None:
+    operator.write(
+        "subscribers.yaml", (LISTS + "    send_at: 7:30\n    subscribers: [ada@wren.edu]\n").replace("\n", end)
+    )
+    assert operator.check() == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("once --list string", "subscribers.yaml: there is no list 'string', did you mean 'strings'? It has strings."),
+        ("preview Strings", "subscribers.yaml: there is no list 'Strings', did you mean 'strings'? It has strings."),
+        ("resend news", "subscribers.yaml: there is no list 'news'. It has strings."),
+        ("once strings", "Error: Got unexpected extra argument (strings)"),
+        ("once --dryrun", "Error: No such option '--dryrun'. Did you mean '--dry-run'?"),
+        (
+            "subscribe strings ada",
+            "Error: Invalid value for ADDRESS: 'ada' is not an address: An email address must have an @-sign.",
+        ),
+        (
+            "suppress ada",
+            (
+                "'ada' is neither an address nor a token; a token is the 32 letters and digits that end the "
+                "subject of an unsubscribe mail"
+            ),
+        ),
+    ],
+)
+def test_wrong_usage_is_told_with_exit_code_2(operator: Operator, command: str, told: str) -> None:
+    code, lines = operator.run(*command.split())
+    assert (code, lines[-1]) == (2, told)
+
+
+def test_settings_and_lists_are_told_together(operator: Operator) -> None:
+    operator.write(".env", DOTENV + "SMTP_PORT=smtp\n")
+    operator.write("subscribers.yaml", LISTS + "    title: 5\n")
+    told = [
+        ".env:5: SMTP_PORT: must be a whole number from 1 to 65535",
+        "subscribers.yaml:5:12: title: must be text; put it in quotes",
+    ]
+    assert operator.run("once") == (78, told)
+    assert operator.check() == (78, [f"settings: {told[0]}", f"lists: {told[1]}"])
