@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from paperboy import due
 from paperboy.errors import MailServerError, PaperboyError
 from paperboy.mail.text import counted, together
-from paperboy.models import Alert, DeliveryState, ListReport, MailingList, Outcome, Problem, Shortfall, Subscriber
+from paperboy.models import (
+    Alert,
+    Delivery,
+    DeliveryState,
+    ListReport,
+    MailingList,
+    Outcome,
+    Problem,
+    Shortfall,
+    Subscriber,
+)
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Kept, Note
 from paperboy.tex import to_text
@@ -94,6 +104,8 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     notes = [Note(Cause.NOBODY, name, reply, f"{name}: {reply}") for name, reply in sent.refused]
     if sent.problem:
         notes = [] if passing else [Note(Cause.MAIL, MAIL_SERVER, sent.problem)]
+    told = {note.subject for note in notes}
+    notes += [_refused(each) for each in sent.failed if each.list_name not in told]
     well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
     if sent.states.get(DeliveryState.SENT) and not sent.problem:
         well.add((Cause.MAIL, MAIL_SERVER))
@@ -106,6 +118,11 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
                 store.alerts.forget(row.cause, row.subject)
             elif (row.cause, row.subject) in well:
                 store.alerts.end(row.cause, row.subject, now)
+
+
+def _refused(delivery: Delivery) -> Note:
+    name, address = delivery.list_name, delivery.addressed.subscriber.address
+    return Note(Cause.REFUSED, str(delivery.id), detail=f"{name}: {address}: {delivery.reply}", facts={"list": name})
 
 
 def broken_files(problems: Sequence[Problem]) -> Note:
@@ -170,6 +187,12 @@ _WORDS: Mapping[Cause, _Words] = {
         "{mails} could not be delivered in three days",
         "Others on {names} got the digest; these addresses did not. The next digest is sent to them again.",
         "Once the cause is fixed, paperboy resend {first} --failed sends them the digest they missed.",
+    ),
+    Cause.REFUSED: _Words(
+        "{mails} refused for good",
+        "The mail server takes no mail for these addresses of {names}. Their next digest is sent to them again.",
+        "Correct or remove the addresses in subscribers.yaml, or fix what the server complains about; then paperboy "
+        "resend {first} --failed sends them the digest they missed.",
     ),
     Cause.SUPPRESSED: _Words(
         "{addresses} suppressed after three bounces in a row",
@@ -275,6 +298,7 @@ class Waiting(NamedTuple):
     over: bool  # it is good news
     at: datetime  # when it was found. It dates the mail, so every try is the same message
     next_try: datetime  # retry backoff: not before
+    last: date | None  # the day of the last mail about a cause that never ends
 
 
 def lasting(rows: Iterable[Kept]) -> dict[Cause, list[Kept]]:
@@ -284,18 +308,24 @@ def lasting(rows: Iterable[Kept]) -> dict[Cause, list[Kept]]:
 
 def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
     """What is to be reported, oldest first: each cause that is over, or was noted on a later day than the last mail, in
-    the operator's `zone`.
+    the operator's `zone`. What never ends is reported once; what comes after the day's mail waits for the next day's.
     """
     found = []
     for cause, of in groupby(store.alerts.all(), _CAUSE):
-        rows = list(of)
+        rows, ends = list(of), bool(_WORDS[cause].well)
         lasts = [row for row in rows if row.over is None]
         at = max(row.over or row.noted for row in lasts or rows)
         last = max((row.reported for row in rows if row.reported), default=None)
-        if not lasts or last is None or (_WORDS[cause].well and at.astimezone(zone).date() > last):
-            alert = _alert(lasts) if lasts else _well_again(rows, zone)
-            next_try = max((row.next_try for row in lasts or rows if row.next_try), default=at)
-            found.append(Waiting(cause, alert, not lasts, at, next_try))
+        if lasts and (not ends or last is None or at.astimezone(zone).date() > last):
+            alert = _alert(lasts)
+        elif ends and not lasts:
+            alert = _well_again(rows, zone)
+        else:
+            continue
+        next_try = max((row.next_try for row in lasts or rows if row.next_try), default=at)
+        if last and not ends:  # with the mail of the next morning, or without one at noon
+            next_try = max(next_try, datetime.combine(last + timedelta(days=1), time(12), zone).astimezone(UTC))
+        found.append(Waiting(cause, alert, not lasts, at, next_try, None if ends else last))
     return sorted(found, key=lambda each: each.at)
 
 
@@ -306,7 +336,10 @@ def report(
     keeps waiting. Raises StoreWriteError before a mail that could not be marked, and MailServerError, after which no
     other mail could be sent.
     """
+    today = now.astimezone(zone).date()
     for each in waiting(store, zone):
+        if each.last == today:
+            continue
         logger.log(logging.INFO if each.over else logging.WARNING, "%s", each.alert.headline)
         backoff = min(max(now - each.at, due.RETRY), _LONGEST_BACKOFF)  # so it doubles with each try
         if to:
@@ -318,7 +351,9 @@ def report(
                 accepted = receipt.state is DeliveryState.SENT
                 if not accepted:
                     logger.error("ALERT_TO could not be alerted: %s (%s)", receipt.state, receipt.reply)
-        if accepted and (each.over or not _WORDS[each.cause].well):
+        if accepted and each.over:
             store.alerts.forget(each.cause)
+        elif accepted and _WORDS[each.cause].well:
+            store.alerts.reported(each.cause, today)
         elif accepted:
-            store.alerts.reported(each.cause, now.astimezone(zone).date())
+            store.alerts.settle(each.cause, today, now)

@@ -385,7 +385,7 @@ class App(ExitStack):
         from paperboy import alerts
 
         to, zone, now = self.settings.alert_to, self.settings.timezone, self.clock()
-        by_mail = sent is None or not sent.problem or sent.passing
+        by_mail = sent is None or not sent.problem or sent.passing or sent.turned_away
         with alerts.never_raising(), closing(self.transports[0]) as transport:
             if sent is not None:
                 alerts.sending(self.store, self.home.lists, sent, now, self.patience)

@@ -24,8 +24,9 @@ from paperboy.config import settings as dotenv
 from paperboy.config.home import LISTS_FILE, Home, load_lists
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
+from paperboy.delivery import REFUSES_US
 from paperboy.errors import ConfigError, PaperboyError, StoreError
-from paperboy.models import MailingList
+from paperboy.models import DeliveryState, MailingList, Receipt
 
 T = TypeVar("T")
 
@@ -204,14 +205,28 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
 def _mail(app: App) -> list[Finding]:
     settings = app.settings
     sender = settings.mail_from.address if settings.mail_from else ""
-    probed, faults = _read("mail", lambda: app.smtp(timeout=SMTP_SECONDS).probe(sender))
+    recipient = settings.alert_to.address if settings.alert_to else sender
+    probed, faults = _read("mail", lambda: app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient))
     if probed is None:
         return faults
-    found, ends = [Finding("mail", probed[0])], probed[1]
+    found, ends = [Finding("mail", probed.text)], probed.ends
+    if refusal := probed.refusal:
+        found = [_refused(refusal, recipient, "ALERT_TO" if settings.alert_to else "MAIL_FROM")]
     if ends is not None and ends - app.clock() < RENEWED:
         message = f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it"
         found.append(Finding("mail", message, note=True))
     return found
+
+
+def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
+    """What it means that the mail server takes no mail to this address."""
+    message = f"the mail server refuses {address} ({setting}): {refusal.reply}"
+    if refusal.unclear:
+        return Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
+    if refusal.state is not DeliveryState.FAILED:
+        return Finding("mail", f"{message}. That may pass", note=True)
+    lost = "nobody is alerted" if setting == "ALERT_TO" else "bounces get lost"
+    return Finding("mail", f"{message}. Until {setting} is fixed, {lost}", int(setting == "ALERT_TO"), note=True)
 
 
 def _scoring(app: App) -> list[Finding]:

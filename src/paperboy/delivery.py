@@ -6,6 +6,9 @@
         reserve             ← its own commit, before the first command to the server
         send                ← the frozen bytes, with the subscriber's own headers and links
         settle              ← its own commit, after the server's last reply and before the connection's next message
+    a refusal that may be about us is held back until one recipient is accepted: then it was the recipient's own;
+    three without one (or all, if there are fewer), of different domains where possible, are the server's problem
+    with us, and the next round begins with other recipients
     server errors in a row are counted: each pause is twice as long as the last, and the fifth error ends the round
     a server that refuses us, rather than a recipient, ends the round at once
     after either end the server's retry backoff is a quarter of an hour
@@ -30,6 +33,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from paperboy.due import RETRY
 from paperboy.errors import MailServerError, StoreError, StoreWriteError
+from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, Envelope, Receipt, Subscriber
 from paperboy.store import Store
 
@@ -39,10 +43,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+REFUSES_US = (  # rather than a recipient
+    "It seems to refuse this machine, its name or the sender: ask those who run it, or set SMTP_USERNAME and "
+    "SMTP_PASSWORD for a login."
+)
 _MOST_ERRORS = 5  # of the server, in a row
 _FIRST_PAUSE = 5.0  # seconds
 _FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)  # retry backoff of one address
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
+_MOST_HELD = 3  # refusals that may be about us
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
 
 
@@ -66,9 +75,11 @@ class Report:
     states: Mapping[DeliveryState, int]
     problem: str = ""  # why the server accepts nothing; deliveries keep waiting
     passing: bool = False  # the problem may pass without anybody's help
+    turned_away: bool = False  # the problem is that recipients are refused; an alert may get through
     since: datetime | None = None  # since when no delivery was sent
     refused: tuple[tuple[str, str], ...] = ()  # lists whose digest nobody could get, with the server's last reply
     reached: frozenset[str] = frozenset()  # lists of which somebody got mail
+    failed: tuple[Delivery, ...] = ()  # refused for good, with the server's reply
 
 
 class _Task(NamedTuple):
@@ -96,7 +107,9 @@ class Round:
     _waiting: deque[int] = field(default_factory=deque)  # deliveries
     _lock: Lock = field(default_factory=Lock)  # for the store and all that follows
     _connections: int = 0  # still at work
-    _accepted: Event = field(default_factory=Event)  # the server has accepted a connection, or the first one has ended
+    _accepted: Event = field(default_factory=Event)  # the server has settled a delivery, or the first connection ended
+    _taken: bool = False  # the server has accepted a recipient
+    _held: list[tuple[_Task, Receipt]] = field(default_factory=list)  # refusals until then, their deliveries put back
     _composed: tuple[int, Composed] | None = None  # the digest in hand
     _not_before: float = 0.0  # on the timer: when the next message may begin
     _errors: int = 0  # of the server, in a row
@@ -107,7 +120,8 @@ class Round:
     _crash: BaseException | None = None
     _spoilt: StoreError | None = None  # of one delivery, raised when the others were sent
     _states: Counter[tuple[str, DeliveryState]] = field(default_factory=Counter)  # by list
-    _failed: set[int] = field(default_factory=set)  # digests that failed for somebody
+    _turned_away: bool = False
+    _failed: list[Delivery] = field(default_factory=list)  # for good, or perhaps
     _reached: set[str] = field(default_factory=set)  # lists of which somebody got mail
 
     def deliver(self, *, by_hand: bool = False, only: int = 0) -> Report:
@@ -119,6 +133,7 @@ class Round:
         self._waiting, self._connections = deque(waiting), len(self.transports)
         with self.progress.stage("Sending") as show:
             self._run(lambda: show(self._states.total(), len(waiting)))
+        self._decide_held()
         now = self.clock()
         since = list(filter(None, (store.deliveries.get(waiting[0]).frozen_at, store.deliveries.last_sent())))
         if self._problem:
@@ -132,8 +147,16 @@ class Round:
         for name in sorted({name for name, _ in self._states}):
             counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))
             logger.info("%s: %s, in %.1f s", name, counts, self.timer() - began)
-        refused = store.deliveries.refused_by_all(self._failed)
-        return Report(states, self._problem, self._passing, max(since), refused, frozenset(self._reached))
+        return Report(
+            states,
+            self._problem,
+            self._passing,
+            self._turned_away,
+            since=max(since),
+            refused=store.deliveries.refused_by_all({each.digest_id for each in self._failed}),
+            reached=frozenset(self._reached),
+            failed=tuple(each for each in self._failed if each.state is DeliveryState.FAILED),
+        )
 
     def _run(self, show: Callable[[], None]) -> None:
         """Watch for a stop until all connections have ended. Raises any error that is a bug outside one message."""
@@ -162,7 +185,7 @@ class Round:
                     came = self._sent(transport, task)
                     with self._lock:
                         if isinstance(came, Receipt):
-                            self._settle(task.delivery, came, transport.via, task.began)
+                            self._answered(task, came, transport.via)
                         elif not self._refused(task.delivery, came, task.began):
                             break
             except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
@@ -174,14 +197,24 @@ class Round:
         """The next delivery, reserved as soon as a message may begin. None: this connection has no more to do."""
         while True:
             with self._lock:
-                if not self._waiting or self._problem or self._crash or self.stopped():
+                full = len(self._held) >= _MOST_HELD
+                if not self._waiting or full or self._problem or self._crash or self.stopped():
                     self._connections -= 1
                     return None
                 pause = self._not_before - self.timer()
-                if pause <= 0 and (task := self._reserved(self._waiting.popleft())):
+                if pause <= 0 and (task := self._reserved(self._popped())):
                     return task
             if pause > 0:
                 self.wait(min(pause, _POLL))
+
+    def _popped(self) -> int:
+        """The next delivery; while refusals are held back, one of a domain that was not tried, if there is one."""
+        domains = {_domain(task.delivery) for task, _ in self._held}
+        other = self.store.deliveries.elsewhere(self._waiting, domains) if domains else None
+        if other is None:
+            return self._waiting.popleft()
+        self._waiting.remove(other)
+        return other
 
     def _reserved(self, delivery_id: int) -> _Task | None:
         """The reserved delivery; None if its address must not have it, another process took it, or it is spoilt."""
@@ -242,6 +275,45 @@ class Round:
             self._problem, self._passing = str(error), error.temporary
         return True
 
+    def _answered(self, task: _Task, receipt: Receipt, via: str) -> None:
+        """Settle the delivery; but put it back if the refusal may be about us and nobody was accepted yet."""
+        delivery = task.delivery
+        if receipt.unclear and not self._taken:
+            self.store.deliveries.settle(delivery, delivery.state, receipt.reply, self.clock(), undone=True)
+            self._held.append((task, receipt))
+            return
+        self._settle(delivery, receipt, via, task.began)
+        if receipt.state in {DeliveryState.SENT, DeliveryState.AMBIGUOUS}:
+            self._taken = True
+            for held in self._held:
+                self._settle_held(*held)
+            self._held.clear()
+
+    def _settle_held(self, task: _Task, receipt: Receipt) -> None:
+        if self.store.deliveries.reserve(task.delivery, self.clock()):
+            self._settle(task.delivery, receipt, "", task.began)
+
+    def _decide_held(self) -> None:
+        """Decide whom the held refusals were about, now that nobody was accepted. If they are few, they are the
+        recipients' own where others got the digest before; and they may pass where the server deferred others.
+        """
+        if not self._held or self._problem or self.stopped():
+            return
+        few, ours = len(self._held) < _MOST_HELD, list[Receipt]()
+        reached = self.store.deliveries.reached({task.delivery.digest_id for task, _ in self._held})
+        deferred = any(state is DeliveryState.DEFERRED for _, state in self._states)
+        for task, receipt in self._held:
+            if few and task.delivery.digest_id in reached:
+                self._settle_held(task, receipt)
+            elif few and deferred:
+                self._settle_held(task, replace(receipt, state=DeliveryState.DEFERRED))
+            else:
+                ours.append(receipt)
+        if ours:
+            tried = counted(len(self._held), "recipient")
+            self._problem = f"the mail server refused all of {tried} tried: {ours[-1].reply}. {REFUSES_US}"
+            self._turned_away = True
+
     def _settle(self, delivery: Delivery, receipt: Receipt, via: str, began: float) -> None:
         state, wait = what_follows(delivery, receipt, self.jitter())
         if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it before anything was handed over
@@ -265,7 +337,7 @@ class Round:
             return
         logger.warning("%s to %s: %s (%s)", name, address, state, receipt.reply)
         if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
-            self._failed.add(delivery.digest_id)
+            self._failed.append(replace(delivery, state=state, reply=receipt.reply))
         lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS} and not self.stopped()
         if lost or receipt.slow_down:
             self._server_error(receipt.reply, began)
@@ -283,6 +355,10 @@ class Round:
         seconds = _FIRST_PAUSE * 2 ** (self._errors - 1) * (0.75 + 0.5 * self.jitter())
         self._not_before = max(self._not_before, self._failed_at + seconds)
         logger.warning("pausing for %.0f s: %s", seconds, self._error)
+
+
+def _domain(delivery: Delivery) -> str:
+    return delivery.addressed.subscriber.address.rpartition("@")[2].lower()
 
 
 def send_outside(

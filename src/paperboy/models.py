@@ -361,6 +361,7 @@ class Receipt:
     state: DeliveryState  # SENT, DEFERRED, FAILED or AMBIGUOUS; PENDING: it was never handed over
     reply: str  # one line, for people
     bounce: bool = False  # the address does not exist
+    unclear: bool = False  # refused for good, but only other recipients can tell whether that is about us
     slow_down: bool = False  # the server is busy with us: 421, or "too many"
 
 

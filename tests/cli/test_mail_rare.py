@@ -42,7 +42,7 @@ def test_digest_refused_for_everybody_is_reported_each_day_after_a_refused_sende
     for number, day in ((0, FRIDAY + QUARTER), (2, MONDAY), (3, TUESDAY)):
         world.clock.now = day
         world.announce(*filter(None, [number]))
-        refuse(world, "554 5.7.1 relay access denied", ADA, GRACE)
+        refuse(world, "550 5.1.1 no such user", ADA, GRACE)
         world.run("once")
     assert alerts(world).count(NOBODY) == 3
 

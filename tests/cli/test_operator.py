@@ -189,7 +189,7 @@ def test_papers_let_go_are_reported_once_and_never_well_again(told: World) -> No
 
 def standing(world: World) -> list[str]:
     with at_work(world) as app:
-        return [each.cause for each in app.store.alerts.all()]
+        return [each.cause for each in app.store.alerts.all() if each.over is None]
 
 
 # --- when the alert cannot be sent

@@ -93,11 +93,15 @@ def test_ambiguous_delivery_is_sent_with_the_same_message_id(world: World) -> No
 
 def test_deferred_delivery_goes_at_once(world: World) -> None:
     a_morning(world, Fault("RCPT", "450 later", address=ADA))
+    out = world.run("resend", "foundations").out
+    assert "sent again to 1 subscriber\nDeliveries of all that waited: 1 sent\n" in out
+    assert world.mails() == [GRACE, ADA]
+
+
+def test_deferred_delivery_goes_with_those_that_failed(world: World) -> None:
+    """By hand no retry backoff holds it back."""
+    a_morning(world, Fault("RCPT", "450 later", address=ADA))
     assert "nobody" in world.run("resend", "foundations", "--failed").out
-    assert world.mails() == [GRACE]
-    assert (
-        "sent again to 1 subscriber\nDeliveries of all that waited: 1 sent\n" in world.run("resend", "foundations").out
-    )
     assert world.mails() == [GRACE, ADA]
 
 

@@ -26,7 +26,7 @@ def envelope(recipient: str = "ada@example.org", message: bytes = b"Subject: pap
     return Envelope("papers@example.org", recipient, message, "foundations")
 
 
-SENDER = "papers@example.org"
+SENDER, RECIPIENT = "papers@example.org", "op@example.org"
 
 
 def transport(server: SmtpServer, **changes: Any) -> SmtpTransport:
@@ -279,7 +279,7 @@ def test_tls_is_verified_and_carries_the_login(security: Any, contexts: tuple[ss
         sender.close()
         assert [(m.tls, m.login) for m in server.messages] == [(True, "paperboy")]
         probing = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
-        assert "logged in as paperboy" in probing.probe(SENDER)[0]
+        assert "logged in as paperboy" in probing.probe(SENDER, RECIPIENT).text
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -287,7 +287,7 @@ def test_probe_reports_when_the_certificate_ends(security: Any) -> None:
     ends = (datetime.now(UTC) + timedelta(days=5)).replace(microsecond=0)
     of_server, of_client = certificates(not_after=ends)
     with SmtpServer(security=security, ssl_context=of_server) as server:
-        assert transport(server, ssl_context=of_client).probe(SENDER)[1] == ends
+        assert transport(server, ssl_context=of_client).probe(SENDER, RECIPIENT).ends == ends
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
@@ -296,10 +296,10 @@ def test_untrusted_certificate_is_refused(security: Any, contexts: tuple[ssl.SSL
         with pytest.raises(
             MailServerError, match=r"certificate of mail server localhost:\d+ cannot be trusted"
         ) as raised:
-            transport(server, username="paperboy", password="s3cret").probe(SENDER)
+            transport(server, username="paperboy", password="s3cret").probe(SENDER, RECIPIENT)
         assert not raised.value.temporary
         with pytest.raises(MailServerError, match="certificate"):
-            transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe(SENDER)
+            transport(server, host="127.0.0.1", ssl_context=contexts[1]).probe(SENDER, RECIPIENT)
 
 
 def test_expired_certificate_is_refused_with_the_fix() -> None:
@@ -307,7 +307,7 @@ def test_expired_certificate_is_refused_with_the_fix() -> None:
     expired = certificates(not_after=yesterday)
     said = pytest.raises(MailServerError, match=r"has expired\. Renew it")
     with SmtpServer(security="starttls", ssl_context=expired[0]) as server, said:
-        transport(server, ssl_context=expired[1]).probe(SENDER)
+        transport(server, ssl_context=expired[1]).probe(SENDER, RECIPIENT)
 
 
 def test_refused_password_is_offered_once_and_the_error_names_the_settings_alone(
@@ -345,29 +345,65 @@ def test_wrong_settings_are_reported_and_no_password_is_sent_in_the_clear(
 def test_refused_connection_is_reported(server: SmtpServer) -> None:
     server.faults.append(Fault("connect", "554 5.7.1 go away"))
     with pytest.raises(MailServerError, match=r"localhost:\d+ answers the connection with 554"):
-        transport(server).probe(SENDER)
+        transport(server).probe(SENDER, RECIPIENT)
 
 
 def test_probe_describes_the_connection_and_sends_nothing(server: SmtpServer) -> None:
-    assert transport(server).probe(SENDER) == (
-        f"mail server localhost:{server.port}, no encryption, no login",
-        None,
-    )
+    text = f"mail server localhost:{server.port}, no encryption, no login"
+    assert transport(server).probe(SENDER, RECIPIENT) == (text, None, None)
     assert server.messages == []
+
+
+REFUSED_RCPT = [  # a reply to RCPT, and whether only other recipients can tell whom it is about
+    ("550 5.1.1 no such user", FAILED, False),
+    ("554 5.7.1 <op@example.org>: Relay access denied", FAILED, True),
+    ("450 4.2.0 greylisted", DEFERRED, False),
+]
+
+
+@pytest.mark.parametrize(("reply", "state", "unclear"), REFUSED_RCPT)
+def test_probe_names_a_recipient_and_reports_the_refusal(
+    server: SmtpServer, reply: str, state: DeliveryState, unclear: bool
+) -> None:
+    server.faults.append(Fault("RCPT", reply, address=RECIPIENT))
+    refusal = transport(server).probe(SENDER, RECIPIENT).refusal
+    assert refusal is not None
+    assert (refusal.state, refusal.unclear, refusal.reply) == (state, unclear, f"RCPT: {reply}")
 
 
 def test_probe_finds_a_refused_sender(server: SmtpServer) -> None:
     server.faults.append(Fault("MAIL", "553 5.7.1 not owned by this user"))
     with pytest.raises(MailServerError, match=r"refuses the sender papers@example\.org: 553.*set MAIL_FROM"):
-        transport(server).probe(SENDER)
+        transport(server).probe(SENDER, RECIPIENT)
 
 
 def test_login_wanted_only_at_rcpt_is_a_server_error(server: SmtpServer) -> None:
     server.faults.append(Fault("RCPT", "530 5.7.0 authentication required"))
     sender = transport(server)
-    with pytest.raises(MailServerError, match=r"530.*SMTP_USERNAME"):
+    with pytest.raises(MailServerError, match=r"wants a login: 530.*Set SMTP_USERNAME and SMTP_PASSWORD\.$"):
         sender.send(envelope())
     sender.close()
+
+
+def test_login_wanted_at_mail_asks_for_a_login_and_not_for_another_sender(server: SmtpServer) -> None:
+    server.faults.append(Fault("MAIL", "530 5.7.0 authentication required"))
+    with closing(transport(server)) as sender, pytest.raises(MailServerError, match="wants a login") as raised:
+        sender.send(envelope())
+    assert "MAIL_FROM" not in str(raised.value)
+
+
+@pytest.mark.parametrize("phase", ["MAIL", "RCPT"])
+@pytest.mark.parametrize(
+    "reply", ["530 5.7.0 Must issue a STARTTLS command first", "451 5.7.3 STARTTLS is required to send mail"]
+)
+def test_server_that_wants_starttls_first_is_answered_with_the_setting(
+    server: SmtpServer, phase: Any, reply: str
+) -> None:
+    server.faults.append(Fault(phase, reply))
+    with closing(transport(server)) as sender, pytest.raises(MailServerError) as raised:
+        sender.send(envelope())
+    assert str(raised.value).endswith(f"wants encryption: {reply}. Set SMTP_SECURITY=starttls.")
+    assert not raised.value.temporary
 
 
 def test_login_wanted_after_a_login_fails_one_address() -> None:

@@ -223,7 +223,7 @@ def test_no_reply_shows_the_password(
     if phase not in {"RCPT", "DATA", "dot"}:
         sender.close()
         with pytest.raises(MailServerError) as raised:
-            sender.probe("papers@example.org")
+            sender.probe("papers@example.org", "op@example.org")
         said += f"{raised.value} {raised.value.__cause__}"
     for secret in (PASSWORD, *(form.rstrip("=")[-8:] for form in ECHOED[2:])):
         assert secret.casefold() not in said.casefold()

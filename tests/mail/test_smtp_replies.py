@@ -7,7 +7,7 @@ import pytest
 from paperboy.mail.smtp import Verdict, judge
 
 LATER, SLOW_DOWN, NEVER = Verdict.LATER, Verdict.SLOW_DOWN, Verdict.NEVER
-BOUNCE, LIMIT, SENDER = Verdict.BOUNCE, Verdict.LIMIT, Verdict.SENDER
+BOUNCE, LIMIT, SENDER, UNCLEAR = Verdict.BOUNCE, Verdict.LIMIT, Verdict.SENDER, Verdict.UNCLEAR
 
 RCPT: dict[str, Verdict] = {
     "550 5.1.1 <ada@example.org>: Recipient address rejected: User unknown in local recipient table": BOUNCE,
@@ -17,21 +17,24 @@ RCPT: dict[str, Verdict] = {
     "550 5.1.6 the mailbox has moved": BOUNCE,
     "550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup": BOUNCE,
     "550 5.2.1 The email account that you tried to reach is disabled.": BOUNCE,
-    "553 5.1.7 malformed address": NEVER,
-    "550 5.1.8 <papers@example.org>: Domain not found": NEVER,
-    "550 5.1.0 <papers@example.org>: Sender address rejected: User unknown": NEVER,
+    "554 5.7.1 <ada@example.org>: Relay access denied": UNCLEAR,
+    "550 relay not permitted": UNCLEAR,
+    "554 5.7.1 <mail.wren.edu>: Helo command rejected: Host not found": UNCLEAR,
+    "553 5.1.7 malformed address": UNCLEAR,
+    "550 5.1.8 <papers@example.org>: Domain not found": UNCLEAR,
+    "550 5.1.0 <papers@example.org>: Sender address rejected: User unknown": UNCLEAR,
     "550 5.2.0 something with the mailbox": NEVER,
     "552 5.2.2 mailbox full": NEVER,
     "550 5.2.10 nobody knows": NEVER,
-    "550 5.7.1 user unknown": NEVER,
-    "550 5.10.1 nobody knows": NEVER,
-    "554 5.4.14 hop count exceeded": NEVER,
-    "550 User unknown": NEVER,
-    "550 see RFC 5.1.1": NEVER,
-    "550 4.1.1 cannot make up its mind": NEVER,
+    "550 5.7.1 user unknown": UNCLEAR,
+    "550 5.10.1 nobody knows": UNCLEAR,
+    "554 5.4.14 hop count exceeded": UNCLEAR,
+    "550 User unknown": UNCLEAR,
+    "550 see RFC 5.1.1": UNCLEAR,
+    "550 4.1.1 cannot make up its mind": UNCLEAR,
     "450 4.1.1 unknown for now": LATER,
     "450 5.1.1 cannot make up its mind": LATER,
-    "550": NEVER,
+    "550": UNCLEAR,
     "421": SLOW_DOWN,
     "421 4.3.2 closing": SLOW_DOWN,
     "421-4.7.28 unusual rate of unsolicited mail": SLOW_DOWN,
@@ -54,13 +57,13 @@ RCPT: dict[str, Verdict] = {
     "452 4.3.1 Insufficient system storage": SLOW_DOWN,
     "451 4.3.0 moderately generated, accurate": SLOW_DOWN,
     "450 4.3.2 later": SLOW_DOWN,
-    "550 5.3.0 never": NEVER,
+    "550 5.3.0 never": UNCLEAR,
     "450": LATER,
-    "550 5.7.1 too many messages": NEVER,
+    "550 5.7.1 too many messages": UNCLEAR,
     "554 5.4.5 rate limit exceeded": LIMIT,
     "550 5.4.5 Daily user sending limit exceeded": LIMIT,
     "550 5.7.0 hourly message quota reached": LIMIT,
-    "530 5.7.0 authentication required": NEVER,
+    "530 5.7.0 authentication required": UNCLEAR,
 }
 OTHERS: list[tuple[str, str, Verdict]] = [
     ("MAIL", "450 4.7.1 later", SLOW_DOWN),

@@ -24,7 +24,7 @@ import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from paperboy.errors import MailServerError
 from paperboy.foreign import hidden, one_line, shortened
@@ -91,28 +91,29 @@ class SmtpTransport:
                 self._connection.quit()
         self._drop()
 
-    def probe(self, sender: str) -> tuple[str, datetime | None]:
-        """Connect, log in and name the envelope's sender; send nothing. Gives how that went, and when the server's
-        certificate expires. Raises MailServerError if any of it fails.
+    def probe(self, sender: str, recipient: str) -> Probed:
+        """Connect, log in, and name an envelope's sender and recipient; send nothing. Raises MailServerError if any of
+        it fails, except for a refused recipient.
         """
-        connection = self._opened()
+        connection, refusal = self._opened(), None
         with contextlib.closing(self):
+            text, ends = f"{self}, no encryption", None
+            if isinstance(connection.sock, ssl.SSLSocket):
+                how = "STARTTLS" if self.security == "starttls" else "TLS"
+                text, certificate = f"{self}, {how} ({connection.sock.version()})", connection.sock.getpeercert() or {}
+                ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
             try:
-                code, reply = connection.docmd(f"MAIL FROM:<{sender}>")
+                self._announce(connection, Envelope(sender, recipient, b"", ""))
+                connection.rset()
+            except RefusedError as refused:
+                if refused.command == "MAIL" and not self._about_us(refused, sender):
+                    text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
+                    raise MailServerError(text, temporary=not refused.permanent) from None
+                refusal = self._receipt(refused, sender)
             except OSError as error:
                 text = f"the connection to {self} was lost after the login: {self._complaint(error)}"
                 raise MailServerError(text, temporary=True) from None
-            if code // 100 != 2:
-                refused = self._refusal("MAIL", code, reply)
-                text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
-                raise self._about_us(refused, sender) or MailServerError(text, temporary=not refused.permanent)
-            login = f"logged in as {self.username}" if self.username else "no login"
-            if not isinstance(connection.sock, ssl.SSLSocket):
-                return f"{self}, no encryption, {login}", None
-            secured = f"{'STARTTLS' if self.security == 'starttls' else 'TLS'} ({connection.sock.version()})"
-            certificate = connection.sock.getpeercert() or {}
-            ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
-            return f"{self}, {secured}, {login}", ends
+        return Probed(f"{text}, {f'logged in as {self.username}' if self.username else 'no login'}", ends, refusal)
 
     # --- one message
 
@@ -138,15 +139,21 @@ class SmtpTransport:
             self._drop()
 
     def _announce(self, connection: _Connection, envelope: Envelope) -> None:
-        """Send MAIL, RCPT and DATA, in one packet if the server allows it (RFC 2920): each reply of a far server costs
-        a round trip. The first refusal is raised, after all replies are read.
+        """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it (RFC 2920), since
+        each reply of a far server costs a round trip. The first refusal is raised, after all replies are read.
         """
-        size = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
-        lines = [f"MAIL FROM:<{envelope.sender}>{size}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
+        options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
+        if not envelope.recipient.isascii():  # RFC 6531
+            options += " BODY=8BITMIME SMTPUTF8"
+            if not connection.has_extn("smtputf8"):
+                said = "the server does not offer it, and this address needs it"
+                raise RefusedError("SMTPUTF8", 553, said, said)
+        lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
+        lines = lines if envelope.message else lines[:2]
         together = self._pipelining and connection.has_extn("pipelining")
         refused: RefusedError | None = None
         for batch in [lines] if together else [[line] for line in lines]:
-            connection.send("".join(f"{line}\r\n" for line in batch))
+            connection.send("".join(f"{line}\r\n" for line in batch).encode())
             try:
                 for line in batch:
                     code, reply = connection.getreply()
@@ -190,6 +197,7 @@ class SmtpTransport:
             DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
             f"{refused.command}: {refused}",
             bounce=refused.verdict is Verdict.BOUNCE,
+            unclear=refused.verdict is Verdict.UNCLEAR,
             slow_down=refused.verdict is Verdict.SLOW_DOWN,
         )
 
@@ -197,7 +205,11 @@ class SmtpTransport:
         """The error if every other message would be refused, too. Some servers ask for a login only at RCPT."""
         if refused.verdict is Verdict.LIMIT:
             return MailServerError(f"{self} takes no more from us for now: {refused}", busy=True)
-        if refused.verdict is Verdict.SENDER or (refused.code in {530, 534, 535, 538} and not self.username):
+        if self.security == "none" and re.search(r"\bSTARTTLS\b", str(refused)):
+            return MailServerError(f"{self} wants encryption: {refused}. Set SMTP_SECURITY=starttls.")
+        if refused.code in {530, 534, 535, 538} and not self.username:
+            return MailServerError(f"{self} wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD.")
+        if refused.verdict is Verdict.SENDER:
             return MailServerError(
                 f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
                 "to an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
@@ -233,7 +245,7 @@ class SmtpTransport:
                 offered = connection.esmtp_features.get("auth", "").upper().split()
                 ways = {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}
                 if (way := next((way for way in ways if way in offered), None)) is None:
-                    raise smtplib.SMTPNotSupportedError
+                    raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
                 connection.auth(way, ways[way])
         except (OSError, ValueError) as error:
             self._drop()
@@ -258,29 +270,34 @@ class SmtpTransport:
 
     def _failure(self, step: str, error: OSError | ValueError) -> MailServerError:
         """Why there is no connection, and the fix."""
-        said, ports = self._complaint(error), "Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
+        said, ports = self._complaint(error), " Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
+        if _USUAL.get(self.port) == self.security:
+            ports = ""
         code = error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else 0
         later = busy = 400 <= code <= 499
         if isinstance(error, ssl.SSLCertVerificationError):
             advice = "Renew it, set SMTP_HOST to the name in it, or install the authority that signed it."
             text = f"the certificate of {self} cannot be trusted: {error.verify_message.rstrip('.')}. {advice}"
         elif isinstance(error, ssl.SSLError):
-            text, later = f"no TLS with {self}: {said}. {ports}", isinstance(error, ssl.SSLEOFError)
+            advice = ports or " Ask those who run it which TLS it speaks, and whether it wants a client's certificate."
+            text, later = f"no TLS with {self}: {said}.{advice}", isinstance(error, ssl.SSLEOFError)
         elif isinstance(error, smtplib.SMTPAuthenticationError):
             advice = "It may be temporary." if later else "Check SMTP_USERNAME and SMTP_PASSWORD."
             text = f"{self} refuses the login of {self.username} ({code}). {advice}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
-            advice = "Without a login, leave SMTP_USERNAME empty."
-            text = f"{self} offers no {step} that Paperboy supports. {ports} {advice}"
+            text = f"{self} offers no {step} that Paperboy supports.{ports}"
+            if step == "login":
+                advice = "Without a login, leave SMTP_USERNAME empty."
+                text = f"{self} offers no login that Paperboy supports (PLAIN or LOGIN), but {said}. {advice}"
         elif isinstance(error, UnicodeError) and step == "login":
             text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
         elif code:
             text = f"{self} answers the {step} with {said}. Ask those who run it, or check SMTP_HOST and SMTP_PORT."
         else:
             later = not isinstance(error, UnicodeError | socket.gaierror) or error.args[0] == socket.EAI_AGAIN
-            text = f"the connection to {self} was lost during the {step}: {said}. {ports}"
+            text = f"the connection to {self} was lost during the {step}: {said}.{ports}"
             if step == "connection":
-                text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT. {ports}"
+                text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT.{ports}"
         return MailServerError(text, temporary=later, busy=busy)
 
     def _refusal(self, command: str, code: int, reply: bytes) -> RefusedError:
@@ -372,6 +389,7 @@ class Verdict(Enum):
     LATER = auto()  # for this message
     SLOW_DOWN = auto()  # the server is overloaded, by us or by itself
     NEVER = auto()  # for this message
+    UNCLEAR = auto()  # for this recipient, or for us: many servers refuse client, HELO, sender or relaying only at RCPT
     BOUNCE = auto()  # its address does not exist
     LIMIT = auto()  # we have used up a quota of our own, such as a provider's daily limit
     SENDER = auto()  # every message from this sender is refused
@@ -389,9 +407,21 @@ def judge(command: str, code: int, text: str) -> Verdict:
         return Verdict.LIMIT
     if command == "MAIL" and code != 552:  # that is about the size of this message
         return Verdict.SENDER
-    # Only the enhanced code of a reply to RCPT can tell. 5.1.7 and 5.1.8 are about the sender, as is "5.1.0 Sender …".
+    if command != "RCPT":
+        return Verdict.NEVER
+    # Only the enhanced code can tell. 5.1.7 and 5.1.8 are about the sender, as is "5.1.0 Sender …".
     gone = kind == 1 and detail not in {7, 8} and not re.search(r"\bsender\b", text, re.IGNORECASE)
-    return Verdict.BOUNCE if command == "RCPT" and (gone or (kind, detail) == (2, 1)) else Verdict.NEVER
+    if gone or (kind, detail) == (2, 1):
+        return Verdict.BOUNCE
+    return Verdict.NEVER if kind == 2 else Verdict.UNCLEAR
+
+
+class Probed(NamedTuple):
+    """How a probe of the server went."""
+
+    text: str  # for people
+    ends: datetime | None  # when its certificate expires
+    refusal: Receipt | None  # of the recipient
 
 
 class RefusedError(Exception):
@@ -403,4 +433,5 @@ class RefusedError(Exception):
         self.verdict = judge(command, code, text)
 
 
+_USUAL = {587: "starttls", 465: "tls"}
 _usual_context = functools.cache(ssl.create_default_context)  # reading the authorities takes as long as 50 messages

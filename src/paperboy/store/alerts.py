@@ -23,6 +23,7 @@ class Cause(StrEnum):
     MAIL = "mail"  # cannot be sent
     NOBODY = "reached nobody"  # a digest
     EXPIRED = "expired"  # a delivery
+    REFUSED = "refused"  # a delivery, for good
     SUPPRESSED = "suppressed"  # an address
     FILES = "files"  # of the home are broken
     PROCESS = "process"  # of a morning or a sending crashed, got stuck or hit a bug
@@ -91,6 +92,13 @@ class Alerts:
     def reported(self, cause: Cause, day: date) -> None:
         """Mark the cause as reported by the mail of that day."""
         self._change("update alerts set next_try = null, reported = ? where cause = ?", day.isoformat(), cause)
+
+    def settle(self, cause: Cause, day: date, at: datetime) -> None:
+        """Mark a cause that has no end as reported by the mail of that day, and forget what earlier ones reported."""
+        with self._database.transaction():
+            self._change("delete from alerts where cause = ? and over is not null", cause)
+            ends = "update alerts set over = ?, reported = ?, next_try = null where cause = ?"
+            self._change(ends, iso(at), day.isoformat(), cause)
 
     def postpone(self, cause: Cause, until: datetime) -> None:
         """Retry backoff: do not retry its mail before `until`."""

@@ -4,7 +4,7 @@ Each move is a conditional update in its own commit; the number of changed rows 
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum
@@ -43,13 +43,16 @@ class Deliveries:
         self._database = database
 
     def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> tuple[int, ...]:
-        """The ids of deliveries that may be sent now, oldest digest first; `only` that one, if it may.
+        """The ids of deliveries that may be sent now, oldest digest first, and at the end those whose recipient was
+        refused and put back, so that the next round begins with others; `only` that one, if it may.
 
-        `sending` is what a crash left behind. `by_hand` ignores the server's retry backoff, not that of an address.
+        `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have one come last.
         """
         rows = self._database.rows(
-            f"""select id from deliveries where {_WAITING} and (try_at is null or try_at <= :now)
-            and (:by_hand or coalesce({_BACKOFF}, '') <= :now) and :only in (0, id) order by digest_id, id""",
+            f"""select id from deliveries where {_WAITING} and :only in (0, id)
+            and (:by_hand or coalesce(try_at, '') <= :now and coalesce({_BACKOFF}, '') <= :now)
+            order by coalesce(try_at, '') > :now, case when state != 'deferred' and reply like 'RCPT:%' then at end,
+            digest_id, id""",
             {"now": iso(now), "by_hand": by_hand, "only": only},
         )
         return tuple(row["id"] for row in rows)
@@ -83,6 +86,25 @@ class Deliveries:
         )
         at: datetime | None = row["at"]
         return at
+
+    def elsewhere(self, ids: Iterable[int], domains: Collection[str]) -> int | None:
+        """The first of these deliveries whose address is at none of the domains; None if there is none."""
+        rows = self._database.rows(
+            """select deliveries.id from json_each(?) as each join deliveries on deliveries.id = each.value
+            where lower(substr(address, instr(address, '@') + 1)) not in (select value from json_each(?))
+            order by each.key limit 1""",
+            [json.dumps([*ids]), json.dumps([*domains])],
+        )
+        return rows[0]["id"] if rows else None
+
+    def reached(self, digest_ids: Collection[int]) -> frozenset[int]:
+        """Those of the digests that somebody got by mail."""
+        rows = self._database.rows(
+            """select distinct digest_id from deliveries where digest_id in (select value from json_each(?))
+            and state = 'sent' and via = 'smtp'""",
+            [json.dumps([*digest_ids])],
+        )
+        return frozenset(row["digest_id"] for row in rows)
 
     def is_expired(self, delivery: Delivery, now: datetime) -> bool:
         """Whether three days have passed since its digest was frozen and since that first reached somebody: one that
