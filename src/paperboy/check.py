@@ -221,7 +221,7 @@ def _mail(app: App) -> list[Finding]:
 def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
     """What it means that the mail server takes no mail to this address."""
     message = f"the mail server refuses {address} ({setting}): {refusal.reply}"
-    if refusal.unclear:
+    if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
         return Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
     if refusal.state is not DeliveryState.FAILED:
         return Finding("mail", f"{message}. That may pass", note=True)

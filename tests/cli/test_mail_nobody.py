@@ -67,7 +67,7 @@ def test_list_refused_as_a_whole_is_reported_while_another_is_served(world: Worl
     world.announce(1)
     world.announce(4, categories=("astro-ph.GA",))
     ran = world.run("once")
-    assert ran.code == 0  # nothing waits, and it is told
+    assert ran.code == 1  # nothing waits, and it is told
     assert "Deliveries: 1 sent, 2 failed" in ran.out
     assert read(world, "vera@example.org") == ["4"]
     assert alerts(world) == [NOBODY]
@@ -88,7 +88,7 @@ def test_digest_that_bounced_for_everybody_is_reported_each_morning(world: World
         world.clock.now = day
         world.announce(1 if day == FRIDAY else 2)
         refuse(world, NO_SUCH, ADA, GRACE)
-        assert world.run("once").code == 0
+        assert world.run("once").code == 1
         assert states(world) == ["failed", "failed"]
     assert alerts(world) == [NOBODY, NOBODY]
     at_home(world, "ada@new.example", "grace@new.example")
@@ -105,7 +105,7 @@ def test_papers_do_not_return_for_a_single_address_that_bounced(world: World) ->
         world.clock.now = day
         world.announce(1 if day == FRIDAY else 2)
         refuse(world, NO_SUCH, ADA)
-        assert world.run("once").code == 0
+        assert world.run("once").code == 1
     assert alerts(world) == [NOBODY, NOBODY]
     assert "not lost" not in told(world)
     at_home(world, GRACE)

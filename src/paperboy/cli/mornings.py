@@ -20,6 +20,7 @@ from paperboy.cli import output
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
+from paperboy.foreign import without_addresses
 from paperboy.mail.text import counted
 from paperboy.systemd import Notifier
 
@@ -94,7 +95,9 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, dry_run: bool) ->
         output.say(f"The mail is in {outbox}")
     if unfinished := app.store.deliveries.unfinished():
         output.say(output.unfinished(unfinished, sent), err=True)
-    return 1 if report.due or unfinished else 0
+    for name, reply in sent.refused:
+        output.say(f"{name}: nobody got the digest; {without_addresses(reply)}", err=True)
+    return 1 if report.due or unfinished or sent.refused else 0
 
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
