@@ -162,6 +162,7 @@ def home(world: World) -> World:
 def office(home: World) -> Iterator[Office]:
     made = opened(home)
     with made.app, lock.held(made.app.settings.paperboy_database, "run", "run"):
+        made.store.days.know(["foundations", "sky"], home.clock() - DAY)  # as if it had run for a while
         yield made
 
 
@@ -175,6 +176,52 @@ def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet
     assert office.tick(12 * HOUR) == []
     assert office.tick(11 * HOUR) == []
     assert office.tick(2 * HOUR) == ["morning"]  # a Saturday is quiet
+
+
+def test_list_that_is_new_sends_at_its_next_hour_and_not_when_it_is_saved(office: Office) -> None:
+    """Nor does the first one on the service's first day."""
+    office.world.announce(1)
+    early, late = SKY.replace("sky", "early").replace("v@", "e@"), SKY.replace("sky", "late").replace("v@", "l@")
+    office.world.write("subscribers.yaml", LISTS + early.format("07:00") + late.format("12:00"))
+    assert office.tick() == ["trial", "morning", "sending"]
+    assert office.readers() == ["ada@example.org"]
+    assert office.tick(HOUR) == []
+    assert office.tick(4 * HOUR) == ["morning", "sending"]
+    assert office.readers() == ["ada@example.org", "l@example.org"]
+    assert office.tick(18 * HOUR) == []
+    assert office.tick(HOUR) == ["morning", "sending"]
+    assert office.readers() == ["ada@example.org", "l@example.org", "e@example.org"]
+
+
+def test_paused_list_sends_nothing_and_begins_anew_at_the_hour_after_its_pause(office: Office) -> None:
+    """Each of its days is written down; the papers of the pause do not come, but for those of the newest batch."""
+
+    def save(text: str) -> None:
+        office.world.write("subscribers.yaml", text)
+        office.settle()
+
+    office.world.announce(1)
+    office.tick()
+    paused = LISTS.replace("    topics", "    paused: true\n    topics")
+    save(paused)
+    for number in range(2, 6):  # Saturday to Tuesday
+        assert office.tick(DAY).count("morning") == 1
+        office.world.announce(number)
+    assert "foundations" not in office.status or "paused" in office.status
+    asked = len(office.world.llm.requests)
+    save(LISTS)  # just after its hour
+    assert office.tick(23 * HOUR) == []
+    office.world.announce(6)
+    assert office.tick(HOUR) == ["morning", "sending"]
+    assert office.readers() == ["ada@example.org"] * 2
+    assert len(office.world.llm.requests) == asked + 1
+    days = office.store.history.days(["foundations"], 9)["foundations"]
+    assert [(f"{day.date:%a}", day.outcome.value, day.reason) for day in reversed(days)] == [
+        ("Fri", "digest", ""),
+        *((name, "skipped", "paused") for name in ("Sat", "Sun", "Mon", "Tue")),
+        ("Wed", "digest", ""),
+    ]
+    assert days[0].counts.considered == 1
 
 
 def test_mail_of_one_list_does_not_wait_for_the_morning_of_another(office: Office) -> None:

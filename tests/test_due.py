@@ -48,10 +48,16 @@ SIX_HOURS = timedelta(hours=6)
 FRIDAY_SEVEN = datetime(2026, 11, 20, 6, tzinfo=UTC)  # in Berlin
 
 
-def stands(now: datetime, outcome: Outcome | None = None, attempt: Attempt | None = None, **changes: Any) -> Standing:
+def stands(
+    now: datetime,
+    outcome: Outcome | None = None,
+    attempt: Attempt | None = None,
+    since: datetime | None = None,
+    **changes: Any,
+) -> Standing:
     """A list in Berlin that sends at seven."""
     mine = mailing_list(**({"timezone": BERLIN, "send_at": time(7), "subscribers": ADA} | changes))
-    return standing(mine, outcome, attempt, now, SIX_HOURS)
+    return standing(mine, outcome, attempt, now, SIX_HOURS, since)
 
 
 def test_list_is_due_from_its_hour_until_it_has_an_outcome() -> None:
@@ -72,6 +78,25 @@ def test_day_off_is_written_down_at_its_hour_and_then_done_with() -> None:
     assert at_seven.next_digest == FRIDAY_SEVEN + timedelta(days=3)
     skipped = stands(FRIDAY_SEVEN, Outcome.SKIPPED, **monday)
     assert (skipped.state, skipped.next_try) == (State.OFF, None)
+
+
+def test_new_list_is_due_from_its_next_hour_on() -> None:
+    second = timedelta(seconds=1)
+    for now in (FRIDAY_SEVEN + second, FRIDAY_SEVEN + timedelta(hours=9)):
+        new = stands(now, since=FRIDAY_SEVEN + second)
+        assert (new.state, new.next_try, new.next_digest) == (State.OFF, None, FRIDAY_SEVEN + timedelta(days=1))
+    assert stands(FRIDAY_SEVEN, since=FRIDAY_SEVEN - second).state is State.DUE
+    assert stands(FRIDAY_SEVEN + timedelta(days=1), since=FRIDAY_SEVEN + second).state is State.DUE
+
+
+def test_paused_list_is_never_due_and_its_day_is_written_down_at_its_hour() -> None:
+    early, at_seven, later = (
+        stands(FRIDAY_SEVEN + timedelta(hours=hours), outcome, paused=True)
+        for hours, outcome in ((-1, None), (0, None), (1, Outcome.SKIPPED))
+    )
+    assert {each.state for each in (early, at_seven, later)} == {State.PAUSED}
+    assert [each.next_try for each in (early, at_seven, later)] == [None, FRIDAY_SEVEN, None]
+    assert {each.next_digest for each in (early, at_seven, later)} == {None}
 
 
 def test_failure_on_a_day_off_is_tried_again_after_the_backoff_too() -> None:

@@ -98,7 +98,7 @@ def _cause(each: ListReport, missing: str, *, overdue: bool) -> Cause | None:
 
 def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetime, patience: timedelta) -> None:
     """Note the problems of a round of sending, and end those that it disproves. A mail server that is down or busy is
-    no cause before `patience` has passed. Causes of lists that are gone, or have no subscribers left, are forgotten.
+    no cause before `patience` has passed. Causes of lists that are gone, paused, or without subscribers, are forgotten.
     """
     passing = sent.passing and sent.since is not None and now - sent.since < patience
     notes = [Note(Cause.NOBODY, name, reply, f"{name}: {reply}") for name, reply in sent.refused]
@@ -109,7 +109,11 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
     if sent.states.get(DeliveryState.SENT) and not sent.problem:
         well.add((Cause.MAIL, MAIL_SERVER))
-    there = {each.name for each in lists if each.subscribers} | {MAIL_SERVER, HOME_FILES, THE_MORNING}
+    there = {each.name for each in lists if each.subscribers and not each.paused} | {
+        MAIL_SERVER,
+        HOME_FILES,
+        THE_MORNING,
+    }
     with store.transaction():
         store.alerts.note(notes, now)
         for row in store.alerts.all():

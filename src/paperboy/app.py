@@ -325,11 +325,13 @@ class App(ExitStack):
         with alerts.never_raising():
             if Cause.PROCESS in alerts.lasting(self.store.alerts.all()):  # this one may crash, too
                 self.tell()
+        on_list = Recipients(self.home, self.clock)
         sending = delivery.Round(
             store=self.store,
             transports=self.transports,
             composer=self.composer,
-            on_list=Recipients(self.home, self.clock),
+            on_list=on_list,
+            paused=on_list.paused,
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,

@@ -4,7 +4,7 @@
         for each child: has it ended? report what it could not report itself; is it stuck? stop it
         have the files changed, and rested for ten seconds? start a trial, which copies them, tries the copy and brings
             it into force if it is sound; load what is in force
-        is a list due, and no morning running? start one
+        is a list due, and no morning running? start one; a list that is new is due from its next hour on
         does mail or an alert wait, and no sending running? start one
         notify systemd that the daemon is alive, and how the day stands
 
@@ -183,13 +183,14 @@ class Daemon:
 
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may serve now."""
-        days, lists = self._store.days, self.home.lists
+        days, lists, found = self._store.days, self.home.lists, set[str]()
         outcomes, attempts, patience = days.outcomes(lists, now), days.attempts(), self._app.patience
-        return frozenset(
-            each.name
-            for each in lists
-            if due.standing(each, outcomes[each.name], attempts.get(each.name), now, patience).ready(now)
-        )
+        since = days.know([each.name for each in lists if each.subscribers and not each.paused], now)
+        for each in lists:
+            name = each.name
+            if due.standing(each, outcomes[name], attempts.get(name), now, patience, since.get(name)).ready(now):
+                found.add(name)
+        return frozenset(found)
 
     def _may_start(self, kind: Literal["morning", "sending"]) -> bool:
         if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):

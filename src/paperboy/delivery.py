@@ -103,6 +103,7 @@ class Round:
     progress: Progress
     stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
     most_per_minute: int = 0
+    paused: Callable[[str], bool] = lambda _list: False
 
     _waiting: deque[int] = field(default_factory=deque)  # deliveries
     _lock: Lock = field(default_factory=Lock)  # for the store and all that follows
@@ -253,7 +254,7 @@ class Round:
         state, reason = DeliveryState.SUPPRESSED, "no longer on the list"
         if self.on_list(name, address):
             suppression = self.store.suppressions.find(name, address)
-            reason = suppression.reason if suppression else ""
+            reason = suppression.reason if suppression else "the list is paused" if self.paused(name) else ""
         if not reason and self.store.deliveries.is_expired(delivery, now):
             state, reason = DeliveryState.FAILED, f"given up after three days; {delivery.reply or 'it was never tried'}"
         if reason:

@@ -3,8 +3,10 @@
 The only place that answers. The daemon, `once` and `status` ask `standing`:
 
     EMPTY    no subscribers: it costs nothing, and is never due
+    PAUSED   the operator has paused it; at its hour a morning records that (`skipped`)
     DONE     today has an outcome that stands
-    OFF      today is not one of its weekdays; at its hour a morning records that (`skipped`)
+    OFF      today is not one of its weekdays; at its hour a morning records that (`skipped`). Or the list is new, and
+             the service did not know it yet at its hour: then today needs no morning
     COMING   its hour has not come
     DUE      its hour has come, and today has no outcome yet
 """
@@ -28,6 +30,7 @@ class State(StrEnum):
     """Where a list stands on its local date."""
 
     EMPTY = "empty"
+    PAUSED = "paused"
     OFF = "off"
     COMING = "coming"
     DUE = "due"
@@ -41,7 +44,7 @@ class Standing:
     state: State
     day: date  # the list's local date
     start: datetime  # the hour at which that day's work starts
-    next_try: datetime | None  # when a morning may serve the day, DUE or OFF; None: the day needs none now
+    next_try: datetime | None  # when a morning may serve the day, DUE, OFF or PAUSED; None: the day needs none now
     gives_up: datetime  # until when it waits for a late arXiv or a dead LLM, from its first try on; before midnight
     next_digest: datetime | None  # when one may come next; in the past: it is due. None: nobody would get it
 
@@ -51,20 +54,29 @@ class Standing:
 
 
 def standing(
-    mailing_list: MailingList, outcome: Outcome | None, attempt: Attempt | None, now: datetime, patience: timedelta
+    mailing_list: MailingList,
+    outcome: Outcome | None,
+    attempt: Attempt | None,
+    now: datetime,
+    patience: timedelta,
+    since: datetime | None = None,
 ) -> Standing:
-    """Where the list stands. `outcome` is that of its local date, `attempt` its last failed one."""
+    """Where the list stands. `outcome` is that of its local date, `attempt` its last failed one. `since`: when the
+    service first knew the list, which is not due for an hour before that.
+    """
     day = local_date(mailing_list, now)
     start = begins(mailing_list, day)
     midnight = datetime.combine(day + _DAY, time(), mailing_list.timezone).astimezone(UTC)
     of_today = attempt if attempt is not None and local_date(mailing_list, attempt.at) == day else None
-    state = _state(mailing_list, day, outcome, now)
+    is_new = since is not None and start < since
+    state = _state(mailing_list, day, outcome, now, is_new=is_new)
     next_try = next_digest = None
-    if state is State.DUE or (state is State.OFF and outcome is None and now >= start):
+    off = state in {State.OFF, State.PAUSED} and outcome is None and now >= start and not is_new
+    if state is State.DUE or off:
         next_try = max(start, of_today.next_try) if of_today else start
     if state in {State.DUE, State.COMING}:
         next_digest = start
-    elif state is not State.EMPTY:
+    elif state not in {State.EMPTY, State.PAUSED}:
         next_digest = next_morning(mailing_list, max(now, start))
     first_try = of_today.since if of_today else now if state is State.DUE else start
     gives_up = min(max(start, first_try) + patience, midnight - _LAST_TRY)
@@ -78,12 +90,14 @@ def failed(mailing_list: MailingList, reason: str, before: Attempt | None, began
     return Attempt(mailing_list.name, reason, began, before.since if before and goes_on else began, now + RETRY)
 
 
-def _state(mailing_list: MailingList, day: date, outcome: Outcome | None, now: datetime) -> State:
+def _state(mailing_list: MailingList, day: date, outcome: Outcome | None, now: datetime, *, is_new: bool) -> State:
     if not mailing_list.subscribers:
         return State.EMPTY
+    if mailing_list.paused:
+        return State.PAUSED
     if outcome not in {None, Outcome.SKIPPED}:
         return State.DONE
-    if not sends_on(mailing_list, day):
+    if is_new or not sends_on(mailing_list, day):
         return State.OFF
     return State.DUE if now >= begins(mailing_list, day) else State.COMING
 

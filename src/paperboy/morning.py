@@ -14,6 +14,7 @@
             close:   curate decides the day's outcome, or that the list waits: then the attempt is noted
                      freeze outcome, digest, what the list has seen, a delivery per subscriber, and
                      alerts: one transaction
+    a paused list's day is skipped, and it will begin anew
     once a day: retention
 
 Papers of a group are read once and shared, so memory does not grow with the number of lists. Sending is in
@@ -71,7 +72,8 @@ def run(
     if not to_do:
         return MorningReport(tuple(reports.values()))
     first = store.retention.is_due(now)
-    looked = fetching.look(drafter, feed, lists, now, lookback)
+    served = [each for each in lists if not each.paused]
+    looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
     morning = _Morning(store, drafter, looked, now, patience, any_day, overdue_after, attempts)
     for group in _groups(to_do):
         reports |= morning.serve(group)
@@ -86,10 +88,10 @@ def _earlier(mailing_list: MailingList, outcome: Outcome | None, now: datetime) 
     return ListReport(mailing_list.name, outcome, earlier=True)
 
 
-def _skipped(mailing_list: MailingList, why: str) -> ListReport:
+def _skipped(mailing_list: MailingList, why: str = "") -> ListReport:
     name = mailing_list.name
-    more = "" if mailing_list.paused else f"; paperboy once --list {name} sends it today"
-    return ListReport(name, Outcome.SKIPPED, problem=why + more)
+    words = "it is paused" if mailing_list.paused else f"{why}; paperboy once --list {name} sends it today"
+    return ListReport(name, Outcome.SKIPPED, problem=words)
 
 
 def _off(mailing_list: MailingList, day: date) -> Day:
@@ -165,14 +167,18 @@ class _Morning:
         name, day, scheduled = mailing_list.name, local_date(mailing_list, self.now), self.patience is not None
         report = None
         self.explain(mailing_list)
+        if mailing_list.paused:
+            self.freeze(_off(mailing_list, day), partial(self.store.days.pause, name))
+            return _skipped(mailing_list)
+        began = self.store.days.started(name, LONGEST_WINDOW)
         if why := due.off(mailing_list, day, any_day=self.any_day):
             report = _skipped(mailing_list, why)
         elif scheduled and self.looked.missing and self.waits(mailing_list):
             report = ListReport(name, None, problem=self.looked.missing)
-        elif superseded := self.store.days.supersede(name, day, self.now):
+        elif began and (superseded := self.store.days.supersede(name, day, self.now)):
             logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
         papers, too_old = self.drafter.candidates(mailing_list, self.now)
-        if self.looked.whole and (papers or too_old or self.store.days.started(name, LONGEST_WINDOW)):
+        if self.looked.whole and (papers or too_old or began):
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
             self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None and report.outcome:

@@ -35,6 +35,10 @@ class Resend:
     def newest(self) -> Frozen:
         """The newest digest. Raises PaperboyError if it cannot be sent again."""
         name = self.mailing_list.name
+        if self.mailing_list.paused:
+            raise PaperboyError(
+                f"{name} is paused, so nothing is sent; remove paused from it in subscribers.yaml first"
+            )
         digest = self.store.deliveries.newest(name)
         if digest is None:
             raise PaperboyError(f"{name} has had no digest yet; paperboy once makes those that are due")
@@ -59,7 +63,7 @@ class Resend:
         """
         name, earlier = self.mailing_list.name, dict[date, int]()
         since = due.local_date(self.mailing_list, self.now) - _RESENT_FOR
-        for digest in self.store.deliveries.digests(name) if failed_only else ():
+        for digest in self.store.deliveries.digests(name) if failed_only and not self.mailing_list.paused else ():
             if digest.date >= since and (number := self._again(digest, Missed.EXPIRED)):
                 earlier[digest.date] = number
         try:

@@ -127,13 +127,13 @@ def read(
 ) -> Status:
     """Where the lists stand, with the last `mornings` of each."""
     names, attempts = [each.name for each in lists], store.days.attempts()
-    outcomes = store.days.outcomes(lists, now)
+    outcomes, since = store.days.outcomes(lists, now), store.days.know((), now)
     today = max((due.local_date(each, now) for each in lists), default=now.date())
     days, mailed = store.history.days(names, mornings, today), store.history.mailed(names, today)
     found = []
     for each, name in zip(lists, names, strict=True):
         attempt = attempts.get(name) if each.subscribers else None
-        standing = due.standing(each, outcomes[name], attempt, now, patience)
+        standing = due.standing(each, outcomes[name], attempt, now, patience, since.get(name))
         found.append(ListStatus(each, standing, now, holidays, attempt, days.get(name, ()), mailed.get(name)))
     on = {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
     rows = store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY)
@@ -152,6 +152,8 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True, in_ou
     """
     if len(status.on(State.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
+    if not any(each.next for each in status.lists):
+        return "All lists are paused, so there is no mail."
     wrong = list(_wrong(status, at_work=at_work, running=running))
     got = "Today's mail is in the outbox" if in_outbox else f"Everyone {'else ' if wrong else ''}got today's mail"
     return shortened(one_line(" ".join([*wrong[:1], *_well(status, got, running=running)][:2])), MOST)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import email
+import email.policy
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from paperboy.store import Store
 from tests.cli.conftest import FRIDAY, LISTS, World
+from tests.servers.smtp import Fault
 
 DAY = timedelta(days=1)
 MONDAYS = LISTS.replace("    topics: dwarf", "    weekdays: [mon]\n    topics: dwarf")
@@ -19,6 +23,13 @@ def days(world: World, name: str) -> list[tuple[str, str]]:
     with Store.open(world.path / "data" / "paperboy.db") as store:
         found = store.history.days([name], 99).get(name, ())
     return [(f"{day.date:%a}", day.outcome.value) for day in reversed(found)]
+
+
+def plain(world: World, number: int) -> str:
+    """The text of one of the mails."""
+    mail = email.message_from_bytes(world.smtp.messages[number].content, policy=email.policy.default)
+    part = mail.get_body(("plain",))
+    return str(part.get_content()) if part else ""
 
 
 @pytest.fixture
@@ -98,3 +109,68 @@ def test_days_without_a_run_are_explained_by_the_next_one(both: World) -> None:
     assert days(both, "foundations") == [("Fri", "digest"), *gaps, ("Wed", "digest")]
     skips = [(day, "gave up" if day == "Mon" else "skipped") for day in ("Fri", "Sat", "Sun", "Mon", "Tue", "Wed")]
     assert days(both, "galaxies") == skips
+
+
+# ---- paused lists
+
+PAUSED = LISTS.replace("    topics: dwarf", "    paused: true\n    topics: dwarf")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--list", "galaxies"), ("--all",), ("--list", "galaxies", "--dry-run")])
+def test_paused_list_sends_nothing_and_once_says_so(both: World, arguments: tuple[str, ...]) -> None:
+    both.write("subscribers.yaml", PAUSED)
+    for _ in range(2):
+        ran = both.run("once", *arguments)
+        assert ran.code == 0
+        assert "galaxies: skipped; it is paused" in ran.out or "galaxies: paused" in ran.out
+    assert "vera@example.org" not in both.mails()
+
+
+def test_paused_list_alone_asks_arxiv_for_nothing(both: World) -> None:
+    both.write("subscribers.yaml", PAUSED)
+    both.run("once", "--list", "galaxies")
+    assert len(both.arxiv.requests) == 1  # for the others
+    both.write("subscribers.yaml", PAUSED.replace("    title: Foundations\n", "    paused: true\n"))
+    both.clock.now += DAY
+    ran = both.run("once")
+    assert (ran.code, len(both.arxiv.requests)) == (0, 1)
+    assert days(both, "foundations") == [("Sat", "skipped")]
+
+
+def test_list_begins_with_the_newest_batch_after_its_pause_under_cron(both: World) -> None:
+    both.run("once", "--all")
+    both.write("subscribers.yaml", PAUSED)
+    for number in (3, 4, 5):
+        both.clock.now = FRIDAY + number * DAY
+        both.announce(40 + number, categories=("astro-ph.GA",))
+        both.run("once")
+    both.write("subscribers.yaml", LISTS)
+    both.clock.now = FRIDAY + 6 * DAY
+    both.announce(46, categories=("astro-ph.GA",))
+    assert "galaxies: digest, 1 of 1 papers" in both.run("once").out
+    assert [number for number in ("00045", "00046") if number in plain(both, -1)] == ["00046"]
+
+
+def test_waiting_mail_of_a_paused_list_is_not_sent_until_it_is_sent_again_by_hand(both: World) -> None:
+    both.smtp.faults.append(Fault("RCPT", "450 later", address="vera@example.org", times=1))
+    assert both.run("once", "--all").code == 1
+    both.write("subscribers.yaml", PAUSED)
+    old = both.clock().timestamp() - 60
+    os.utime(both.path / "subscribers.yaml", (old, old))
+    both.clock.now += timedelta(hours=1)
+    assert both.run("once").code == 0
+    assert "the list is paused" in both.run("status").out
+    for more in ((), ("--failed",), ("--to", "vera@example.org")):
+        ran = both.run("resend", "galaxies", *more)
+        assert ran.code != 0
+        assert "galaxies is paused" in ran.err
+    assert "vera@example.org" not in both.mails()
+    both.write("subscribers.yaml", LISTS)
+    assert both.run("resend", "galaxies").code == 0
+    assert both.mails().count("vera@example.org") == 1
+
+
+def test_list_is_paused_and_comes_back_for_status_too(both: World) -> None:
+    both.write("subscribers.yaml", PAUSED.replace("    title: Foundations\n", "    paused: true\n"))
+    both.run("once")
+    assert "All lists are paused" in both.run("status").out

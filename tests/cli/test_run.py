@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from paperboy.models import Score
+from paperboy.store import Store
 from paperboy.systemd import ENVIRONMENT
 from tests.cli.conftest import World
 from tests.servers.smtp import Fault
@@ -132,6 +133,9 @@ def service(world: World, tmp_path: Path) -> Iterator[Service]:
     world.write("subscribers.yaml", LISTS)
     world.env(TIMEZONE=f"Etc/GMT{now.hour - 12:+d}", ALERT_TO=OPERATOR, ARXIV_HOLIDAYS=" ".join(days))
     world.announce(1)
+    (world.path / "data").mkdir()
+    with Store.open(world.path / "data" / "paperboy.db") as store:  # as if the service had run yesterday
+        store.days.know(["foundations", "theory"], now - timedelta(days=1))
     answers = threading.Event()
     answers.set()
 

@@ -234,7 +234,7 @@ class Recipients:
         by_daemon = home.source != home.path
         self._source = Files(home.path).last_good if by_daemon else home.path
         self._rest = timedelta() if by_daemon else RESTED
-        self._on = _addresses(home.lists)
+        self._use(home.lists)
         self._seen: tuple[int, ...] = ()
 
     def __call__(self, list_name: str, address: str) -> bool:
@@ -244,14 +244,18 @@ class Recipients:
         if stamp != self._seen and abs(self._clock() - changed) >= self._rest:
             self._seen = stamp
             try:
-                self._on = _addresses(load_lists(self._source, self._settings))
+                self._use(load_lists(self._source, self._settings))
             except ConfigError as error:
                 logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
         return (list_name, address.casefold()) in self._on
 
+    def paused(self, list_name: str) -> bool:
+        """Whether the list was paused when it was last asked for."""
+        return list_name in self._paused
 
-def _addresses(lists: Iterable[MailingList]) -> set[tuple[str, str]]:
-    return {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
+    def _use(self, lists: Iterable[MailingList]) -> None:
+        self._on = {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
+        self._paused = {each.name for each in lists if each.paused}
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

@@ -38,6 +38,20 @@ class Days:
         last: date | None = row["date"]
         return last
 
+    def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
+        """Since when the service knows each list that was news to it: these from now on, unless they have begun."""
+        values = {"names": json.dumps(list(list_names)), "now": iso(now)}
+        if self._database.rows(f"select value {_NEWS}", values):
+            with self._database.transaction():
+                self._database.execute(f"insert into lists select value, :now {_NEWS}", values)
+        return {row["name"]: row["since"] for row in self._database.rows("select name, since from lists")}
+
+    def pause(self, list_name: str) -> None:
+        """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
+        with self._database.transaction(durable=False):
+            self._database.execute("delete from started where list = ?", [list_name])
+            self._database.execute("delete from lists where name = ?", [list_name])
+
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
         """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
         during that `absence` and it was not: then it begins anew.
@@ -173,6 +187,9 @@ def _digest(subject: str, sender: str, message: bytes, **_: object) -> Composed:
     return Composed(subject, sender, message)
 
 
+_NEWS = """
+from json_each(:names) where value not in (select name from lists) and value not in (select list from started)
+"""
 _REACHED = """exists (
     select 1 from deliveries
     where digest_id = digests.id and (state in ('sent', 'ambiguous', 'sending') or uncertain)
