@@ -1,6 +1,7 @@
 """Choosing: who is in a digest, in what order, and how the counts add up."""
 
 from datetime import UTC, date, datetime
+from functools import partial
 
 import pytest
 
@@ -95,7 +96,9 @@ def test_cap_counts_no_followed_authors_and_loses_nothing() -> None:
 
 
 def test_every_paper_is_accounted_for() -> None:
-    """A paper without a score is carried over, a followed author's too; all others have been seen."""
+    """A paper without a score is carried over, but a followed author's stands without one; all others have been seen,
+    the filtered ones among them.
+    """
     followed = mailing_list(max_papers=1, authors=("Ada Byron",))
     papers = [
         paper("2611.00001", authors=("Ada Byron",)),
@@ -111,17 +114,20 @@ def test_every_paper_is_accounted_for() -> None:
         "2611.00004": Score(8, 9),
         "2611.00005": Score(2, 2),
     }
-    chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {})
+    chosen = curate(Digest(followed, TODAY, LLM), papers, scores, {"2611.00002": 9}, ["2611.00009"])
     assert chosen.counts == Counts(
-        considered=6, carried_over=2, let_go=0, author_matches=1, selected=1, over_cap=1, below=1
+        considered=7, carried_over=1, let_go=0, author_matches=2, selected=1, over_cap=1, below=1, filtered=1
     )
     assert chosen.became == {
         "2611.00001": Became.AUTHOR_MATCH,
+        "2611.00002": Became.AUTHOR_MATCH,
+        "2611.00009": Became.FILTERED,
         "2611.00003": Became.SELECTED,
         "2611.00004": Became.OVER_CAP,
         "2611.00005": Became.BELOW,
     }
-    assert [entry.arxiv_id for entry in chosen.carried_over] == ["2611.00002", "2611.00006"]
+    assert [entry.score for entry in chosen.entries] == [Score(3, 3), None, Score(9, 9)]
+    assert [entry.arxiv_id for entry in chosen.carried_over] == ["2611.00006"]
 
 
 def test_counts_that_do_not_add_up_cannot_be_made() -> None:
@@ -167,22 +173,26 @@ def test_where_nothing_could_be_scored_no_paper_is_to_blame() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "missing", "leftover", "in_time", "in_the_end"),
+    ("counts", "missing", "judged", "leftover", "in_time", "in_the_end"),
     [
-        (Counts(considered=2, selected=1, below=1), "", False, Outcome.DIGEST, Outcome.DIGEST),
-        (Counts(considered=2, author_matches=1, carried_over=1), "late", False, Outcome.DIGEST, Outcome.DIGEST),
-        (Counts(considered=2, below=2), "late", False, Outcome.NOTE, Outcome.NOTE),
-        (Counts(), "", True, Outcome.QUIET, Outcome.QUIET),
-        (Counts(considered=1, carried_over=1), "", True, Outcome.QUIET, Outcome.QUIET),
-        (Counts(), "late", True, None, Outcome.QUIET),
-        (Counts(considered=2, carried_over=2), "", False, None, Outcome.GAVE_UP),
+        (Counts(considered=2, selected=1, below=1), "", True, False, Outcome.DIGEST, Outcome.DIGEST),
+        (Counts(considered=2, author_matches=1, carried_over=1), "late", True, False, Outcome.DIGEST, Outcome.DIGEST),
+        (Counts(considered=2, author_matches=1, carried_over=1), "", False, False, None, Outcome.DIGEST),
+        (Counts(considered=2, below=2), "late", True, False, Outcome.NOTE, Outcome.NOTE),
+        (Counts(considered=2, filtered=2), "", True, True, Outcome.NOTE, Outcome.NOTE),
+        (Counts(considered=3, filtered=2, carried_over=1), "", False, False, None, Outcome.GAVE_UP),
+        (Counts(), "", True, True, Outcome.QUIET, Outcome.QUIET),
+        (Counts(considered=1, carried_over=1), "", True, True, Outcome.QUIET, Outcome.QUIET),
+        (Counts(), "late", True, True, None, Outcome.QUIET),
+        (Counts(considered=2, carried_over=2), "", False, False, None, Outcome.GAVE_UP),
     ],
 )
 def test_outcome_follows_the_scores_or_waits_for_arxiv_or_the_llm(
-    counts: Counts, missing: str, *, leftover: bool, in_time: Outcome | None, in_the_end: Outcome
+    counts: Counts, missing: str, *, judged: bool, leftover: bool, in_time: Outcome | None, in_the_end: Outcome
 ) -> None:
     """While it may be tried again, and when not. ArXiv that never answered is given up."""
-    assert outcome_of(counts, missing, leftover=leftover, waits=True, answered=True) is in_time
-    assert outcome_of(counts, missing, leftover=leftover, waits=False, answered=True) is in_the_end
+    decide = partial(outcome_of, counts, missing, judged=judged, leftover=leftover)
+    assert decide(waits=True, answered=True) is in_time
+    assert decide(waits=False, answered=True) is in_the_end
     if missing and leftover:
-        assert outcome_of(counts, missing, leftover=leftover, waits=False, answered=False) is Outcome.GAVE_UP
+        assert decide(waits=False, answered=False) is Outcome.GAVE_UP

@@ -73,8 +73,10 @@ def _over(each: ListReport, *, arrived: bool) -> set[Cause]:
 def _notes(each: ListReport, missing: str, *, overdue: bool) -> Iterator[Note]:
     counts, name = each.counts, each.list_name
     if cause := _cause(each, missing, overdue=overdue):
-        facts = {"considered": counts.considered, "scored": counts.scored, "served": each.outcome in _SERVED}
-        scored = f", {counts.scored:,} of {counted(counts.considered, 'paper')} scored" if counts.considered else ""
+        served, papers = each.outcome in _SERVED, counts.unfiltered
+        number = counts.scored if served else 0
+        facts = {"considered": papers, "scored": number, "served": served}
+        scored = f", {number:,} of {counted(papers, 'paper')} scored" if papers else ""
         left = f", {counts.carried_over:,} carried over" if counts.carried_over else ""
         yield Note(cause, name, each.problem, f"{name}: {each.outcome or 'still due'}{scored}{left}", facts)
     reason = each.problem if each.shortfall is None else ""
@@ -89,7 +91,7 @@ def _cause(each: ListReport, missing: str, *, overdue: bool) -> Cause | None:
     if each.shortfall is Shortfall.BUDGET:
         return Cause.BUDGET
     due = each.outcome in {None, Outcome.GAVE_UP}
-    if each.shortfall is Shortfall.SERVER or (due and each.counts.considered and not each.counts.scored):
+    if each.shortfall is Shortfall.SERVER or (due and each.counts.considered):
         return Cause.SCORING
     went_without = each.outcome is Outcome.QUIET or (each.outcome in _SERVED and overdue)
     late = each.outcome is Outcome.GAVE_UP or (overdue if due else missing and went_without)

@@ -3,12 +3,15 @@
 Everything here is a pure function of its arguments: no I/O, no clock.
 """
 
+import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 
 from paperboy.models import Became, Counts, Digest, Entry, MailingList, Outcome, Paper, Score
+from paperboy.tex import to_text
 
 # Letters that Unicode does not take apart into a base and an accent.
 _PLAIN_LETTERS = str.maketrans(
@@ -16,6 +19,7 @@ _PLAIN_LETTERS = str.maketrans(
 )
 
 
+@lru_cache(maxsize=20_000)  # the authors of a busy day, for each list that follows any
 def name_key(name: str) -> str:
     """The form in which two spellings of one name are equal: without case, accents and stray white space.
 
@@ -26,10 +30,40 @@ def name_key(name: str) -> str:
     return " ".join(bare.split())
 
 
-def matched_author(paper: Paper, followed: Iterable[str]) -> str | None:
+def matched_author(paper: Paper, followed: Collection[str]) -> str | None:
     """The first followed name, as the list spells it, that is among the paper's authors."""
-    authors = {name_key(author) for author in paper.authors}
+    authors = {name_key(author) for author in paper.authors} if followed else ()
     return next((name for name in followed if name_key(name) in authors), None)
+
+
+def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
+    """Why the list leaves a paper out without having it scored, for people; empty if it does not, as never with one by
+    a followed author.
+    """
+    if matched_author(paper, mailing_list.authors):
+        return ""
+    if not mailing_list.topics:
+        return "nobody whom the list follows wrote it, and the list has no topics"
+    excluded = next((name for name in mailing_list.exclude if name in {paper.primary_category, *paper.categories}), "")
+    if excluded:
+        return f"it is in {excluded} (exclude)"
+    must, never = mailing_list.keywords.must, mailing_list.keywords.never
+    if word := next((word for word in never if _occurs(word, paper)), ""):
+        return f"its title or abstract has {word!r} (keywords: never)"
+    if must and not any(_occurs(word, paper) for word in must):
+        return f"its title and abstract have none of {', '.join(map(repr, must))} (keywords: must)"
+    return ""
+
+
+def _occurs(words: str, paper: Paper) -> bool:
+    """Whether title or abstract has the word or phrase: whole words, case and accents apart; a hyphen is a space."""
+    pattern = rf"(?<!\w){re.escape(_text_key(words))}(?!\w)"
+    return any(re.search(pattern, _text_key(text)) for text in (paper.title, paper.abstract))
+
+
+@lru_cache(maxsize=4_000)  # of all lists with keywords on a busy day
+def _text_key(tex: str) -> str:
+    return re.sub(r"[\s\-–—]+", " ", name_key(to_text(tex))).strip()
 
 
 def ways_in(mailing_list: MailingList) -> frozenset[str]:
@@ -54,59 +88,73 @@ def before_start(
 MOST_MORNINGS = 3  # without a score while others get one; then a paper is let go
 
 
-def curate(digest: Digest, papers: Sequence[Paper], scores: Mapping[str, Score], tries: Mapping[str, int]) -> Digest:
+def curate(
+    digest: Digest,
+    papers: Sequence[Paper],
+    scores: Mapping[str, Score],
+    tries: Mapping[str, int],
+    filtered: Collection[str] = (),
+) -> Digest:
     """Chooses and orders: followed authors first, by id; then what passes both thresholds, best first, up to the cap.
 
-    `papers` are the considered ones, each once; `scores` is by arXiv id. A paper without one is carried over; or let
-    go, where `tries` says that this is the third morning on which others got scores and it could not.
+    `papers` are the considered ones, each once, but for the `filtered`, of which only the ids count; `scores` is by
+    arXiv id. A paper without one is carried over; or let go, where `tries` says that this is the third morning on which
+    others got scores and it could not. One by a followed author is neither.
     """
     mailing_list = digest.mailing_list
-    scored = [
-        Entry(0, paper, scores[paper.arxiv_id], matched_author(paper, mailing_list.authors))
-        for paper in papers
-        if paper.arxiv_id in scores
+    found = [
+        Entry(0, paper, scores.get(paper.arxiv_id), matched_author(paper, mailing_list.authors)) for paper in papers
     ]
-    matches = sorted((each for each in scored if each.matched_author), key=lambda each: each.paper.arxiv_id)
-    others = (each for each in scored if not each.matched_author)
-    passed = sorted((each for each in others if passes(mailing_list, each.score)), key=_best_first)
-    ranked = tuple(replace(each, rank=rank) for rank, each in enumerate([*matches, *passed], start=1))
+    matches = sorted((each for each in found if each.matched_author), key=lambda each: each.paper.arxiv_id)
+    others = [(each.score, each) for each in found if each.score and not each.matched_author]
+    passed = sorted((each for each in others if passes(mailing_list, each[0])), key=_best_first)
+    ranked = tuple(
+        replace(each, rank=rank) for rank, each in enumerate([*matches, *(each for _, each in passed)], start=1)
+    )
     in_digest = len(matches) + mailing_list.max_papers
     entries, over_cap = ranked[:in_digest], ranked[in_digest:]
-    unscored = [paper for paper in papers if paper.arxiv_id not in scores]
+    unscored = [each.paper for each in found if not (each.score or each.matched_author)]
     let_go = tuple(paper for paper in unscored if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS)
     carried = tuple(paper for paper in unscored if paper not in let_go)
-    became = {each.paper.arxiv_id: Became.BELOW for each in scored}
+    became = dict.fromkeys(filtered, Became.FILTERED)
+    became |= {each.paper.arxiv_id: Became.BELOW for _, each in others}
     became |= {each.paper.arxiv_id: Became.SELECTED for each in entries}
     became |= {each.paper.arxiv_id: Became.AUTHOR_MATCH for each in matches}
     became |= {each.paper.arxiv_id: Became.OVER_CAP for each in over_cap}
     became |= {paper.arxiv_id: Became.LET_GO for paper in let_go}
     counts = Counts(
-        considered=len(papers),
+        considered=len(papers) + len(filtered),
         carried_over=len(carried),
         let_go=len(let_go),
         author_matches=len(matches),
         selected=len(entries) - len(matches),
         over_cap=len(over_cap),
-        below=len(scored) - len(ranked),
+        below=len(others) - len(passed),
+        filtered=len(filtered),
     )
     return replace(
         digest, entries=entries, over_cap=over_cap, carried_over=carried, let_go=let_go, became=became, counts=counts
     )
 
 
-def outcome_of(counts: Counts, missing: str, *, leftover: bool, waits: bool, answered: bool) -> Outcome | None:
+def outcome_of(
+    counts: Counts, missing: str, *, judged: bool, leftover: bool, waits: bool, answered: bool
+) -> Outcome | None:
     """The day's outcome; None: the list stays due.
 
-    `missing`: why arXiv's papers are missing; `leftover`: all papers, if any, failed before on a morning when others
-    were scored, and fail again; `waits`: the list may be retried today. If arXiv `answered` and had nothing, the day
-    is quiet: a holiday that the calendar does not know.
+    `judged`: there are scores, or nothing to wait for; else author matches make a digest alone, once the list is given
+    up. `missing`: why arXiv's papers are missing; `leftover`: all papers, if any, failed before on a morning when
+    others were scored, and fail again; `waits`: the list may be retried today. If arXiv `answered` and had nothing, the
+    day is quiet: a holiday that the calendar does not know.
     """
-    if counts.scored:
+    if judged and (counts.scored or counts.filtered):
         return Outcome.DIGEST if counts.relevant else Outcome.NOTE
     if leftover and not missing:
         return Outcome.QUIET
     if waits:
         return None
+    if counts.relevant:
+        return Outcome.DIGEST
     return Outcome.QUIET if leftover and answered else Outcome.GAVE_UP
 
 
@@ -116,6 +164,6 @@ def passes(mailing_list: MailingList, score: Score) -> bool:
     return novel and score.relevance >= mailing_list.min_relevance
 
 
-def _best_first(entry: Entry) -> tuple[int, int, str]:
-    score = entry.score
+def _best_first(scored: tuple[Score, Entry]) -> tuple[int, int, str]:
+    score, entry = scored
     return (-(score.relevance + (score.novelty or 0)), -score.relevance, entry.paper.arxiv_id)

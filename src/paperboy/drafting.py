@@ -1,7 +1,8 @@
 """What a list's digest would be now: from the papers in the store to a composed draft.
 
     candidates ← stored papers in the list's categories that it has not seen, less those from before its start
-    material   ← the candidates with their scores: kept ones, else the scorer's, kept as they arrive
+    material   ← the candidates that the list's filters leave, with their scores: kept ones, else the scorer's, kept as
+                 they arrive; followed authors' papers first
     draft      ← curate, render: pure; what could not be scored is carried over
 
 Marks nothing as sent: scores are kept, because they were paid for; `morning.py` freezes everything else.
@@ -72,11 +73,13 @@ class Material:
     """All that one list's digest is made of; scoring fills it in. Can be pickled; nobody on the list is named in it."""
 
     mailing_list: MailingList
-    papers: tuple[Paper, ...]
+    papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
     criteria: str
     model: Model
     composer: Composer
     now: datetime
+    filtered: frozenset[str] = frozenset()  # by arXiv id
+    followed: frozenset[str] = frozenset()  # by arXiv id: written by followed authors
     tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: earlier mornings on which it was not scored
     scores: dict[str, Score] = field(default_factory=dict)  # by arXiv id
     unscored: dict[str, str] = field(default_factory=dict)  # by arXiv id: why it is not retried today
@@ -87,7 +90,9 @@ class Material:
 
     @property
     def missing(self) -> tuple[Paper, ...]:
-        """Papers with neither a score nor a reason for having none."""
+        """Papers with neither a score nor a reason for having none; a list without topics needs no scores."""
+        if not self.mailing_list.topics:
+            return ()
         known = self.scores.keys() | self.unscored.keys()
         return tuple(paper for paper in self.papers if paper.arxiv_id not in known)
 
@@ -98,13 +103,19 @@ class Draft:
 
     digest: Digest
     tried: frozenset[str]  # papers that could not be scored while others were
+    judged: bool  # there are scores, or nothing to wait for
     leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
     composed: Composed | None = None  # None: there is no mail, or it was not composed
 
     def outcome(self, missing: str) -> Outcome | None:
-        """What the day's outcome would be while the list may wait; see `curate.outcome_of`."""
-        return curate.outcome_of(self.digest.counts, missing, leftover=self.leftover, waits=True, answered=True)
+        """What the day's outcome would be while the list may wait."""
+        return self.outcome_if(missing, waits=True, answered=True)
+
+    def outcome_if(self, missing: str, *, waits: bool, answered: bool) -> Outcome | None:
+        """See `curate.outcome_of`."""
+        counts, judged, leftover = self.digest.counts, self.judged, self.leftover
+        return curate.outcome_of(counts, missing, judged=judged, leftover=leftover, waits=waits, answered=answered)
 
 
 def draft(material: Material) -> Draft:
@@ -113,17 +124,18 @@ def draft(material: Material) -> Draft:
     day = local_date(mailing_list, material.now)
     tries = {arxiv_id: material.tries.get(arxiv_id, 0) + 1 for arxiv_id in unscored}
     empty = Digest(mailing_list, day, material.model, material.spending, material.shortfall)
-    digest = curate.curate(empty, material.papers, scores, tries)
+    digest = curate.curate(empty, material.papers, scores, tries, material.filtered)
     failed_again = unscored.keys() & material.tries.keys()
     leftover = failed_again >= {paper.arxiv_id for paper in material.papers}
-    return Draft(digest, frozenset(unscored if scores else ()), leftover, material.problem)
+    judged = bool(scores) or leftover or not mailing_list.topics
+    return Draft(digest, frozenset(unscored if scores else ()), judged, leftover, material.problem)
 
 
 def compose(material: Material) -> Draft:
     """Chooses and renders. Pure, from one value that can be pickled to another: any process may do it."""
     made = draft(material)
     counts, send_empty = made.digest.counts, material.mailing_list.send_empty
-    if counts.relevant or (counts.scored and send_empty):
+    if counts.relevant or (made.judged and (counts.scored or counts.filtered) and send_empty):
         return replace(made, composed=material.composer.digest(made.digest, material.now))
     return made
 
@@ -153,10 +165,24 @@ class Drafter:
     def gather(self, mailing_list: MailingList, papers: Iterable[Paper], now: datetime) -> Material:
         """The candidates with their kept scores, including those that another list paid for."""
         name, criteria, model = mailing_list.name, self.scorer.criteria(mailing_list), self.scorer.model
-        unnamed, considered, tries = replace(mailing_list, subscribers=()), tuple(papers), self.store.days.tries(name)
-        scores = self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in considered], now)
-        spending = self.store.scores.spending(name)
-        return Material(unnamed, considered, criteria, model, self.composer, now, tries, scores, spending=spending)
+        found = list(papers)
+        filtered = frozenset(each.arxiv_id for each in found if curate.why_filtered(mailing_list, each))
+        followed = frozenset(each.arxiv_id for each in found if curate.matched_author(each, mailing_list.authors))
+        wanted = [each for each in found if each.arxiv_id not in filtered]
+        wanted.sort(key=lambda each: each.arxiv_id not in followed)
+        return Material(
+            replace(mailing_list, subscribers=()),
+            tuple(wanted),
+            criteria,
+            model,
+            self.composer,
+            now,
+            filtered,
+            followed,
+            self.store.days.tries(name),
+            self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in wanted], now),
+            spending=self.store.scores.spending(name),
+        )
 
     def score(self, materials: Sequence[Material]) -> None:
         """Ask the scorer for all missing scores of these lists at once, and fill them in as they arrive.
@@ -179,6 +205,8 @@ class Drafter:
             logger.exception("this is a bug in Paperboy; the morning continues with the scores it has")
             self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
         for each, before in zip(materials, kept, strict=True):
+            if not each.mailing_list.topics:
+                continue
             name, number = each.mailing_list.name, len(each.scores)
             logger.info("%s: %d of %d scored, %d now", name, number, len(each.papers), number - before)
             self._conclude(each)
@@ -198,11 +226,12 @@ class Drafter:
                 done += len(scored.scores) + len(scored.unscored)
                 show(done, total)
 
-    def _jobs(self, materials: Iterable[Material]) -> list[ToScore]:
+    def _jobs(self, materials: Sequence[Material]) -> list[ToScore]:
         """What to ask for. Of lists with the same criteria, the first asks for what several miss. Lists on the same
         categories share the papers that a scorer compares with.
         """
         asked: set[tuple[str, str]] = set()
+        first = {(each.criteria, arxiv_id) for each in materials for arxiv_id in each.followed}
         recent: dict[tuple[frozenset[str], bool], tuple[Paper, ...]] = {}
         jobs = []
         for each in materials:
@@ -213,7 +242,8 @@ class Drafter:
             if papers and days and among not in recent:
                 recent[among] = self.store.papers.recent(of, each.now - timedelta(days=days))
             if papers:
-                jobs.append(ToScore(of, papers, recent.get(among, ())))
+                ahead = frozenset(paper.arxiv_id for paper in papers if (each.criteria, paper.arxiv_id) in first)
+                jobs.append(ToScore(of, papers, recent.get(among, ()), ahead))
         return jobs
 
     def _fill_in(self, material: Material, scored: Scored) -> None:
@@ -242,10 +272,12 @@ class Drafter:
         """Log why scores are missing, and keep it for the draft."""
         name = material.mailing_list.name
         problem, shortfall = self._dead or ("", Shortfall.SERVER)  # it may answer for one list and not for another
-        if missing := len(material.missing):
+        if missing := {paper.arxiv_id for paper in material.missing}:
             material.problem = material.problem or problem
             material.shortfall, material.bug = shortfall, shortfall is None
-            logger.error("%s: %s not scored, carried over: %s", name, counted(missing, "paper"), material.problem)
+            waiting = f"{len(missing - material.followed)} of them " if missing & material.followed else ""
+            told = f"{counted(len(missing), 'paper')} not scored, {waiting}carried over"
+            logger.error("%s: %s: %s", name, told, material.problem)
         for reason, number in Counter(material.unscored.values()).items():
             logger.warning("%s: %s could not be scored: %s", name, counted(number, "paper"), reason)
         material.problem = material.problem or next(iter(material.unscored.values()), "")

@@ -168,6 +168,7 @@ class ToScore:
     mailing_list: MailingList
     papers: tuple[Paper, ...]
     recent: tuple[Paper, ...] = ()  # what a scorer that ranks compares them with
+    first: frozenset[str] = frozenset()  # ids to ask for before any list's others: followed authors wrote them
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ class Entry:
 
     rank: int  # from 1
     paper: Paper
-    score: Score
+    score: Score | None  # None: a followed author's paper, which nobody could score
     matched_author: str | None = None  # as the list spells the name it follows
 
 
@@ -216,7 +217,11 @@ class Counts:
             raise ValueError(f"the counts do not add up: {self}")
 
     @property
-    def scored(self) -> int:
+    def unfiltered(self) -> int:
+        return self.considered - self.filtered
+
+    @property
+    def scored(self) -> int:  # an author match counts here, also where it has no score
         return self.author_matches + self.selected + self.over_cap + self.below
 
     @property

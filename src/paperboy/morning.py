@@ -198,9 +198,9 @@ class _Morning:
         made = drafting.compose(material)
         digest, day = made.digest, made.digest.date
         waits, whole = self.waits(mailing_list), self.looked.whole
-        outcome = curate.outcome_of(digest.counts, missing, leftover=made.leftover, waits=waits, answered=whole)
+        outcome = made.outcome_if(missing, waits=waits, answered=whole)
         reason = missing if made.leftover and missing else made.problem or missing
-        waits_for_arxiv = made.leftover and outcome is not Outcome.QUIET  # whatever is left over
+        waits_for_arxiv = made.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
         report = ListReport(
             name,
             outcome,
@@ -215,7 +215,8 @@ class _Morning:
             readers = mailing_list.subscribers if made.composed else ()
             addressed = tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers)
             model, counts = digest.model.name, digest.counts
-            frozen = Day(name, day, outcome, reason, model, counts, digest.became, made.tried, made.composed, addressed)
+            became = {} if outcome is Outcome.GAVE_UP else digest.became  # then all of its papers come again
+            frozen = Day(name, day, outcome, reason, model, counts, became, made.tried, made.composed, addressed)
             self.freeze(frozen, partial(self.alert, mailing_list, report))
         return report
 
@@ -226,7 +227,7 @@ class _Morning:
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""
-        reason, considered, before = report.problem, report.counts.considered, self.attempts.get(mailing_list.name)
+        reason, considered, before = report.problem, report.counts.unfiltered, self.attempts.get(mailing_list.name)
         reason = f"scored 0 of {considered}: {reason}" if considered else reason
         attempt = due.failed(mailing_list, reason, before, self.now, self.drafter.clock())
         with self.store.transaction():
@@ -249,8 +250,9 @@ class _Morning:
 
 def _in_words(counts: Counts) -> str:
     """The counts as one sentence that adds up."""
+    filtered = f" + {counts.filtered} filtered" if counts.filtered else ""
     return (
         f"{counts.considered} considered = {counts.scored} scored + {counts.carried_over} carried over"
-        f" + {counts.let_go} let go; {counts.scored} scored = {counts.author_matches} author matches"
+        f" + {counts.let_go} let go{filtered}; {counts.scored} scored = {counts.author_matches} author matches"
         f" + {counts.selected} selected + {counts.over_cap} over the cap + {counts.below} below"
     )

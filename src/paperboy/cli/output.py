@@ -213,7 +213,7 @@ def _of_a_list(report: ListReport) -> str:
     if report.earlier:
         return f"{line}, done earlier today"
     if counts.considered and report.outcome is None:
-        line += f", scored 0 of {counted(counts.considered, 'paper')}"
+        line += f", scored 0 of {counted(counts.unfiltered, 'paper')}"
     elif counts.considered:
         line += f", {papers(counts)}"
     if report.outcome and report.spending.usage.calls:
@@ -243,6 +243,7 @@ def papers(counts: Counts) -> str:
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
     left_out = {"over the cap": counts.over_cap, "carried over": counts.carried_over, "let go": counts.let_go}
+    left_out["filtered"] = counts.filtered
     return words + "".join(f", {number} {what}" for what, number in left_out.items() if number)
 
 

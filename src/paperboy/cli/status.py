@@ -168,8 +168,10 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
         for number, day in enumerate(each.days):
             cost, counts = output.cost(day.spending) if day.spending.usage.calls else "", day.counts
             papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
-            if unscored := counts.considered - counts.scored:
+            if unscored := counts.unfiltered - counts.scored:
                 papers += f", {unscored} unscored"
+            if counts.filtered:
+                papers += f", {counts.filtered} filtered"
             name, on = "" if number else each.name, f"{day.date:%a %d %b}"
             yield name, on, day.outcome, papers, cost, output.in_words(day.deliveries)
         if not each.days:

@@ -53,7 +53,7 @@ class Item:
     author_count: int  # also where `authors` was shortened
     author_match: str  # the followed name, or empty
     comment: Prose
-    relevance: int
+    relevance: int | None  # None: an author match that nobody could score
     novelty: int | None
     abstract: Prose
     bare: bool = False  # only title and comment are to be shown
@@ -79,8 +79,8 @@ class Page:
     preheader: str
     items: tuple[Item, ...]
     counts: Counts
-    model: str
-    spending: Spending | None  # None: the embedded scorer, and no LLM
+    model: str  # empty: nobody scored, for the list has no topics
+    spending: Spending | None  # None: no LLM
     shortfall: Shortfall | None
     topics: tuple[Block, ...]
     followed: tuple[str, ...]
@@ -116,8 +116,8 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
         preheader=_preheader(items[in_subject:] or items, digest.counts),
         items=items,
         counts=digest.counts,
-        model=one_line(digest.model.name),
-        spending=digest.spending if digest.model.is_llm else None,
+        model=one_line(digest.model.name) if mailing_list.topics else "",
+        spending=digest.spending if digest.model.is_llm and mailing_list.topics else None,
         shortfall=digest.shortfall,
         topics=blocks(mailing_list.topics),
         followed=tuple(one_line(name) for name in mailing_list.authors),
@@ -141,7 +141,7 @@ def _subject(title: str, day: date, items: Sequence[Item], counts: Counts) -> tu
     """The list, the day, how many, and the top paper if it fits, whole or up to its colon; and how many it names."""
     start = f"{clipped(title, _TITLE)}, {_short(day)}:"
     if not items:
-        is_whole = counts.scored == counts.considered  # else it claims no more than was scanned
+        is_whole = counts.scored == counts.unfiltered  # else it claims no more than was scanned
         return f"{start} {'no relevant papers today' if is_whole else _none_passed(counts)}", 0
     start += f" {counted(len(items), 'paper')}"
     top = str(items[0].title)
@@ -152,6 +152,8 @@ def _subject(title: str, day: date, items: Sequence[Item], counts: Counts) -> tu
 
 
 def _none_passed(counts: Counts) -> str:
+    if not counts.scored:
+        return f"no paper passed the filters of this list, of {counted(counts.considered, 'new paper')}"
     if counts.scored == 1:
         return "the one scanned paper did not pass"
     return f"none of {counted(counts.scored, 'scanned paper')} passed"
@@ -160,7 +162,7 @@ def _none_passed(counts: Counts) -> str:
 def _preheader(items: Sequence[Item], counts: Counts) -> str:
     """What an inbox shows after the subject: the titles that the subject does not."""
     if not items:
-        if left := counts.considered - counts.scored:
+        if left := counts.unfiltered - counts.scored:
             return f"{left:,} of {counted(counts.considered, 'new paper')} not scored."
         return f"{_none_passed(counts).capitalize()}."
     return clipped(" · ".join(str(item.title) for item in items[:5]), _PREHEADER)
@@ -170,7 +172,7 @@ def _preheader(items: Sequence[Item], counts: Counts) -> str:
 
 
 def _item(entry: Entry, followed: frozenset[str]) -> Item:
-    paper = entry.paper
+    paper, score = entry.paper, entry.score
     authors = tuple(Author(one_line(name), name_key(name) in followed) for name in paper.authors)
     return Item(
         rank=entry.rank,
@@ -184,9 +186,9 @@ def _item(entry: Entry, followed: frozenset[str]) -> Item:
         authors=authors,
         author_count=len(authors),
         author_match=one_line(entry.matched_author or ""),
-        comment=unlinked(prose(_without_markdown(entry.score.comment))),
-        relevance=entry.score.relevance,
-        novelty=entry.score.novelty,
+        comment=unlinked(prose(_without_markdown(score.comment if score else ""))),
+        relevance=score.relevance if score else None,
+        novelty=score.novelty if score else None,
         abstract=prose(paper.abstract),
     )
 

@@ -34,36 +34,49 @@ class Batch:
     mailing_list: MailingList
     papers: tuple[Paper, ...]
     shares: str = ""  # what its prompt begins with, as those of its group do: "topics" or "papers"
+    first: bool = False  # ask for it before others: it has papers by authors whom its list follows
 
 
 Group = Sequence[Batch]
 
 
-def plan(jobs: Sequence[ToScore], size: int) -> Iterator[Group]:
-    """Yield all batches, of at most `size` papers, in groups that share the beginning of their prompts.
+def plan(jobs: Sequence[ToScore], size: int) -> list[Group]:
+    """All batches, of at most `size` papers, in groups that share the beginning of their prompts. In each group, and of
+    the groups, those with papers that a job wants first come first.
 
     Papers that lists have in common are not shared if they fill less than half a batch: repeating the topics after
     them would cost more.
     """
+    groups = [sorted(group, key=lambda batch: not batch.first) for group in _groups(jobs, size)]
+    return sorted(groups, key=lambda group: not group[0].first)
+
+
+def _groups(jobs: Sequence[ToScore], size: int) -> Iterator[Group]:
+    ahead = frozenset(arxiv_id for job in jobs for arxiv_id in job.first)
     askers: dict[Paper, list[int]] = defaultdict(list)
     for number, job in enumerate(jobs):
         for paper in job.papers:
             askers[paper].append(number)
     common: dict[tuple[int, ...], list[Paper]] = defaultdict(list)
-    for paper, numbers in askers.items():
+    for paper, numbers in sorted(askers.items(), key=lambda asked: asked[0].arxiv_id not in ahead):
         common[tuple(numbers)].append(paper)
     unshared: list[list[Paper]] = [[] for _ in jobs]
     for sharers, papers in common.items():
         if len(sharers) > 1 and 2 * len(papers) >= size:
             for part in even_parts(papers, size):
-                yield [Batch(jobs[number].mailing_list, part, "papers") for number in sharers]
+                yield [_batch(jobs[number], part, "papers") for number in sharers]
         else:
             for number in sharers:
                 unshared[number] += papers
     for job, rest in zip(jobs, unshared, strict=True):
         if rest:
             shares = "topics" if len(rest) > size else ""
-            yield [Batch(job.mailing_list, part, shares) for part in even_parts(rest, size)]
+            rest.sort(key=lambda paper: paper.arxiv_id not in job.first)
+            yield [_batch(job, part, shares) for part in even_parts(rest, size)]
+
+
+def _batch(job: ToScore, papers: tuple[Paper, ...], shares: str) -> Batch:
+    return Batch(job.mailing_list, papers, shares, any(paper.arxiv_id in job.first for paper in papers))
 
 
 def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]]:
@@ -92,6 +105,12 @@ class _Run:
     @property
     def may_begin(self) -> bool:
         return not self.over and (self.may_spend is None or self.may_spend())
+
+    def ask_next(self, batches: Sequence[Batch]) -> None:
+        """Ask for the rest of a group while a cache has what it shares, but not before any batch that goes first."""
+        behind = next((n for n, group in enumerate(self.waiting) if not group[0].first), len(self.waiting))
+        for batch in reversed(batches):
+            self.waiting.insert(0 if batch.first else behind, [batch])
 
     def note(self, batch: Batch, reply: Reply, failure: str) -> None:
         """Ask again for papers without a score: in halves if none has one, and alone for one that has two. A paper that
@@ -151,7 +170,7 @@ class LlmScorer:
         while self._fill(run, executor):
             for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
                 (batch, *others), answers = run.under_way.pop(future), future.result()
-                run.waiting.extendleft([other] for other in reversed(others))
+                run.ask_next(others)
                 asked = [paper.arxiv_id for paper in batch.papers]
                 reply = read_reply(answers[-1].text, asked, self.server.hidden)
                 run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)
