@@ -90,6 +90,15 @@ def test_home_of_which_a_part_cannot_be_written_is_left_as_it_was(new: World) ->
     assert written(new.path) == {"prompts"}
 
 
+def test_what_root_makes_belongs_to_the_homes_owner(new: World) -> None:
+    new.path.mkdir()
+    if os.geteuid() == 0:  # only root can give a folder away
+        shutil.chown(new.path, "daemon", "daemon")
+    assert new.run("init").code == 0
+    made = [new.path, new.path / "prompts", new.path / "prompts" / "topics", *(new.path / name for name in FILES)]
+    assert {(path.owner(), path.group()) for path in made} == {(new.path.owner(), new.path.group())}
+
+
 def test_git_never_sees_addresses_or_secrets(new: World) -> None:
     new.run("init")
     new.run("backup", str(new.path / "copy.db"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from paperboy import sample
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config import lists
@@ -25,54 +26,6 @@ from paperboy.models import MailingList, Problem
 
 _TITLE, _NAME = "Foundations of machine learning", "foundations"
 _CATEGORIES, _ADDRESS = "cs.LG, stat.ML", "you@example.org"
-
-_LISTS = """\
-# The mailing lists; each gets its own digest. An edit needs no restart. `paperboy check` says what is wrong with it.
-
-lists:
-  - name: {name}
-    title: {title}
-    categories: [{categories}]  # as on https://arxiv.org/category_taxonomy
-    topics: topics/{name}.md  # what the list wants to read: a file under prompts/, or the text itself
-    subscribers:
-      - {address}
-      # - Grace Hopper <grace@example.org>
-
-    # Each of these may be left out. Where there is a value, it is the default.
-    # authors: [Yoshua Bengio, Yann LeCun]  # always in the digest, and first
-    # exclude: [cs.CV]                      # categories whose papers are never taken
-    # keywords: {{never: [survey, review]}}   # words in title or abstract; also `must`
-    # min_relevance: 7                      # 1 to 10; a paper has to reach both
-    # min_novelty: 6
-    # max_papers: 50
-    # cross_lists: true                     # also papers whose primary category is elsewhere
-    # send_at: 07:00                        # when the work starts, in local time
-    # timezone: Europe/Berlin
-    # weekdays: [mon, tue, wed, thu, fri, sat, sun]  # papers of other days come with the next of these
-    # send_empty: true                      # a short note when papers came and none passed
-    # paused: false                         # true: keep the subscribers and send nothing
-"""
-
-_TOPICS = """\
-# {title}
-
-We want to learn what is new in {title}: results that change how we work, and methods that we can use.
-
-- Relevant: {title}
-- Relevant: the questions, methods and objects that a good paper would name, one line for each
-- Not relevant: what should stay out, such as surveys
-"""
-
-_GITIGNORE = """\
-# Secrets, addresses, and what Paperboy writes: never to be pushed.
-.env
-subscribers.yaml
-data/
-outbox/
-.has-database
-*.db
-*.db-*
-"""
 
 
 @click.command()
@@ -91,14 +44,14 @@ def init(app: App, folder: Path | None) -> int:
     first = _listed(title, categories, address)
     texts = {
         ".env": _settings(first, server),
-        LISTS_FILE: _LISTS.format(
+        LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
             title=_yaml(first.title),
             categories=", ".join(_words(categories)),
             address=_yaml(str(first.subscribers[0])),
         ),
-        f"prompts/topics/{first.name}.md": _topics(first),
-        ".gitignore": _GITIGNORE,
+        f"prompts/topics/{first.name}.md": _topics(first.title),
+        ".gitignore": _new("gitignore"),
     }
     _refuse(home, texts)
     _write(home, texts)
@@ -171,13 +124,18 @@ def _yaml(text: str) -> str:
     return written.getvalue().removeprefix("- ").rstrip("\n")
 
 
+def _new(name: str) -> str:
+    """A file of a new home, whose gaps are in braces."""
+    return (sample.HOME / name).read_text("utf-8")
+
+
 def _shipped(name: str) -> str:
     """A file that comes with Paperboy: beside its prompts, in the package or in the checkout."""
     return (folders(Path(os.devnull), "prompts")[0].parent / name).read_text("utf-8")
 
 
-def _topics(first: MailingList) -> str:
-    return _shipped(f"prompts/topics/{_NAME}.md") if first.title == _TITLE else _TOPICS.format(title=first.title)
+def _topics(title: str) -> str:
+    return _shipped(f"prompts/topics/{_NAME}.md") if title == _TITLE else _new("topics.md").format(title=title)
 
 
 def _settings(first: MailingList, server: str) -> str:
@@ -192,7 +150,7 @@ def _settings(first: MailingList, server: str) -> str:
 
 
 def _write(home: Path, texts: Mapping[str, str]) -> None:
-    """Write all, readable by their owner alone, or nothing."""
+    """Write all, or nothing: for the eyes of their owner alone, who is the home's, also where root makes them."""
     made: list[Path] = []
     try:
         for path, text in ((home / name, text) for name, text in texts.items()):
@@ -200,6 +158,10 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
             with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 made.append(path)
                 file.write(text)
+        owner, ours = home.stat(), {place for path in made for place in (path, *path.parents)}
+        for place in ours if os.geteuid() == 0 else ():
+            if place.is_relative_to(home):
+                os.chown(place, owner.st_uid, owner.st_gid)
     except OSError as error:
         for path in made:
             path.unlink()

@@ -1,4 +1,5 @@
-"""The bundled sample: invented papers and two lists, so that `paperboy demo` needs no network and no home.
+"""The bundled sample: invented papers and two lists, so that `paperboy demo` needs no network and no home; and the
+files of a new home.
 
 Titles, abstracts, names and findings are made up. `papers.jsonl` holds one paper a line. Instead of dates it has
 `hours_before` (0.2 to 23): how long before the end of a batch's submission window the paper was submitted.
@@ -16,6 +17,9 @@ from paperboy.models import Paper
 
 LISTS = importlib.resources.files(__package__) / "subscribers.yaml"
 """The sample's lists, in the schema of `subscribers.yaml`. A `Traversable`: use `read_text()` or `as_file()`."""
+
+HOME = importlib.resources.files(__package__) / "home"
+"""The folder with the files that `paperboy init` fills in."""
 
 _PAPERS = importlib.resources.files(__package__) / "papers.jsonl"
 
