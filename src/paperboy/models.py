@@ -27,7 +27,7 @@ EVERY_DAY = frozenset(range(7))
 class Subscriber:
     """Somebody with an address; `str()` is the form of a mail header, before any encoding."""
 
-    address: str  # ASCII: an international domain is in its xn-- form
+    address: str  # an international domain is in its xn-- form; only what stands before the @ may be beyond ASCII
     name: str = ""
 
     def __str__(self) -> str:

@@ -25,6 +25,7 @@ from tests.cli.mail_world import (
 from tests.servers.smtp import Fault
 
 DOWN, WELL = "WARNING Mail cannot be sent", "Resolved: mail is sent again"
+MUELLER = "müller@example.org"
 NO_SUCH, DENIED = "550 5.1.1 no such user", "554 5.7.1 relay access denied"
 RELAY = "454 4.7.1 <op@example.org>: Relay access denied"
 QUARTER = timedelta(minutes=15)
@@ -188,6 +189,39 @@ def test_once_tries_deferred_mail_at_once_and_the_daemon_waits(world: World) -> 
     world.run("work", "sending")
     assert states(world) == ["deferred", "sent"]
     assert (world.run("once").code, states(world)) == (0, ["sent", "sent"])
+
+
+# --- addresses beyond ASCII (RFC 6531)
+
+
+@pytest.mark.parametrize(("offered", "came"), [(True, "sent"), (False, "failed")])
+@pytest.mark.parametrize("pipelining", [True, False])
+def test_address_beyond_ascii_needs_smtputf8(offered: bool, came: str, pipelining: bool, world: World) -> None:
+    """Where the server does not offer it, that address alone goes without."""
+    world.smtp.smtputf8, world.smtp.pipelining = offered, pipelining
+    at_home(world, MUELLER, ADA)
+    world.announce(1)
+    assert world.run("once").code == 0
+    assert states(world, MUELLER, ADA) == [came, "sent"]
+    if offered:
+        (sent,) = (sent for sent in world.smtp.messages if sent.recipient == MUELLER)
+        assert f"\r\nTo: {MUELLER}\r\n".encode() in b"\r\n" + sent.content
+        assert "Your address müller@example.org is on this list." in told(world, MUELLER)
+        assert alerts(world) == []
+    else:
+        assert "müller@example.org: SMTPUTF8: the server does not offer it, and this address needs it" in told(world)
+
+
+def test_address_beyond_ascii_is_treated_like_others(world: World) -> None:
+    at_home(world, ADA, GRACE, SMTP_HOST="")
+    assert world.run("subscribe", "foundations", "Jürgen <MÜLLER@example.org>").code == 0
+    world.announce(1)
+    assert world.run("once").code == 0
+    assert "  müller@example.org  Jürgen\n" in world.run("subscribers").out
+    copies = [copy.read_bytes() for copy in (world.path / "outbox" / "Maildir" / "new").iterdir()]
+    assert sum(f"<{MUELLER}>".encode() in copy for copy in copies) == 1
+    assert world.run("suppress", MUELLER).code == 0
+    assert world.run("unsubscribe", "foundations", MUELLER).code == 0
 
 
 # --- the check

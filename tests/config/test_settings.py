@@ -165,6 +165,10 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
         ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: needs SMTP_USERNAME to be set, too"),
         ("MAIL_FROM=Paperboy", f"MAIL_FROM: {ADDRESS}"),
         (
+            "ALERT_TO=müller@example.org",
+            "ALERT_TO: must be an address in ASCII, since not every mail server takes others",
+        ),
+        (
             "ALERT_TO=a@b@c",
             f"ALERT_TO: {ADDRESS}",
         ),

@@ -23,6 +23,8 @@ from paperboy.models import Subscriber
         (r'"Ada \"A\" L" <ada@example.org>', "ada@example.org", 'Ada "A" L', r'"Ada \"A\" L" <ada@example.org>'),
         ("Zoë <z@bücher.example>", "z@xn--bcher-kva.example", "Zoë", "Zoë <z@xn--bcher-kva.example>"),
         ("root@localhost", "root@localhost", "", "root@localhost"),
+        ("MÜLLER@Bücher.example", "müller@xn--bcher-kva.example", "", "müller@xn--bcher-kva.example"),
+        ("Jo <jürgen@localhost>", "jürgen@localhost", "Jo", "Jo <jürgen@localhost>"),
         ("x@mail.home.local", "x@mail.home.local", "", "x@mail.home.local"),
     ],
 )
@@ -35,7 +37,7 @@ def test_address_is_read_with_or_without_a_name(text, address, name, written):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "ada", "@example.org", "ada@", "ada@example", "ada@@example.org", "a b@example.org", "ä@example.org",
+    ["", "ada", "@example.org", "ada@", "ada@example", "ada@@example.org", "a b@example.org", "ä\u202e@example.org",
      "ada@example..org", "ada@.localhost", "ada@example.invalid", "ada@[127.0.0.1]", "Ada <>", "Ada <ada@example.org",
      "a@example.org, b@example.org", "Ada\n <ada@example.org>", "A\x00 <ada@example.org>", "A\u2028B <a@example.org>"],
 )  # fmt: skip

@@ -342,6 +342,34 @@ def test_wrong_settings_are_reported_and_no_password_is_sent_in_the_clear(
     assert (server.passwords_in_the_clear, server.messages) == (0, [])
 
 
+@pytest.mark.parametrize(("offers", "tries"), [("XOAUTH2 GSSAPI", 0), ("CRAM-MD5", 0), ("CRAM-MD5 PLAIN LOGIN", 1)])
+def test_login_is_tried_by_one_mechanism_that_we_know_or_not_at_all(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext], offers: str, tries: int
+) -> None:
+    """Several refusals may lock the account, and mechanisms that we do not know are no passing fault."""
+    hello = f"250-hello\r\n250 AUTH {offers}\r\n".encode()
+    with SmtpServer("tls", contexts[0], "paperboy", "s3cret", faults=[Fault("EHLO", hello, keeps=True)]) as server:
+        server.faults.append(Fault("AUTH", "535 5.7.8 wrong"))
+        sender = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
+        with pytest.raises(MailServerError) as raised:
+            sender.send(envelope())
+    assert (server.logins, raised.value.temporary) == (tries, False)
+    if not tries:
+        assert f"supports (PLAIN or LOGIN), but {offers.replace(' ', ', ')}. Without a" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("port", "security", "hinted"),
+    [(465, "tls", False), (465, "starttls", True), (587, "starttls", False), (587, "none", True), (25, "none", True)],
+)
+def test_hint_about_ports_is_not_given_where_it_is_followed(port: int, security: Any, hinted: bool) -> None:
+    """Nobody listens there."""
+    away = SmtpTransport(host="127.9.9.9", port=port, security=security, username="", password="", timeout=60)
+    with pytest.raises(MailServerError, match="cannot reach") as raised:
+        away.send(envelope())
+    assert ("Port 587 usually wants" in str(raised.value)) is hinted
+
+
 def test_refused_connection_is_reported(server: SmtpServer) -> None:
     server.faults.append(Fault("connect", "554 5.7.1 go away"))
     with pytest.raises(MailServerError, match=r"localhost:\d+ answers the connection with 554"):

@@ -73,6 +73,7 @@ class SmtpServer:
     username: str = ""
     password: str = ""
     pipelining: bool = True
+    smtputf8: bool = False
     port: int = 0
     host: str = "127.0.0.1"
     on_message: Callable[[Message], None] | None = None
@@ -156,6 +157,7 @@ class _Session(SMTP):
             auth_require_tls=server.security == "starttls",
             authenticator=self._logs_in,
             data_size_limit=64 * 1024 * 1024,
+            enable_SMTPUTF8=server.smtputf8,
         )
         self._number = 0
         self._taken = 0

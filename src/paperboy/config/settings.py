@@ -63,9 +63,12 @@ _price = notation.number(0, 1_000_000, kind=Decimal)
 
 def _mailbox(text: str) -> Subscriber:
     try:
-        return notation.mailbox(text)
+        found = notation.mailbox(text)
     except ValueError:  # which shows the text
         raise ValueError("must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>") from None
+    if not found.address.isascii():  # a subscriber's may be
+        raise ValueError("must be an address in ASCII, since not every mail server takes others")
+    return found
 
 
 def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "") -> Any:

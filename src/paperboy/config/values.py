@@ -53,7 +53,8 @@ def one_line(text: str) -> str:
 def mailbox(text: str) -> Subscriber:
     """`ada@example.org` or `Ada Lovelace <ada@example.org>`; no question is put to the DNS.
 
-    Domains for use at home (`localhost`, `*.local`, `*.test`) are taken, so that a local mail server can be tried.
+    Domains for use at home (`localhost`, `*.local`, `*.test`) are taken, so that a local mail server can be tried. A
+    local part beyond ASCII is in lower case (RFC 6531).
     """
     text = one_line(text)
     match = _NAME_AND_ADDRESS.fullmatch(text)
@@ -82,10 +83,11 @@ def _domain(text: str) -> str:
 def _validated(text: str) -> str:
     at_home = text.rpartition("@")[2].rpartition(".")[2].lower() in _AT_HOME
     try:
-        valid = validate_email(text + _STAND_IN if at_home else text, check_deliverability=False, allow_smtputf8=False)
+        valid = validate_email(text + _STAND_IN if at_home else text, check_deliverability=False)
     except EmailNotValidError as error:
         raise ValueError(f"{text!r} is not an address: {error}") from None
-    return (valid.ascii_email or valid.normalized).removesuffix(_STAND_IN if at_home else "")
+    address = valid.ascii_email or f"{valid.local_part.lower()}@{valid.ascii_domain}"
+    return address.removesuffix(_STAND_IN if at_home else "")
 
 
 def time_of_day(text: str) -> time:

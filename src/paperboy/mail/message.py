@@ -122,9 +122,13 @@ def unsubscribe_request(text: str) -> tuple[str, str] | None:
 
 
 def addr_spec(mailbox: str) -> str:
-    """The bare address of `Name <address>` or `address`, all ASCII. ValueError if there is none."""
+    """The bare address of `Name <address>` or `address`. ValueError if there is none."""
     address = parseaddr(mailbox)[1]
-    if not _ADDRESS.fullmatch(address) or not address.isascii() or re.search(r"[\x00-\x1f\x7f]", mailbox):
+    if (
+        not _ADDRESS.fullmatch(address)
+        or not address.partition("@")[2].isascii()
+        or re.search(r"[\x00-\x1f\x7f]", mailbox)
+    ):
         raise ValueError(f"not an address: {mailbox!r}")
     return address
 
@@ -217,9 +221,9 @@ _ASCII, _ATOMS = re.compile(r"[ -~]*"), re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}
 
 
 def own_headers(to: Subscriber, message_id: str, list_unsubscribe: str = "") -> bytes:
-    """A recipient's own headers. ValueError for what is no address."""
+    """A recipient's own headers, in UTF-8 if the address needs it (RFC 6532). ValueError for what is no address."""
     leave = f"List-Unsubscribe: <{list_unsubscribe}>\r\n" if list_unsubscribe else ""  # clients read no folded URI
-    return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode("ascii")
+    return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode()
 
 
 def _header(name: str, value: str) -> str:
