@@ -11,7 +11,7 @@ FLOORS = {
     0: {"models", "errors", "foreign", "wire", "files"},
     1: {"sandbox", "lock", "curate", "announcements", "due", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status"},
+    3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status", "heartbeat"},
     4: {"app"},
     5: {"systemd", "daemon", "check"},
     6: {"cli"},

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -66,6 +66,8 @@ class Known:
     subscribers: int = 0
     missed: Sequence[Undelivered] = ()
     attempts: Sequence[Attempt] = ()
+    boxed: Mapping[str, int] = field(default_factory=dict)  # how many of a list's mails are in the outbox
+    at_work: bool = False
 
     def status(self, lists: Sequence[MailingList], now: datetime) -> Status:
         attempts = {each.list_name: each for each in self.attempts}
@@ -75,9 +77,11 @@ class Known:
             today = due.local_date(entry, now)
             outcome = next((each.outcome for each in mine if each.date == today), None)
             standing = due.standing(entry, outcome, attempts.get(entry.name), now, PATIENCE)
-            mailed = next((Mailed(1, each.date, {}) for each in mine if each.outcome is Outcome.DIGEST), None)
+            digest = next((each for each in mine if each.outcome is Outcome.DIGEST), None)
+            boxed = self.boxed.get(entry.name, 0)
+            mailed = Mailed(1, digest.date, digest.deliveries, boxed) if digest else None
             found.append(ListStatus(entry, standing, now, (), attempts.get(entry.name), mine, mailed))
-        return Status(now, tuple(found), (), tuple(self.missed), self.subscribers)
+        return Status(now, tuple(found), tuple(self.missed), tuple(self.missed), self.subscribers, self.at_work)
 
 
 def known(*days: DaySummary, **more: object) -> Known:
@@ -103,11 +107,91 @@ def test_a_list_without_subscribers_is_left_out() -> None:
     assert answer([nobody], known(), at(9)) == "No list has subscribers, so there is no mail."
 
 
-def test_mail_in_the_outbox_reached_nobody() -> None:
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=2)
-    assert (
-        answer([FOUNDATIONS], facts, at(9), in_outbox=True) == "Today's mail is in the outbox: 1 list, 2 subscribers."
-    )
+ELSE = "Everyone else got today's mail"
+
+
+@pytest.mark.parametrize(
+    ("boxed", "said"),
+    [
+        ({"foundations": 2, "galaxies": 1}, "Today's mail is in the outbox: 2 lists, 3 subscribers."),
+        (
+            {"foundations": 2},
+            f"Today's mail for foundations is in the outbox: 2 subscribers. {ELSE}: 1 list, 1 subscriber.",
+        ),
+        ({"foundations": 1}, "Everyone got today's mail: 2 lists, 3 subscribers."),
+    ],
+)
+def test_mail_in_the_outbox_reached_nobody(boxed: dict[str, int], said: str) -> None:
+    """But a list that has reached somebody by mail, as after a resend, has it by mail."""
+    of_foundations = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SENT: 2})
+    facts = known(of_foundations, day(GALAXIES, Outcome.DIGEST), subscribers=3, boxed=boxed)
+    assert answer(ALL[:2], facts, at(9)) == said
+
+
+# --- in one word
+
+PAUSED = replace(FOUNDATIONS, paused=True)
+GOT = day(FOUNDATIONS, Outcome.DIGEST)
+NOT_GOT = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.FAILED: 2, DeliveryState.SUPPRESSED: 1})
+LATER_ALL = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.DEFERRED: 2})
+FULL = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SENT: 1, DeliveryState.DEFERRED: 1})
+OUT = day(FOUNDATIONS, Outcome.DIGEST, deliveries={DeliveryState.SUPPRESSED: 1})
+
+
+@pytest.mark.parametrize(
+    ("facts", "now", "found"),
+    [
+        (known(), at(6), "waiting"),
+        (known(), at(7), "waiting"),
+        (known(), at(8), "waiting"),
+        (known(), at(8, 1), "late"),
+        (known(at_work=True), at(9), "waiting"),
+        (known(attempts=[tried("late", at(7))]), at(7, 10), "late"),
+        (known(attempts=[tried("late", at(7))], at_work=True), at(7, 16), "late"),
+        (known(attempts=[tried("late", at(23, days=-1))]), at(7, 10), "waiting"),
+        (known(day(FOUNDATIONS, Outcome.GAVE_UP)), at(14), "failed"),
+        (known(day(FOUNDATIONS, Outcome.GAVE_UP, YESTERDAY)), at(6), "waiting"),
+        (known(day(FOUNDATIONS, Outcome.QUIET)), at(9), "ok"),
+        (known(day(FOUNDATIONS, Outcome.NOTE)), at(9), "ok"),
+        (known(GOT), at(9), "ok"),
+        (known(OUT), at(9), "ok"),
+        (known(FULL, missed=[missed(DeliveryState.DEFERRED, "450 full")]), at(9), "ok"),
+        (known(NOT_GOT), at(9), "failed"),
+        (known(LATER_ALL), at(9), "late"),
+        (known(GOT, missed=[missed(DeliveryState.PENDING)]), at(7, 59), "waiting"),
+        (known(GOT, missed=[missed(DeliveryState.PENDING)]), at(8, 1), "late"),
+        (known(GOT, missed=[missed(DeliveryState.PENDING)], at_work=True), at(12), "waiting"),
+        (known(GOT, missed=[missed(DeliveryState.SENDING)]), at(7, 1), "waiting"),
+        (known(GOT, missed=[missed(DeliveryState.PENDING, "refused")]), at(7, 1), "late"),
+    ],
+)
+def test_the_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str) -> None:
+    seen = facts.status([FOUNDATIONS], now)
+    assert seen.of(seen.lists[0]) == seen.health == found
+    assert facts.status([PAUSED], now).health == "paused"
+
+
+@pytest.mark.parametrize(
+    ("lists", "days", "found"),
+    [
+        ([PAUSED, GALAXIES], [], "waiting"),
+        ([PAUSED, GALAXIES], [day(GALAXIES, Outcome.QUIET)], "ok"),
+        ([PAUSED, replace(GALAXIES, paused=True)], [], "paused"),
+        ([FOUNDATIONS, replace(GALAXIES, subscribers=())], [GOT], "ok"),
+        (ALL, [GOT], "waiting"),
+        (ALL, [GOT, day(QUARKS, Outcome.GAVE_UP)], "failed"),
+    ],
+)
+def test_the_state_of_all_is_the_worst_of_those_not_paused(
+    lists: list[MailingList], days: list[DaySummary], found: str
+) -> None:
+    assert known(*days).status(lists, at(7, 1)).health == found
+
+
+def test_a_paused_list_is_told_and_not_awaited() -> None:
+    assert answer([PAUSED], known(), at(9)) == "All lists are paused, so there is no mail."
+    assert answer([PAUSED, GALAXIES], known(), at(6)) == "Today's mail is due at 07:00 UTC."
+    assert known().status([PAUSED], at(9)).lists[0].next is None
 
 
 def test_day_without_a_note_says_that_no_paper_passed() -> None:

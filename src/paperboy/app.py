@@ -344,6 +344,19 @@ class App(ExitStack):
         self.tell(sent)
         return sent
 
+    def beat(self) -> None:
+        """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged."""
+        from paperboy import heartbeat, status
+
+        settings = self.settings
+        if url := settings.heartbeat_url.get_secret_value():
+            try:
+                lists, holidays = self.home.lists, settings.arxiv_holidays
+                if status.read(self.store, lists, self.clock(), self.patience, holidays).health.well:
+                    heartbeat.beat(url, self.proxy(url))
+            except PaperboyError as error:
+                logger.warning("no heartbeat: %s", error)
+
     def resend(self, mailing_list: MailingList) -> Resend:
         """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
         from paperboy.resend import Resend

@@ -166,7 +166,7 @@ class Daemon:
         """The day in one line, after any broken file."""
         settings = self.home.settings
         found = status.read(self._store, self.home.lists, now, self._app.patience, settings.arxiv_holidays)
-        line = status.answer(found, at_work="morning" in self._children, in_outbox=settings.uses_outbox)
+        line = status.answer(found, at_work="morning" in self._children)
         if not self.problems:
             return line
         return f"{self.problems[0]} (the last good version stays in force). {line}"

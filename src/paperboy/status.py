@@ -1,6 +1,7 @@
 """Did everyone get their mail today, and if not, why? `paperboy status` shows it; the daemon tells systemd in one line.
 
     read      gathers one `ListStatus` per list, and whom digests did not reach
+    health    says it in one word, of a list and of all: ok, waiting, late, failed or paused
     answer    says it in one line: the worst thing, then what is well
 
 Light to import, for the daemon does.
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from enum import StrEnum
 
 from paperboy import due
 from paperboy.due import Standing, State
@@ -24,9 +26,25 @@ MOST = 120  # characters of the answer
 NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # how a reason begins where nothing could be scored
 IDLE = "paperboy run is not active"
 
+_PATIENCE = timedelta(hours=1)  # after which what nobody works at is late
 _WITH_MAIL = {State.COMING, State.DUE, *Outcome} - {Outcome.SKIPPED}  # of lists that send today
+_GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 _LATELY = timedelta(days=7)  # older failures are no longer news
 _WHERE = re.compile(r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+")  # `status` says it below the answer
+
+
+class Health(StrEnum):
+    """How a list fares, or all of them; of those that are not paused the first here is the worst."""
+
+    FAILED = "failed"  # today was given up, or the newest digest reached nobody
+    LATE = "late"  # a try failed, an hour has passed, or the mail server takes nothing
+    WAITING = "waiting"  # its hour comes, or it is being worked at
+    OK = "ok"
+    PAUSED = "paused"
+
+    @property
+    def well(self) -> bool:
+        return self not in {Health.FAILED, Health.LATE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +80,15 @@ class ListStatus:
         return self.mailed is not None and self.mailed.date >= self.standing.day
 
     @property
+    def only_in_outbox(self) -> bool:
+        """Whether its newest digest went to the outbox, and to nobody by mail."""
+        return self.mailed is not None and 0 < self.mailed.in_outbox == self.mailed.deliveries.get(DeliveryState.SENT)
+
+    @property
     def next(self) -> datetime | None:
-        """When its next digest may come, in its zone; in the past: it is due. None: nobody would get it."""
+        """When its next digest may come, in its zone; in the past: it is due. None: nobody would get it, or it is
+        paused.
+        """
         comes = self.standing.next_digest
         return comes.astimezone(self.mailing_list.timezone) if comes else None
 
@@ -79,7 +104,7 @@ class ListStatus:
 
     @property
     def next_batch(self) -> datetime | None:
-        """The start of its next morning with an arXiv batch, in its zone. None: nobody would get it."""
+        """The start of its next morning with an arXiv batch, in its zone. None: there is none to come."""
         if self.next is None:
             return None
         start = due.next_morning(self.mailing_list, self.now)
@@ -111,10 +136,34 @@ class Status:
     undelivered: tuple[Undelivered, ...] = ()  # of those who are on the lists now
     missed: tuple[Undelivered, ...] = ()  # of those digests, without suppressed addresses
     subscribers: int = 0  # of those digests; a subscriber of two lists counts twice
+    at_work: bool = False  # a morning or a sending is under way
 
     def on(self, *today: State | Outcome) -> list[ListStatus]:
         """The lists that are in one of these states today."""
         return [each for each in self.lists if each.today in today]
+
+    @property
+    def health(self) -> Health:
+        """The worst of all lists; paused if all are."""
+        found, worst = {self.of(each) for each in self.lists}, list(Health)
+        return min(found, key=worst.index, default=Health.OK)
+
+    def of(self, each: ListStatus) -> Health:
+        """How one of the lists fares."""
+        came = each.mailed.deliveries.keys() - {DeliveryState.SUPPRESSED} if each.mailed else set()
+        waits = [row for row in self.undelivered if each.mailed and row.digest_id == each.mailed.digest_id]
+        waits = [row for row in waits if row.state in {DeliveryState.PENDING, DeliveryState.SENDING}]
+        since = [row.at for row in waits] + ([each.standing.start] if each.today is State.DUE else [])
+        tried = each.today is State.DUE and each.attempt and each.attempt.at >= each.standing.start
+        if each.today is State.PAUSED:
+            return Health.PAUSED
+        if each.today is Outcome.GAVE_UP or (came and came <= _GONE):
+            return Health.FAILED
+        overdue = not self.at_work and min(since, default=self.now) < self.now - _PATIENCE
+        none = came and came <= _GONE | {DeliveryState.DEFERRED}
+        if tried or overdue or none or any(row.reason for row in waits):
+            return Health.LATE
+        return Health.WAITING if since or each.today is State.COMING else Health.OK
 
 
 def read(
@@ -124,8 +173,10 @@ def read(
     patience: timedelta,
     holidays: Collection[date] = (),
     mornings: int = 1,
+    *,
+    at_work: bool = False,
 ) -> Status:
-    """Where the lists stand, with the last `mornings` of each."""
+    """Where the lists stand, with the last `mornings` of each. `at_work`: a morning or a sending is under way."""
     names, attempts = [each.name for each in lists], store.days.attempts()
     outcomes, since = store.days.outcomes(lists, now), store.days.know((), now)
     today = max((due.local_date(each, now) for each in lists), default=now.date())
@@ -143,20 +194,20 @@ def read(
     digests = {each.mailed.digest_id for each in newest if each.mailed}
     missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
     got = sum(each.mailed.deliveries.get(DeliveryState.SENT, 0) for each in newest if each.mailed)
-    return Status(now, tuple(found), rows, missed, got + len(missed))
+    return Status(now, tuple(found), rows, missed, got + len(missed), at_work)
 
 
-def answer(status: Status, *, at_work: bool = False, running: bool = True, in_outbox: bool = False) -> str:
+def answer(status: Status, *, at_work: bool = False, running: bool = True) -> str:
     """One line of at most 120 characters, without an address. `at_work`: a morning is under way. `running`: the
-    daemon is active, so a next try can be promised. `in_outbox`: mail goes to the outbox.
+    daemon is active, so a next try can be promised.
     """
     if len(status.on(State.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
     if not any(each.next for each in status.lists):
         return "All lists are paused, so there is no mail."
     wrong = list(_wrong(status, at_work=at_work, running=running))
-    got = "Today's mail is in the outbox" if in_outbox else f"Everyone {'else ' if wrong else ''}got today's mail"
-    return shortened(one_line(" ".join([*wrong[:1], *_well(status, got, running=running)][:2])), MOST)
+    well = _well(status, "Everyone else" if wrong else "Everyone", running=running)
+    return shortened(one_line(" ".join([*wrong[:1], *well][:2])), MOST)
 
 
 def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
@@ -180,10 +231,18 @@ def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
             yield f"{status.subscribers - number} of {of} got {what} so far; {number} to be sent."
 
 
-def _well(status: Status, got: str, *, running: bool) -> Iterator[str]:
+def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     """What is well, then what is to come."""
-    if (lists := status.on(Outcome.DIGEST)) and not status.missed:
-        yield f"{got}: {counted(len(lists), 'list')}, {counted(status.subscribers, 'subscriber')}."
+    lists = [] if status.missed else status.on(Outcome.DIGEST)
+    kept = [each for each in lists if each.only_in_outbox]
+    number = sum(each.mailed.in_outbox for each in kept if each.mailed)
+    if kept:
+        which, people = _for(status, kept), counted(number, "subscriber")
+        what = people if which else f"{counted(len(kept), 'list')}, {people}"
+        yield f"Today's mail{which} is in the outbox: {what}."
+    if others := len(lists) - len(kept):
+        what = f"{counted(others, 'list')}, {counted(status.subscribers - number, 'subscriber')}"
+        yield f"{'Everyone else' if kept else everyone} got today's mail: {what}."
     if lists := status.on(Outcome.NOTE):
         papers = sum(each.days[0].counts.considered for each in lists)
         yield f"No mail today{_for(status, lists)}: none of {counted(papers, 'paper')} passed."

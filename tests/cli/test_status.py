@@ -65,12 +65,14 @@ def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(wor
     ran = world.run("status", "--json")
     assert ran.code == 0
     assert json.loads(ran.out) == {
+        "state": "waiting",
         "answer": "Not yet: foundations and galaxies, due since 07:00 UTC; paperboy run is not active.",
         "running": None,
         "alerts": [],
         "lists": [
             {
                 "name": name,
+                "state": "waiting",
                 "outcome": None,
                 "date": None,
                 "reason": "",
@@ -82,6 +84,7 @@ def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(wor
                 "usage": None,
                 "next": "2026-11-20T07:00:00+00:00",
                 "next_batch": "2026-11-23T07:00:00+00:00",
+                "days": [],
             }
             for name in ("foundations", "galaxies")
         ],
@@ -201,6 +204,85 @@ def test_the_papers_column_counts_relevant_and_unscored_ones(
     before, _, papers = under("List", world.run("status").out)[0].partition(outcome.value)
     assert before == "foundations  Fri 20 Nov  "
     assert papers.strip() == shown
+
+
+def test_history_of_one_list_is_in_the_json_too(world: World) -> None:
+    for ago, outcome in enumerate((Outcome.DIGEST, Outcome.NOTE, Outcome.GAVE_UP, Outcome.QUIET)):
+        counts = Counts(considered=3, below=3) if outcome is Outcome.NOTE else Counts()
+        had(world, outcome, counts, day=FRIDAY - timedelta(days=ago), reason="late" if ago == 2 else "")
+    spend(world, "2026-11-19T07:00Z", Spending(Usage(1, 900), Cost(0.5, 0)), "galaxies")
+    told = json.loads(world.run("status", "--json", "--list", "foundations", "--mornings", "3").out)
+    (foundations,) = told["lists"]
+    days = foundations["days"]
+    assert [(each["date"][-2:], each["outcome"]) for each in days] == [
+        ("20", "digest"),
+        ("19", "note"),
+        ("18", "gave up"),
+    ]
+    assert (days[1]["counts"]["below"], days[1]["counts"]["scored"], days[2]["reason"]) == (3, 3, "late")
+    assert {name: foundations[name] for name in days[0]} == days[0]
+    assert (told["month"]["cost"], len(told["months"])) == (0, 1)
+    assert json.loads(world.run("status", "--json").out)["month"]["cost"] == 0.5
+
+
+def test_one_list_alone_is_shown(world: World) -> None:
+    world.announce(4, categories=("astro-ph.GA",))
+    world.run("once", "--list", "galaxies")
+    world.run("suppress", "ada@example.org")
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        store.alerts.note([Note(Cause.LATE, "foundations"), Note(Cause.MAIL, "the mail server")], world.clock())
+    told = world.run("status", "--list", "galaxies").out
+    assert told.startswith("Everyone got today's mail: 1 list, 1 subscriber.\n\nMail cannot be sent (since Fri")
+    assert "foundations" not in told
+    assert "foundations" in world.run("status", "--list", "galaxies", "--list", "foundations").out
+    assert world.run("status", "--list", "nope").code == 2
+
+
+@pytest.mark.parametrize(
+    ("lists", "state", "code"),
+    [(["galaxies"], "ok", 0), (["foundations"], "failed", 1), ([], "failed", 1), (["quarks"], "paused", 0)],
+)
+def test_exit_code_says_whether_all_is_well(world: World, lists: list[str], state: str, code: int) -> None:
+    quarks = "  - {name: quarks, categories: [hep-ph], topics: x, paused: true, subscribers: [ada@example.org]}\n"
+    world.write("subscribers.yaml", LISTS + quarks)
+    had(world, Outcome.GAVE_UP, reason="arXiv is late")
+    had(world, Outcome.QUIET, list_name="galaxies")
+    options = [option for name in lists for option in ("--list", name)]
+    assert world.run("status", "--exit-code", *options).code == code
+    ran = world.run("status", "--exit-code", "--json", *options)
+    assert (ran.code, json.loads(ran.out)["state"]) == (code, state)
+    assert world.run("status", *options).code == 0
+
+
+def test_paused_list_says_that_nothing_comes(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace("  - name: galaxies\n", "  - name: galaxies\n    paused: true\n"))
+    told = world.run("status").out
+    assert "\nNext for galaxies: nothing while it is paused\n" in told
+    assert "galaxies" not in told.splitlines()[0]
+    galaxies = json.loads(world.run("status", "--json").out)["lists"][1]
+    assert (galaxies["state"], galaxies["next"], galaxies["next_batch"]) == ("paused", None, None)
+
+
+def test_list_in_the_outbox_alone_says_how_to_mail_it(world: World) -> None:
+    world.env(smtp=False, MAIL_FROM="papers@example.org")
+    world.announce(1)
+    world.announce(4, categories=("astro-ph.GA",))
+    world.run("once", "--list", "foundations")
+    assert world.run("status", "--list", "foundations").out.startswith("Today's mail is in the outbox: 1 list, 2 sub")
+    world.env()
+    world.run("once")
+    told = world.run("status").out
+    assert told.startswith(
+        "Today's mail for foundations is in the outbox: 2 subscribers. Everyone else got today's mail: 1 list, 1 "
+    )
+    assert "To send the newest digests by mail: paperboy resend foundations\n" in told
+    world.run("resend", "foundations")
+    assert world.run("status").out.startswith("Everyone got today's mail: 2 lists, 3 subscribers.\n")
+
+
+def test_what_holds_for_all_of_many_lists_names_none(world: World) -> None:
+    world.write("subscribers.yaml", TEN)
+    assert "\nNext for all 10 lists: due since Fri 20 Nov 07:00 UTC\n" in world.run("status").out
 
 
 # --- who is suppressed

@@ -97,6 +97,7 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, dry_run: bool) ->
         output.say(output.unfinished(unfinished, sent), err=True)
     for name, reply in sent.refused:
         output.say(f"{name}: nobody got the digest; {without_addresses(reply)}", err=True)
+    app.beat()
     return 1 if report.due or unfinished or sent.refused else 0
 
 
@@ -130,8 +131,13 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             if kind == "morning":
                 app.feed = app.arxiv(lookups=5)
                 app.morning(names, app.patience)
+                now = app.clock()
+                next_try = app.store.deliveries.next_try(now)
+                ended = next_try is None or next_try > now  # else a sending follows
             else:
-                app.deliver(lambda: stop.asked)
+                ended = bool(app.deliver(lambda: stop.asked).states)
+        if ended:
+            app.beat()
     except PaperboyError as error:
         output.say("", *output.lines_of(error))
         return error.exit_code

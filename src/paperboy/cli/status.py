@@ -18,7 +18,7 @@ from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept
-from paperboy.store.history import Undelivered
+from paperboy.store.history import DaySummary, Undelivered
 
 _MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
@@ -26,17 +26,31 @@ _GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
 
 @click.command(name="status", short_help="Did everyone get their mail, and if not, why?")
+@click.option("--list", "names", multiple=True, metavar="NAME", help="Only this list; may be given more than once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.option("--undelivered", "only_undelivered", is_flag=True, help="Show only who lacks a digest, and why.")
 @click.option("--suppressed", is_flag=True, help="Show only which addresses are suppressed, and why.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if a list is late or has failed, for monitoring.")
 @click.option(
     "--mornings", default=3, show_default=True, type=click.IntRange(1, 10_000), help="Mornings to show of each list."
 )
 @click.pass_obj
-def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool, mornings: int) -> int:
+def status(
+    app: App,
+    names: tuple[str, ...],
+    *,
+    as_json: bool,
+    only_undelivered: bool,
+    suppressed: bool,
+    exit_code: bool,
+    mornings: int,
+) -> int:
     """Did everyone get their mail today, and if not, why? In one line, and then in detail: what is wrong, whom a digest
     did not reach, the last mornings with their counts, cost and deliveries, what happens next and when, and what each
     month cost. This works while the daemon runs.
+
+    The state of a list, and of all, is in the JSON: failed (today was given up, or the newest digest reached nobody),
+    late (a try failed, an hour has passed, or the mail server takes nothing), waiting, ok or paused.
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
@@ -44,7 +58,7 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0
-    seen = _look(app, 1 if as_json else mornings)
+    seen = _look(app, names, mornings)
     if as_json:
         undelivered = {"undelivered": [_lack(row, seen.status.now) for row in seen.status.undelivered]}
         output.show_page(undelivered if only_undelivered else _as_json(seen) | undelivered)
@@ -52,7 +66,7 @@ def status(app: App, *, as_json: bool, only_undelivered: bool, suppressed: bool,
         output.show_page([_not_delivered(seen, most=None) or ["Nobody lacks a digest."]])
     else:
         output.show_page(_sections(seen))
-    return 0
+    return int(exit_code and not seen.status.health.well)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,7 @@ class _Picture:
     answer: str
     months: Mapping[date, Spending]  # this one first
     alerts: Sequence[Sequence[Kept]]  # by cause
+    in_outbox: Sequence[str]  # lists whose newest digest is there alone, though a mail server is set up
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
@@ -83,13 +98,20 @@ def _suppressed(app: App, *, as_json: bool) -> output.Page:
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
-def _look(app: App, mornings: int) -> _Picture:
+def _look(app: App, names: tuple[str, ...], mornings: int) -> _Picture:
     settings, store, now = app.settings, app.store_to_ask, app.clock()
-    holder, morning = lock.holder(settings.paperboy_database), lock.holder(settings.paperboy_database, "morning")
-    found = picture.read(store, app.home.lists, now, app.patience, settings.arxiv_holidays, mornings)
-    answer = picture.answer(found, at_work=bool(morning), running=bool(holder), in_outbox=settings.uses_outbox)
-    months, lasting = store.history.months(now.astimezone(settings.timezone)), alerts.lasting(store.alerts.all())
-    return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()))
+    wanted, database = app.home.named(names), settings.paperboy_database
+    lists = [each for each in app.home.lists if each.name in wanted]
+    holder, morning = lock.holder(database), lock.holder(database, "morning")
+    at_work = bool(morning or lock.holder(database, "sending"))
+    found = picture.read(store, lists, now, app.patience, settings.arxiv_holidays, mornings, at_work=at_work)
+    answer = picture.answer(found, at_work=bool(morning), running=bool(holder))
+    months = store.history.months(now.astimezone(settings.timezone), names)
+    others = {each.name for each in app.home.lists} - wanted
+    lasting = alerts.lasting([each for each in store.alerts.all() if each.subject not in others])
+    boxed = () if settings.uses_outbox else store.deliveries.only_in_outbox()
+    boxed = tuple(name for name in boxed if name in wanted)
+    return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()), boxed)
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
@@ -114,30 +136,34 @@ def _why(seen: _Picture) -> Iterator[str]:
             said.append((each.name, f": {reason} (last tried {seen.when(each.attempt.at)}{again})"))
         if each.newest and (odd := each.quiet or each.newest.reason) and (not each.quiet or odd not in seen.answer):
             said.append((each.name, f", {each.newest.date:%a %d %b}: {odd}"))
-    yield from _together(said)
+    yield from _together(said, len(seen.status.lists))
+    if seen.in_outbox:
+        yield output.went_to_outbox(seen.in_outbox)
 
 
 def _following(seen: _Picture) -> Iterator[str]:
     """What happens next and when, for each list."""
     said = []
     for each in seen.status.lists:
-        what = f"{each.next:{_MOMENT}}" if each.next else "never, it has no subscribers"
+        never = "nothing while it is paused" if each.mailing_list.paused else "never, it has no subscribers"
+        what = f"{each.next:{_MOMENT}}" if each.next else never
         if each.next and each.next <= seen.status.now:
             what = f"due since {what}"
         elif why := each.no_batch:
             what += f" ({why}, no batch); the next batch {each.next_batch:{_MOMENT}}"
         said.append((each.name, f": {what}"))
-    yield from (f"Next for {line}" for line in _together(said))
+    yield from (f"Next for {line}" for line in _together(said, len(seen.status.lists)))
     if seen.holder is None and picture.IDLE not in seen.answer and any(each.next for each in seen.status.lists):
         yield f"{picture.IDLE}: nothing is sent until you start it, or paperboy once"
 
 
-def _together(said: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """One line for all lists of which the same is said: their names, then that."""
+def _together(said: Iterable[tuple[str, str]], of: int) -> Iterator[str]:
+    """One line for those `of` so many lists of which the same is said: their names, then that."""
     found: dict[str, list[str]] = {}
     for name, what in said:
         found.setdefault(what, []).append(name)
-    return (together(names) + what for what, names in found.items())
+    everyone = f"all {of} lists"
+    return ((everyone if len(names) == of > 3 else together(names)) + what for what, names in found.items())
 
 
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
@@ -188,10 +214,11 @@ def _spent(months: Mapping[date, Spending]) -> Iterator[Sequence[str]]:
 def _as_json(seen: _Picture) -> dict[str, Any]:
     this_month, *_ = seen.months.values()
     return {
+        "state": seen.status.health,
         "answer": seen.answer,
         "running": seen.holder and {"process": seen.holder.process, "command": seen.holder.command},
         "alerts": [_alert(rows) for rows in seen.alerts],
-        "lists": [_list(each, seen.status.now) for each in seen.status.lists],
+        "lists": [_list(each, seen.status) for each in seen.status.lists],
         "month": _spending(this_month),
         "months": [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()],
     }
@@ -207,21 +234,32 @@ def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
     }
 
 
-def _list(each: ListStatus, now: datetime) -> dict[str, Any]:
+def _list(each: ListStatus, seen: Status) -> dict[str, Any]:
     day, tried = each.newest, each.attempt
     return {
         "name": each.name,
+        "state": seen.of(each),
         "outcome": day and day.outcome,
         "date": day and day.date,
         "reason": day.reason if day else "",
         "quiet": each.quiet or None,
-        "trouble": tried and {"reason": tried.reason, "at": tried.at, "next_try": max(tried.next_try, now)},
-        "counts": day and {**asdict(day.counts), "scored": day.counts.scored},
+        "trouble": tried and {"reason": tried.reason, "at": tried.at, "next_try": max(tried.next_try, seen.now)},
+        "counts": day and _counts(day),
         "deliveries": day.deliveries if day else {},
         **(_spending(day.spending) if day else {"cost": None, "usage": None}),
         "next": each.next,
         "next_batch": each.next_batch,
+        "days": [_day(day) for day in each.days],
     }
+
+
+def _day(day: DaySummary) -> dict[str, Any]:
+    told = {"date": day.date, "outcome": day.outcome, "reason": day.reason, "counts": _counts(day)}
+    return {**told, "deliveries": day.deliveries, **_spending(day.spending)}
+
+
+def _counts(day: DaySummary) -> dict[str, int]:
+    return {**asdict(day.counts), "scored": day.counts.scored}
 
 
 def _spending(spending: Spending) -> dict[str, Any]:

@@ -42,6 +42,14 @@ def _login(text: str) -> str:
     return _secret(text.strip()).get_secret_value()
 
 
+def _beat(text: str) -> SecretStr:
+    try:
+        notation.url(text.partition("?")[0])
+    except ValueError:
+        raise ValueError("must be a full URL without a user and #, such as https://hc-ping.com/your-uuid") from None
+    return _secret(one_line(text))
+
+
 def _api_base(text: str) -> str:
     url = notation.url(text)
     if found := re.search("/(chat/completions|completions|responses|models)$", url):
@@ -111,6 +119,7 @@ class Settings:
     send_at: time = _setting(notation.time_of_day, "07:00")  # local
     timezone: ZoneInfo = _setting(notation.timezone, "UTC")
     give_up_after_hours: float = _setting(notation.number(0, 23), "6")
+    heartbeat_url: SecretStr = _setting(_beat, empty=SecretStr(""))
     keep_days: int = _setting(notation.whole(31, 36_500), "365")
     paperboy_database: Path = _setting(_path, "data/paperboy.db")
     paperboy_outbox: Path = _setting(_path, "outbox")

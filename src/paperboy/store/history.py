@@ -30,6 +30,7 @@ class Mailed(NamedTuple):
     digest_id: int
     date: date  # local to the list
     deliveries: Mapping[DeliveryState, int]
+    in_outbox: int = 0  # how many of those that were sent went there
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +106,17 @@ class History:
             found.setdefault(row["digest_id"], {})[row["state"]] = row["n"]
         return found
 
-    def months(self, now: datetime, most: int = 12) -> dict[date, Spending]:
-        """What all lists spent in the month of `now`, and in those of the `most` months before it in which they spent
-        anything, newest first, by its first day. Days begin at midnight in the zone of `now`.
+    def months(self, now: datetime, list_names: Iterable[str] = (), most: int = 12) -> dict[date, Spending]:
+        """What these lists, or all, spent in the month of `now`, and in those of the `most` months before it in which
+        they spent anything, newest first, by its first day. Days begin at midnight in the zone of `now`.
         """
+        names = list(list_names)
         months: dict[date, Spending] = {}
         following = (now.date().replace(day=1) + timedelta(days=31)).replace(day=1)
         for _ in range(1 + most):
             first = (following - timedelta(days=1)).replace(day=1)
             bounds = [iso(datetime.combine(day, time(), now.tzinfo)) for day in (first, following)]
-            (row,) = self._database.rows(f"select {SUMS} from spending where at >= ? and at < ?", bounds)
+            (row,) = self._database.rows(_SPENT_BETWEEN, [*bounds, not names, json.dumps(names)])
             if row["calls"] or not months:
                 months[first] = summed(row)
             following = first
@@ -124,7 +126,8 @@ class History:
         """The newest digest of each list, unless it was superseded."""
         rows = self._database.rows(_MAILED, {"names": json.dumps(list(list_names)), "until": until.isoformat()})
         states = self._states([row["id"] for row in rows])
-        return {row["list"]: Mailed(row["id"], row["date"], states.get(row["id"], {})) for row in rows}
+        found = (Mailed(row["id"], row["date"], states.get(row["id"], {}), row["in_outbox"]) for row in rows)
+        return dict(zip((row["list"] for row in rows), found, strict=True))
 
     def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Undelivered, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
@@ -188,13 +191,19 @@ _SPENT = f"""
 select list, date, {SUMS} from spending where (list, date) in (select list, date from ({_DAYS})) group by list, date
 """
 
+_SPENT_BETWEEN = f"""
+select {SUMS} from spending where at >= ? and at < ? and (? or list in (select value from json_each(?)))
+"""
+
 _STATES = """
 select digest_id, state, count(*) as n from deliveries
 where digest_id in (select value from json_each(?)) group by digest_id, state
 """
 
 _MAILED = """
-select list, digests.id, date from json_each(:names) as name join digests on list = name.value
+select list, digests.id, date,
+    (select count(*) from deliveries where digest_id = digests.id and state = 'sent' and via = 'outbox') as in_outbox
+from json_each(:names) as name join digests on list = name.value
 where date = (select max(date) from digests where list = name.value and date <= :until) and superseded is null
 """
 

@@ -1,0 +1,111 @@
+"""`HEARTBEAT_URL` is fetched after each morning and its sending, unless something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+
+from tests.cli.conftest import World
+from tests.servers.smtp import Fault
+
+SECRET = "/ping/0c5a-secret?status=up"
+
+
+@dataclass
+class Monitor:
+    """What watches the service: the requests it got, and its answer."""
+
+    url: str = ""
+    status: int = 200
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def monitor() -> Iterator[Monitor]:
+    told = Monitor()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.requests.append(self.path)
+            self.send_response(told.status, f"you asked for {self.path}")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=[0.01])
+        thread.start()
+        told.url = f"http://127.0.0.1:{server.server_port}{SECRET}"
+        yield told
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("what", "beats"),
+    [
+        ("mail left", 1),
+        ("a quiet day", 1),
+        ("one address deferred", 1),
+        ("the mail server refuses us", 0),
+        ("the mail server takes none", 0),
+        ("every address refused", 0),
+        ("arXiv is down", 0),
+    ],
+)
+@pytest.mark.parametrize("by", ["once", "the daemon"])
+def test_heartbeat_follows_a_morning_and_its_sending(
+    world: World, monitor: Monitor, what: str, beats: int, by: str
+) -> None:
+    """By the daemon's children: by the morning where nothing is to be sent, else by the sending."""
+    more = {"ARXIV_API_URL": "http://127.0.0.1:9/api/query"} if what == "arXiv is down" else {}
+    world.env(HEARTBEAT_URL=monitor.url, **more)
+    faults = {
+        "one address deferred": Fault("RCPT", "450 full", address="ada@example.org"),
+        "the mail server refuses us": Fault("MAIL", "550 5.7.1 you may not send"),
+        "the mail server takes none": Fault("MAIL", "451 not now"),
+        "every address refused": Fault("RCPT", "550 5.1.1 no"),
+    }
+    world.smtp.faults.extend(fault for name, fault in faults.items() if name == what)
+    world.announce(1)
+    world.announce(4, categories=("astro-ph.GA",))
+    if what == "a quiet day":
+        world.run("once")
+        world.clock.now += timedelta(days=1)
+        monitor.requests.clear()
+    if by == "once":
+        world.run("once")
+    else:
+        world.run("work", "morning", "foundations", "galaxies")
+        assert len(monitor.requests) == (what == "a quiet day")
+        world.run("work", "sending")
+    assert monitor.requests == [SECRET] * beats
+    world.run("work", "sending")  # of nothing
+    assert len(monitor.requests) == beats
+
+
+def test_heartbeat_that_fails_is_logged_without_its_path(world: World, monitor: Monitor) -> None:
+    monitor.status = 404
+    world.announce(1)
+    for url, said in ((monitor.url, "it answers 404"), (f"http://127.0.0.1:9{SECRET}", "Connection refused")):
+        world.env(HEARTBEAT_URL=url)
+        ran = world.run("once", "--list", "foundations")
+        assert ran.code == 0
+        world.run("work", "morning", "galaxies")
+        assert f"HEARTBEAT_URL at 127.0.0.1 could not be fetched: {said}\n" in ran.err
+        assert "0c5a" not in ran.err + ran.out
+
+
+@pytest.mark.parametrize("url", ["hc-ping.com/0c5a", "https://ada:0c5a@example.org/", "ftp://example.org/0c5a", "0c5a"])
+def test_wrong_heartbeat_url_is_refused_without_showing_it(world: World, url: str) -> None:
+    world.env(HEARTBEAT_URL=url)
+    ran = world.run("status")
+    assert ran.code == 78
+    assert "HEARTBEAT_URL: must be a full URL without a user and #, such as https://hc-ping.com/" in ran.err
+    assert "0c5a" not in ran.err
