@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -25,7 +25,7 @@ from paperboy.config.home import Files, Home, Recipients, as_known, load_lists
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.models import MailingList, MorningReport, Problem
+from paperboy.models import Composed, MailingList, MorningReport, Problem
 from paperboy.store import Store
 from paperboy.store.database import require
 
@@ -270,7 +270,13 @@ class App(ExitStack):
 
         self.prepare()
         alone, lookback = partial(self.alone, "morning", command), timedelta(days=self.settings.arxiv_lookback_days)
-        return Previews(self.drafter, self.composer, self.feed, self.home.lists, lookback, alone, self.clock())
+        return Previews(self.drafter, self.feed, self.home.lists, lookback, alone, self.say, self.clock())
+
+    def sent(self, mailing_list: MailingList, day: date | None) -> tuple[date, Composed]:
+        """A digest as it was sent: the newest, or that of a local date. Raises UnknownNameError."""
+        from paperboy import preview
+
+        return preview.sent(self.store_to_ask, mailing_list.name, day)
 
     # The two halves of a morning
 

@@ -25,6 +25,7 @@ from paperboy.mail.text import counted
 from paperboy.models import (
     Composed,
     Digest,
+    Entry,
     MailingList,
     Model,
     Outcome,
@@ -107,6 +108,7 @@ class Draft:
     leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
     composed: Composed | None = None  # None: there is no mail, or it was not composed
+    below: tuple[Entry, ...] = ()  # the best that the thresholds hold back; of a dry run
 
     def outcome(self, missing: str) -> Outcome | None:
         """What the day's outcome would be while the list may wait."""
@@ -153,10 +155,15 @@ class Drafter:
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
+    _said: str = ""  # the last reason that was logged
 
-    def candidates(self, mailing_list: MailingList, now: datetime) -> tuple[list[Paper], frozenset[str]]:
-        """Papers that the list has not seen: those to consider, and the ids of those from before its start."""
-        unseen = self.store.papers.unseen(mailing_list)
+    def candidates(
+        self, mailing_list: MailingList, now: datetime, before: date | None = None
+    ) -> tuple[list[Paper], frozenset[str]]:
+        """Papers that the list has not seen, or had not `before` a day: those to consider, and the ids of those from
+        before its start.
+        """
+        unseen = self.store.papers.unseen(mailing_list, before)
         start = announcements.start_of_newest((paper.published for paper in unseen), now, self.holidays)
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
         too_old = curate.before_start(mailing_list, unseen, started, start)
@@ -277,7 +284,9 @@ class Drafter:
             material.shortfall, material.bug = shortfall, shortfall is None
             waiting = f"{len(missing - material.followed)} of them " if missing & material.followed else ""
             told = f"{counted(len(missing), 'paper')} not scored, {waiting}carried over"
-            logger.error("%s: %s: %s", name, told, material.problem)
+            new, self._said = material.problem != self._said, material.problem  # a dead LLM is dead for each list
+            level, why = (logging.ERROR, f": {material.problem}") if new else (logging.INFO, "")
+            logger.log(level, "%s: %s%s", name, told, why)
         for reason, number in Counter(material.unscored.values()).items():
             logger.warning("%s: %s could not be scored: %s", name, counted(number, "paper"), reason)
         material.problem = material.problem or next(iter(material.unscored.values()), "")

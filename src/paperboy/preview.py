@@ -1,48 +1,51 @@
-"""A list's digest as this morning composed it, or as it would be now; and what a morning would do for all lists.
+"""What the home's files, as they are, make of today's papers; what a morning would do for all lists; and a digest as it
+was sent.
 
 Marks nothing as sent. Scores are kept, because they were paid for.
 """
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from paperboy import drafting, due, fetching
 from paperboy.drafting import Draft, Drafter, Material
-from paperboy.errors import PaperboyError
+from paperboy.errors import PaperboyError, UnknownNameError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
-from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.mail.text import counted
+from paperboy.models import Became, Composed, Delivery, DeliveryState, Entry, MailingList, Paper, Subscriber
+from paperboy.store import Store
 
 _FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often; arXiv need not be asked each time
 _SOMEBODY = Subscriber("you@example.org")
+_MOST_BELOW = 10  # papers below the thresholds that a dry run shows
 
 
 @dataclass(frozen=True, slots=True)
 class Previews:
-    """Shows what a morning would send now."""
+    """Shows what a morning would send now. `say` announces what is scored for it."""
 
     drafter: Drafter
-    composer: Composer
     feed: fetching.Feed
     lists: Sequence[MailingList]
     lookback: timedelta
     alone: Callable[[], AbstractContextManager[object]]  # held while scores are paid for
+    say: Callable[[str], None]
     now: datetime
 
-    def of(self, mailing_list: MailingList) -> Composed | Draft:
-        """Today's digest, else what it would be now. Raises PaperboyError where that cannot be known."""
-        name, now = mailing_list.name, self.now
-        if composed := self.drafter.store.days.composed(name, due.local_date(mailing_list, now)):
-            return composed
+    def of(self, mailing_list: MailingList) -> Draft:
+        """Today's digest by the files as they are: of the papers that the list has not seen, and of those that it saw
+        today. Raises PaperboyError where that cannot be known.
+        """
         missing = self._look([each for each in self.lists if each.subscribers or each is mailing_list], _FETCH_HOLDS)
-        (material,) = self._materials([mailing_list])
+        (material,) = self._materials([mailing_list], seen_today=True)
         made = drafting.compose(material)
         if made.outcome(missing) is None:
             why = "arXiv has given no papers yet" if made.leftover else "nothing could be scored"
-            raise PaperboyError(f"{name}: {why}, so there is nothing to show; the log says more")
+            raise PaperboyError(f"{mailing_list.name}: {why}, so there is nothing to show; the log says more")
         return made
 
     def all(self, names: Collection[str], *, any_day: bool = False) -> tuple[str, dict[str, Draft | str]]:
@@ -60,16 +63,30 @@ class Previews:
                 found[each.name] = why or f"{outcome}, done earlier today"
             elif not why:
                 still_due.append(each)
-        return missing, found | {each.mailing_list.name: drafting.draft(each) for each in self._materials(still_due)}
+        return missing, found | {each.mailing_list.name: _drafted(each) for each in self._materials(still_due)}
 
-    def _materials(self, lists: Sequence[MailingList]) -> list[Material]:
+    def _materials(self, lists: Sequence[MailingList], *, seen_today: bool = False) -> list[Material]:
         """The material of these lists' digests, all of it scored."""
         drafter, now = self.drafter, self.now
-        papers = [drafter.candidates(each, now)[0] for each in lists]
-        materials = [drafter.gather(*each, now) for each in zip(lists, papers, strict=True)]
+        days = [due.local_date(each, now) if seen_today else None for each in lists]
+        papers = [drafter.candidates(each, now, day)[0] for each, day in zip(lists, days, strict=True)]
+
+        def gathered() -> list[Material]:
+            found = [drafter.gather(*each, now) for each in zip(lists, papers, strict=True)]
+            for each, day in zip(found, days, strict=True):
+                each.spending = drafter.store.scores.spending(each.mailing_list.name, day)
+            return found
+
+        materials = gathered()
         if any(material.missing for material in materials):
             with self.alone():  # whoever had the lock may have scored them meanwhile
-                materials = [drafter.gather(*each, now) for each in zip(lists, papers, strict=True)]
+                materials = gathered()
+                for each in materials:
+                    if missing := len(each.missing):
+                        of = f"{missing} of {counted(len(each.papers), 'paper')}"
+                        self.say(
+                            f"{each.mailing_list.name}: {of} without a score by its topics; {each.model.name} is asked"
+                        )
                 drafter.score(materials)
         return materials
 
@@ -80,14 +97,45 @@ class Previews:
             return ""
         return fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
 
-    def write(self, box: Path, list_name: str, composed: Composed) -> Path:
-        """Write a reader's copy to the outbox folder `box`; gives the HTML's path."""
-        folder, own = box / "preview", self.composer.addressed(list_name, self.now.date(), _SOMEBODY)
-        try:
-            for owned in (box, folder):
-                owned.mkdir(mode=0o700, parents=True, exist_ok=True)
-            copy = self.composer.envelope(composed, Delivery(0, 0, list_name, own, DeliveryState.PENDING))
-            return outbox.show(folder, list_name, copy.message)
-        except OSError as error:
-            fix = "free some space, or set PAPERBOY_OUTBOX"
-            raise PaperboyError(f"{folder}: the preview cannot be written ({error.strerror}); {fix}") from error
+
+def _drafted(material: Material) -> Draft:
+    """A draft with the best papers below the thresholds."""
+    made, scores = drafting.draft(material), material.scores
+    below = [each for each in material.papers if made.digest.became.get(each.arxiv_id) is Became.BELOW]
+
+    def best_first(paper: Paper) -> tuple[int, int, str]:
+        score = scores[paper.arxiv_id]
+        return (-(score.relevance + (score.novelty or 0)), -score.relevance, paper.arxiv_id)
+
+    best = sorted(below, key=best_first)[:_MOST_BELOW]
+    return replace(made, below=tuple(Entry(0, each, scores[each.arxiv_id]) for each in best))
+
+
+def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:
+    """The newest digest, or that of a local date, as it was sent, and its date. Raises UnknownNameError where there is
+    none, naming the nearest ones.
+    """
+    days = store.days.digests(list_name)
+    if not days:
+        raise UnknownNameError(f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come")
+    if day and day not in days:
+        nearest = [*[each for each in days if each < day][:1], *[each for each in days if each > day][-1:]]
+        raise UnknownNameError(
+            f"{list_name}: there is no digest of {day}; the nearest {'are those' if nearest[1:] else 'is that'} of "
+            + " and ".join(map(str, nearest))
+        )
+    day = day or next(iter(days))
+    return day, store.days.composed_by_id(days[day])
+
+
+def write(composer: Composer, box: Path, list_name: str, composed: Composed, now: datetime) -> Path:
+    """Write a reader's copy to the outbox folder `box`; gives the HTML's path."""
+    folder, own = box / "preview", composer.addressed(list_name, now.date(), _SOMEBODY)
+    try:
+        for owned in (box, folder):
+            owned.mkdir(mode=0o700, parents=True, exist_ok=True)
+        copy = composer.envelope(composed, Delivery(0, 0, list_name, own, DeliveryState.PENDING))
+        return outbox.show(folder, list_name, copy.message)
+    except OSError as error:
+        fix = "free some space, or set PAPERBOY_OUTBOX"
+        raise PaperboyError(f"{folder}: the preview cannot be written ({error.strerror}); {fix}") from error

@@ -2,11 +2,16 @@
 
 import email
 import email.policy
+import re
+from dataclasses import replace
+from datetime import timedelta
 from email.message import EmailMessage
+from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import World
+from paperboy.models import Score
+from tests.cli.conftest import LISTS, World
 
 
 def sent(world: World) -> list[EmailMessage]:
@@ -48,14 +53,134 @@ def test_second_preview_within_minutes_does_not_ask_arxiv_again(world: World) ->
     assert len(world.arxiv.requests) == asked
 
 
-def test_todays_digest_is_shown_as_it_was_sent(world: World) -> None:
+def shown(world: World, name: str = "foundations") -> str:
+    return (world.path / "outbox" / "preview" / f"{name}.txt").read_text("utf-8")
+
+
+def edit(world: World, old: str, new: str) -> None:
+    assert LISTS.count(old) == 1
+    world.write("subscribers.yaml", LISTS.replace(old, new))
+
+
+TUNED: dict[str, tuple[tuple[str, str], set[str], bool]] = {  # the edit; the papers; whether the LLM is asked
+    "nothing": (("title: Foundations", "title: Foundations"), {"1", "2"}, False),
+    "thresholds": (("title: Foundations", "min_relevance: 4"), {"1", "2", "3"}, False),
+    "cap": (("title: Foundations", "max_papers: 1"), {"1"}, False),
+    "topics": (("why networks generalise", "what networks forget"), {"1", "2"}, True),
+    "authors": (("Yoshua Bengio", "Ada Lovelace"), {"1", "2", "3"}, False),
+}
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(world: World, name: str) -> None:
+    """So that topics and thresholds can be tuned all day; nothing is marked, and nobody gets another mail."""
+    (old, new), numbers, scored_anew = TUNED[name]
+    world.llm.scores = {f"2611.{n:05}": Score(*marks) for n, marks in {1: (9, 8), 2: (8, 7), 3: (4, 7)}.items()}
+    world.announce(1, 2, 3)
+    world.run("once", "--list", "foundations")
+    asked, mails = len(world.llm.requests), len(world.mails())
+    edit(world, old, new)
+    ran = world.run("preview", "foundations")
+    assert ran.code == 0, ran.err
+    assert {str(n) for n in (1, 2, 3) if f"abs/2611.0000{n}" in shown(world)} >= numbers
+    assert f"foundations: digest, {len(numbers)} of 3 papers" in ran.err
+    assert (len(world.llm.requests) > asked) is scored_anew
+    said = "foundations: 3 of 3 papers without a score by its topics; gpt-6-luna is asked\n"
+    assert (said in ran.err) is scored_anew
+    assert (len(world.mails()), world.run("once", "--list", "foundations").out) == (
+        mails,
+        "foundations: digest, done earlier today\n",
+    )
+
+
+def test_preview_after_the_morning_shows_edited_templates_and_what_the_day_cost(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
+    (tokens,) = re.findall(r"[\d,]+ tokens went", bodies(sent(world)[0])[0])
+    template = Path(__file__).parents[2] / "emails" / "digest.txt.j2"
+    world.write("emails/digest.txt.j2", "Tuned at noon\n" + template.read_text("utf-8"))
+    assert world.run("preview", "foundations").code == 0
+    assert shown(world).startswith("Tuned at noon\n")
+    assert tokens in shown(world)
+
+
+def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_before_the_start(world: World) -> None:
+    old = world.announce(1)[0]
+    world.arxiv.papers[:] = [replace(old, published=old.published - timedelta(days=2))]
     world.announce(2)
-    world.run("preview", "foundations")
-    shown = (world.path / "outbox" / "preview" / "foundations.txt").read_text("utf-8")
-    assert "2611.00001" in shown
-    assert "2611.00002" not in shown
+    world.run("once", "--list", "foundations")
+    world.announce(3)
+    world.clock.now += timedelta(hours=1)
+    assert "digest, 2 of 2 papers" in world.run("preview", "foundations").err
+    assert "2611.00001" not in shown(world)
+
+
+def test_preview_of_a_day_without_papers_points_to_what_was_sent(world: World) -> None:
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    world.clock.now += timedelta(days=1)
+    ran = world.run("preview", "foundations")
+    more = "; paperboy preview foundations --sent shows its newest digest"
+    assert (ran.code, ran.out, ran.err.splitlines()[-1]) == (0, "", f"foundations: there are no papers today{more}")
+    assert world.run("preview", "galaxies").err.endswith("galaxies: there are no papers today\n")
+    assert not (world.path / "outbox" / "preview").exists()
+
+
+def two_digests(world: World) -> None:
+    """One of Friday, and one of Monday."""
+    world.announce(1)
+    world.run("once", "--list", "foundations")
+    world.clock.now += timedelta(days=3)
+    world.announce(2)
+    world.run("once", "--list", "foundations")
+
+
+def test_digest_is_shown_as_it_was_sent_without_asking_anybody(world: World) -> None:
+    two_digests(world)
+    asked = len(world.arxiv.requests) + len(world.llm.requests)
+    edit(world, "title: Foundations", "title: Another title")
+    for arguments, number, day in (([], 2, "Mon 23 Nov 2026"), (["--date", "2026-11-20"], 1, "Fri 20 Nov 2026")):
+        ran = world.run("preview", "foundations", "--sent", *arguments)
+        page = world.path / "outbox" / "preview" / "foundations.html"
+        assert (ran.code, ran.out) == (0, f"{page}\n")
+        assert ran.err == f"foundations: the digest of {day}, as it was sent\n"
+        assert f"abs/2611.0000{number}" in shown(world)
+        assert "Another title" not in shown(world)
+    assert len(world.arxiv.requests) + len(world.llm.requests) == asked
+
+
+def test_digest_that_was_sent_goes_to_one_address_as_a_test_mail(world: World) -> None:
+    two_digests(world)
+    assert world.run("preview", "foundations", "--sent", "--date", "2026-11-20", "--to", "vera@example.org").code == 0
+    assert (world.mails()[-1], sent(world)[-1]["Subject"][:24]) == ("vera@example.org", "[Test] Foundations, 20 N")
+    assert all("2611.00001" in body and "Test mail" in body for body in bodies(sent(world)[-1]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["--sent", "--date", "2026-11-21"],
+            "no digest of 2026-11-21; the nearest are those of 2026-11-20 and 2026-11-23",
+        ),
+        (["--sent", "--date", "2026-11-24"], "no digest of 2026-11-24; the nearest is that of 2026-11-23"),
+        (["--sent", "--date", "2020-01-01"], "no digest of 2020-01-01; the nearest is that of 2026-11-20"),
+        (["--sent", "--date", "soon"], "'soon' does not match the format '%Y-%m-%d'"),
+        (["--date", "2026-11-20"], "--date goes with --sent"),
+    ],
+)
+def test_unknown_date_is_wrong_usage_and_names_the_nearest_ones(world: World, arguments: list[str], says: str) -> None:
+    two_digests(world)
+    ran = world.run("preview", "foundations", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_list_without_a_digest_has_nothing_that_was_sent(world: World) -> None:
+    ran = world.run("preview", "galaxies", "--sent")
+    assert ran.code == 2
+    assert "galaxies has had no digest yet; paperboy preview galaxies shows what is to come" in ran.err
+    assert not (world.path / "data").exists()
 
 
 def test_test_mail_goes_to_one_address_with_a_message_id_of_its_own(world: World) -> None:
@@ -137,16 +262,6 @@ def test_list_without_subscribers_can_be_previewed(world: World) -> None:
     world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
     world.announce(1)
     assert world.run("preview", "x").code == 0
-
-
-def test_preview_of_a_quiet_day_says_so_and_writes_no_file(world: World) -> None:
-    world.announce(1)
-    world.run("once", "--list", "foundations")
-    ran = world.run("preview", "galaxies")
-    assert ran.code == 0
-    assert "no mail" in ran.err
-    assert ran.out == ""
-    assert not (world.path / "outbox" / "preview").exists()
 
 
 def test_dead_llm_is_an_error(world: World) -> None:

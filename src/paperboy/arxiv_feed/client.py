@@ -128,26 +128,27 @@ class ArxivFeed:
         logger.warning("%s counts %d papers and listed only %d, twice", self._host, most, len(papers))
         return papers
 
-    def _retried(self, query: str, start: int, window: Window, attempt: int = 1) -> Page:
-        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry would not help."""
+    def _retried(self, query: str, start: int, window: Window, attempt: int = 1, said: str = "") -> Page:
+        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry would not help.
+
+        What DNS says, only the last try says; of other faults in a row, those that are not what was `said` before.
+        """
         try:
             return self._ask(query, start, self._page_size, window)
         except FaultError as fault:
             unknown = isinstance(fault, UnknownHostError)
-            if (
-                not fault.backoff
-                or attempt >= (self._lookups if unknown else self._tries)
-                or fault.retry_after > LONGEST_WAIT
-            ):
-                tries = f", after {attempt} attempts" if attempt > 1 else ""
+            tries = self._lookups if unknown else self._tries
+            if not fault.backoff or attempt >= tries or fault.retry_after > LONGEST_WAIT:
+                after = f", after {attempt} attempts" if attempt > 1 else ""
                 then = _NEXT_RUN if fault.backoff else ""
-                raise FeedError(f"{self._host} {fault}{tries}. {f'{fault.hint} {then}'.strip()}") from fault
+                raise FeedError(f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}") from fault
             self._pause = min(LONGEST_WAIT, max(self._delay * fault.backoff * 2 ** (attempt - 1), fault.retry_after))
-            if unknown:  # nothing else will be wrong with the last try, which says it
+            if unknown or said == str(fault):
                 logger.info("%s: retrying in %.0f s", self._host, self._pause)
             else:
                 logger.warning("%s %s; retrying in %.0f s", self._host, fault, self._pause)
-        return self._retried(query, start, window, attempt + 1)
+            said = str(fault)
+        return self._retried(query, start, window, attempt + 1, said)
 
     def _ask(self, query: str, start: int, page_size: int, window: Window | None = None) -> Page:
         """Ask for a page once. Raises FaultError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
+from paperboy.preview import write
 from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
@@ -28,36 +30,51 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="LIST")
 @click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
 @click.option("--to", "address", metavar="ADDRESS", help="Send it to this address alone, as a test mail.")
+@click.option("--sent", is_flag=True, help="Show the newest digest as it was sent.")
+@click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="With --sent: the digest of this local date.")
 @click.pass_obj
-def preview(app: App, name: str, *, open_it: bool, address: str | None) -> int:
-    """Show a list's digest of today, or what it would be now, and mark nothing as sent.
+def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bool, day: datetime | None) -> int:
+    """Show what the files as they are make of today's papers, and mark nothing as sent.
 
-    It goes into a file, to the browser, or to one address as a test mail. Scores are kept: they were paid for. Works
-    beside `run`; where papers have no score yet, it waits for a morning that is under way.
+    Today's papers are those that the list has not seen and, after the morning, those that it saw today. So topics,
+    thresholds, templates and the prompt can be tried all day. Scores are kept: they were paid for. A change of the
+    topics scores anew, which is said before; a change of the thresholds asks for nothing.
+
+    It goes into a file, to the browser, or to one address as a test mail. Works beside `run`; where papers have no
+    score yet, it waits for a morning that is under way.
     """
+    if day and not sent:
+        raise click.UsageError("--date goes with --sent.")
     if address is None:
         app.without_mail()
     output.set_up(app.settings.log_level, app.environ)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
-    previews = app.previews("preview")
-    found = previews.of(mailing_list)
-    if isinstance(found, Composed):
-        composed: Composed | None = found
-        about = f"{name}: today's digest, as it was composed; edits made since show from tomorrow on"
-    else:
-        composed, (about, *_) = found.composed, output.dry_run(mailing_list, found, "")
-    output.say(about, err=True)
+    composed, about = _sent(app, mailing_list, day) if sent else _would_be(app, mailing_list)
+    output.say(f"{name}: {about}", err=True)
     if composed is None:
         return 0
     if reader:
         test = send_outside(app.transports[0], app.composer, composed, name, reader, app.clock(), test=True)
         return _said(reader, test)
-    page = previews.write(app.settings.paperboy_outbox, name, composed)
+    page = write(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())
     output.say(str(page))
     if open_it and not webbrowser.open(page.as_uri()):
         output.say("No browser could be opened.", err=True)
     return 0
+
+
+def _sent(app: App, mailing_list: MailingList, day: datetime | None) -> tuple[Composed, str]:
+    found, composed = app.sent(mailing_list, day.date() if day else None)
+    return composed, f"the digest of {found:%a %d %b %Y}, as it was sent"
+
+
+def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str]:
+    made = app.previews("preview").of(mailing_list)
+    if made.digest.counts.considered:
+        return made.composed, output.dry_run(mailing_list, made, "")[0].removeprefix(f"{mailing_list.name}: ")
+    more = f"; paperboy preview {mailing_list.name} --sent shows its newest digest"
+    return None, "there are no papers today" + more * bool(app.store.days.digests(mailing_list.name))
 
 
 @click.command()

@@ -124,7 +124,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             app.adopt()
             return 0
         app.home, app.progress = Home.in_force(app.path, app.environ), output.Dots(app.timer)
-        output.set_up(app.settings.log_level, app.environ)
+        output.set_up(app.settings.log_level, app.environ, by_hand=False)
         app.prepare()
         with Stop() as stop, app.alone(kind, "run"):
             stop.gently = kind == "sending"
@@ -179,7 +179,7 @@ def run(app: App) -> int:
     """
 
     def use(home: Home) -> None:
-        output.set_up(home.settings.log_level, app.environ)
+        output.set_up(home.settings.log_level, app.environ, by_hand=False)
 
     app.home, _ = Home.own_or_in_force(app.path, app.environ)  # the first trial reports broken files
     use(app.home)

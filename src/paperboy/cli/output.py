@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,18 @@ import click
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.foreign import visible, without_addresses
 from paperboy.mail.text import counted, money
-from paperboy.models import Counts, DeliveryState, ListReport, MailingList, MorningReport, Outcome, Spending, Usage
+from paperboy.models import (
+    Counts,
+    DeliveryState,
+    Entry,
+    ListReport,
+    MailingList,
+    MorningReport,
+    Outcome,
+    Score,
+    Spending,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -102,6 +114,7 @@ def lines_of(error: PaperboyError) -> list[str]:
 
 # ── The log ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+_ALERTS = "paperboy.alerts"  # a logger
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
@@ -115,28 +128,43 @@ class _Stderr(logging.Handler):
     def __init__(self, *, whole_addresses: bool, journal: bool) -> None:
         super().__init__()
         self._whole_addresses, self._journal = whole_addresses, journal
+        self.failures = deque[str](maxlen=100)  # the last ones that it printed
 
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record) if self._whole_addresses else without_addresses(self.format(record))
+        if record.levelno >= logging.WARNING and record.name != _ALERTS:
+            self.failures.append(without_addresses(text))
         mark = _priority(record.levelno) if self._journal else ""
         lines = (f"{mark}{'  ' if number else ''}{visible(line)}" for number, line in enumerate(text.split("\n")))
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-def set_up(level: str, environ: Mapping[str, str]) -> None:
+def set_up(level: str, environ: Mapping[str, str], *, by_hand: bool = True) -> None:
     """Send Paperboy's log to stderr, with priorities for journald, and with times and levels to a file or a pipe.
 
-    At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole addresses.
+    At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole addresses. What a
+    command `by_hand` has met was logged, so the alerts' headlines do not say it again.
     """
     threshold, journal, terminal = logging.getLevelNamesMapping()[level], _is_journal(environ), sys.stderr.isatty()
     debug = threshold == logging.DEBUG
     handler = _Stderr(whole_addresses=debug, journal=journal)
     timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")
     handler.setFormatter(None if journal or terminal else timed)
+    if by_hand:
+        told = handler.failures
+        handler.addFilter(lambda record: record.name != _ALERTS or record.levelno != logging.WARNING or not told)
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
     root.setLevel(max(threshold, logging.WARNING) if terminal and not debug else threshold)
     root.propagate = False
+
+
+def _was_said(failure: str) -> bool:
+    """Whether the log has shown that failure, so that a result need not repeat it."""
+    handlers = logging.getLogger("paperboy").handlers
+    return any(
+        without_addresses(failure) in line for each in handlers if isinstance(each, _Stderr) for line in each.failures
+    )
 
 
 def catch_all(environ: Mapping[str, str]) -> None:
@@ -218,23 +246,40 @@ def _of_a_list(report: ListReport) -> str:
         line += f", {papers(counts)}"
     if report.outcome and report.spending.usage.calls:
         line += f", {cost(report.spending)}"
-    return f"{line}; {report.problem}" if report.problem else line
+    return f"{line}; {report.problem}" if report.problem and not _was_said(report.problem) else line
 
 
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
-    """What a list would get now, and in the next lines the titles."""
-    from paperboy.tex import to_text
-
-    name, counts = mailing_list.name, made.digest.counts
+    """What a list would get now; and in the next lines its papers with their scores, and the best of the others."""
+    name, counts, passing = (
+        mailing_list.name,
+        made.digest.counts,
+        (mailing_list.min_relevance, mailing_list.min_novelty),
+    )
     if (outcome := made.outcome(missing)) is None:
         return [f"{name}: would stay due; {made.problem or missing}"]
     if outcome is Outcome.QUIET:
         return [f"{name}: quiet, no mail"]
+    first = f"{name}: {outcome}, {papers(counts)}, to {counted(len(mailing_list.subscribers), 'subscriber')}"
     if outcome is Outcome.NOTE and not mailing_list.send_empty:
-        return [f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"]
-    to = counted(len(mailing_list.subscribers), "subscriber")
-    entries = (f"  {entry.rank}. {entry.paper.arxiv_id}  {to_text(entry.paper.title)}" for entry in made.digest.entries)
-    return [f"{name}: {outcome}, {papers(counts)}, to {to}", *entries]
+        first = f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"
+    below = [f"  below the thresholds ({'/'.join(map(str, passing))}), the best:"] if made.below else []
+    return [first, *_scored(made.digest.entries), *below, *_scored(made.below)]
+
+
+def _scored(entries: Sequence[Entry]) -> Iterator[str]:
+    """A line per paper: rank, id, relevance and novelty, title and followed author."""
+    from paperboy.tex import to_text
+
+    for entry in entries:
+        rank = f"{entry.rank}." if entry.rank else ""
+        matched = f"  (author match: {entry.matched_author})" if entry.matched_author else ""
+        yield f" {rank:>3} {entry.paper.arxiv_id}  {_marks(entry.score):<5}  {to_text(entry.paper.title)}{matched}"
+
+
+def _marks(score: Score | None) -> str:
+    """Relevance and novelty."""
+    return f"{score.relevance}/{score.novelty or '–'}" if score else "–"
 
 
 def papers(counts: Counts) -> str:
@@ -267,7 +312,7 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
 def unfinished(number: int, sent: delivery.Report) -> str:
     """Why the exit code is 1 although every list is served."""
     waiting = f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try"
-    return waiting + (f": {without_addresses(sent.problem)}" if sent.problem else "; the log says why")
+    return waiting + (f": {without_addresses(sent.problem)}" if sent.problem and not _was_said(sent.problem) else "")
 
 
 def went_to_outbox(list_names: Sequence[str]) -> str:

@@ -168,6 +168,11 @@ class Days:
         """The digest of a list's day, as it was frozen."""
         return next(iter(self._composed("list = ? and date = ?", list_name, day.isoformat())), None)
 
+    def digests(self, list_name: str) -> dict[date, int]:
+        """The ids of the list's digests that are kept, by day, newest first; without those that reached nobody."""
+        query = "select date, id from digests where list = ? and superseded is null order by date desc"
+        return {row["date"]: row["id"] for row in self._database.rows(query, [list_name])}
+
     def composed_by_id(self, digest_id: int) -> Composed:
         """The digest that a delivery belongs to."""
         return self._composed("id = ?", digest_id)[0]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from paperboy.models import MailingList, Paper
@@ -49,23 +49,25 @@ class Papers:
         at: datetime | None = self._database.rows(query, [_json(categories)])[0]["at"]
         return at
 
-    def unseen(self, mailing_list: MailingList) -> tuple[Paper, ...]:
-        """The stored papers in the list's categories that it has not seen, by arXiv id."""
-        condition = "not exists (select 1 from seen where list = ? and arxiv_id = papers.arxiv_id)"
-        return self._in_categories(mailing_list, condition, mailing_list.name)
+    def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
+        """The stored papers in the list's categories that it has not seen, or had not `before` a day; by arXiv id."""
+        on = before.isoformat() if before else ""
+        seen = "select 1 from seen where list = ? and arxiv_id = papers.arxiv_id"
+        condition = f"not exists ({seen} and (date != ? or became = 'before start'))"
+        return self._in_categories(mailing_list, condition, mailing_list.name, on)
 
     def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that were submitted since then, seen or not, by arXiv id."""
         return self._in_categories(mailing_list, "published >= ?", iso(since))
 
-    def _in_categories(self, mailing_list: MailingList, condition: str, value: str) -> tuple[Paper, ...]:
+    def _in_categories(self, mailing_list: MailingList, condition: str, *values: str) -> tuple[Paper, ...]:
         """Stored papers by arXiv id, without settled ones, which retention has taken out of their categories, and
         without spoilt ones, which the next fetch repairs if it brings them again.
         """
         categories, own = _json(mailing_list.categories), f"(? or primary_{_WITHIN})"
         rows = self._database.rows(
             f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {own} order by arxiv_id",
-            [categories, value, mailing_list.cross_lists, categories],
+            [categories, *values, mailing_list.cross_lists, categories],
         )
         ids = [row["arxiv_id"] for row in rows]
         missing = _json(arxiv_id for arxiv_id in ids if arxiv_id not in self._read)

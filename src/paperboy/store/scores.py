@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from paperboy.models import Cost, Score, Spending, Usage
@@ -59,9 +59,10 @@ class Scores:
                 row = {"list": list_name, "model": model, "at": stamp} | asdict(spending.usage) | dollars
                 self._database.insert_all("spending", [row])
 
-    def spending(self, list_name: str) -> Spending:
-        """What the list has spent since its last frozen day, over restarts and previews."""
-        (row,) = self._database.rows(f"select {SUMS} from spending where list = ? and date is null", [list_name])
+    def spending(self, list_name: str, day: date | None = None) -> Spending:
+        """What the list has spent since its last frozen day, over restarts and previews; and for a day's digest."""
+        own = f"select {SUMS} from spending where list = ? and (date is null or date = ?)"
+        (row,) = self._database.rows(own, [list_name, day.isoformat() if day else ""])
         return summed(row)
 
     def spent_since(self, since: datetime) -> float:
