@@ -242,6 +242,61 @@ def test_only_the_first_connection_meets_a_wrong_password(world: World) -> None:
     assert [transport.refusals for transport in world.transports] == [-1, *[0] * 9]
 
 
+# ---- a server that refuses us only at RCPT
+
+
+OURS = Receipt(FAILED, "RCPT: 554 5.7.1 access denied", unclear=True)
+
+
+@pytest.mark.parametrize(
+    ("others", "states", "problem"),
+    [
+        ([OURS, OURS], [PENDING] * 3, True),
+        ([SENT, OURS], [FAILED, SENT, FAILED], False),
+        ([AMBIGUOUS, OURS], [FAILED, DEFERRED, FAILED], False),  # it was accepted, at least as a recipient
+        ([DEFERRED, DEFERRED], [DEFERRED] * 3, False),
+        ([FAILED, OURS], [PENDING, FAILED, PENDING], True),
+    ],
+)
+def test_refusal_that_may_be_about_us_is_held_back_until_somebody_is_accepted(
+    world: World, others: list[DeliveryState | Receipt], states: list[DeliveryState], problem: bool
+) -> None:
+    replies = zip(NAMES, [OURS, *others], strict=True)
+    world.transports = [FakeTransport({f"{name}@example.org": [reply] for name, reply in replies})]
+    report = world.deliver()
+    assert (bool(report.problem), report.turned_away, report.passing) == (problem, problem, False)
+    assert [copy.state for copy in copies(world)] == states
+    assert {copy.attempts for copy in copies(world) if copy.state is PENDING} <= {0}, "no attempt counts"
+
+
+def copies(world: World) -> list[Delivery]:
+    found = (world.store.deliveries.find(1, f"{name}@example.org") for name in NAMES)
+    return [copy for copy in found if copy]
+
+
+def test_stop_leaves_held_refusals_pending_and_without_a_problem(world: World) -> None:
+    world.transport.replies = {f"{name}@example.org": [OURS] for name in NAMES}
+    report = world.deliver(stop=lambda: len(world.transport.sent) == 2)
+    assert (report.problem, report.states, world.waiting()) == ("", {}, [PENDING] * 3)
+
+
+def test_next_round_begins_with_other_recipients_also_of_other_digests(world: World) -> None:
+    lists = world.crowd(3)
+    world.transport.replies = {address: [OURS] * 9 for addresses in lists.values() for address in addresses}
+    for _ in range(3):
+        assert "refused all of 3 recipients tried: RCPT: 554 5.7.1" in world.deliver(lists).problem
+    first, second, third = (world.recipients()[n : n + 3] for n in (0, 3, 6))
+    assert (first, second, third) == ([*NAMES], ["reader000", "reader001", "reader002"], [*NAMES])
+
+
+def test_only_the_first_connection_meets_a_server_that_refuses_us(world: World) -> None:
+    lists = world.crowd(50)
+    replies = {address: [OURS] for addresses in lists.values() for address in addresses}
+    world.transports = [FakeTransport(dict(replies)) for _ in range(5)]
+    assert world.deliver(lists).turned_away
+    assert [len(transport.sent) for transport in world.transports] == [3, 0, 0, 0, 0]  # type: ignore[attr-defined]
+
+
 # ---- several connections
 
 
