@@ -83,6 +83,9 @@ class FakeScorer:
     def criteria(self, mailing_list: MailingList) -> str:
         return mailing_list.topics
 
+    def estimate(self, papers: Sequence[Paper]) -> Cost:
+        return Cost(0.0015 * len(papers))
+
     def score(
         self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
     ) -> Generator[Scored, None, None]:

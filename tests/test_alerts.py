@@ -106,6 +106,7 @@ def test_a_dead_llm_is_reported_at_the_first_try_with_its_reason(store: Store) -
 def test_one_dead_llm_for_ten_lists_is_one_alert_with_one_reason(store: Store) -> None:
     found = only(store, *(named(f"list-{number}", UNSCORED) for number in range(10)))
     assert found.alert.headline == "Scored 0 of 400 papers: no digest for list-0, list-1, list-2 and 7 more"
+    assert "paperboy once makes the digests that are still due" in text(found)
     assert text(found).count(DEAD) == 1
     assert len(found.alert.details) == 10
 
@@ -121,6 +122,7 @@ def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
     found = only(store, PART, named("galaxies", UNSCORED))
     assert kept(store) == {Cause.SCORING: {"foundations", "galaxies"}}
     assert found.alert.headline == "Scored 0 of 40 papers: no digest for galaxies"
+    assert "paperboy once --list galaxies makes" in text(found)
     assert "foundations: digest, 15 of 40 papers scored, 25 carried over" in found.alert.details
 
 
@@ -182,6 +184,7 @@ def test_a_dead_server_is_not_why_papers_are_let_go(store: Store) -> None:
 def test_arxiv_beyond_patience_is_reported(store: Store) -> None:
     found = only(store, GAVE_UP, named("galaxies", GAVE_UP), now=AT_SEVEN + PATIENCE)
     assert found.alert.headline == "No digest in time for foundations and galaxies"
+    assert "paperboy once --list foundations --list galaxies makes the digests still due" in text(found)
     assert found.alert.details == ("foundations: gave up", "galaxies: gave up")
 
 

@@ -134,7 +134,7 @@ def test_failed_morning_is_tried_again_after_the_backoff() -> None:
         (Outcome.SKIPPED, {0, 4}, True, True, True),  # an edit of today
         (Outcome.GAVE_UP, {4}, False, True, True),
         (Outcome.GAVE_UP, {0}, False, False, True),
-        (Outcome.QUIET, {4}, False, False, False),
+        (Outcome.QUIET, {4}, False, False, True),
         (Outcome.NOTE, {4}, False, False, False),
         (Outcome.DIGEST, {4}, False, False, False),
     ],

@@ -156,7 +156,7 @@ _WORDS: Mapping[Cause, _Words] = {
     Cause.SCORING: _Words(
         "{score}",
         "Nobody judged these papers, which is not the same as none passing. No paper is lost; all are retried.",
-        "Fix the cause. paperboy check tries the LLM; paperboy once makes the digests that are still due.",
+        "Fix the cause. paperboy check tries the LLM; {once} makes the digests that are still due.",
         "the LLM scores",
     ),
     Cause.BUDGET: _Words(
@@ -168,7 +168,7 @@ _WORDS: Mapping[Cause, _Words] = {
     Cause.LATE: _Words(
         "No {what} in time for {unserved}",
         "GIVE_UP_AFTER_HOURS have passed since the list's hour, or its day is over. No paper is lost: all come later.",
-        "Fix the cause; paperboy once makes the digests still due. If arXiv itself is late (status.arxiv.org), "
+        "Fix the cause; {once} makes the digests still due. If arXiv itself is late (status.arxiv.org), "
         "wait. If Paperboy does not know one of its holidays, add that evening to ARXIV_HOLIDAYS.",
         "digests are in time",
     ),
@@ -246,6 +246,7 @@ def _fields(rows: Sequence[Kept]) -> dict[str, str]:
         "names": names,
         "first": lists[0],
         "unserved": without or names,
+        "once": " --list ".join(["paperboy once", *(row.subject for row in unserved if len(unserved) <= _MOST)]),
         "score": f"Scored {nothing}: no digest for {without}" if unserved else f"Scored only {scored} for {names}",
         "scored": scored,
         "what": "digest" if unserved else "new papers",

@@ -311,15 +311,21 @@ class App(ExitStack):
         )
 
     def morning(
-        self, names: Collection[str], patience: timedelta | None = None, *, any_day: bool = False
+        self,
+        names: Collection[str],
+        patience: timedelta | None = None,
+        *,
+        any_day: bool = False,
+        since: date | None = None,
     ) -> MorningReport:
         """From new papers to frozen digests of these lists. `patience`: how long a list waits for arXiv and the LLM;
-        None: it does not wait, because it runs by hand. `any_day`: whatever the lists' weekdays.
+        None: it does not wait, because it runs by hand. `any_day`: whatever the lists' weekdays. `since`: begin with
+        the papers since that local date. Raises NotTodayError where that cannot be.
         """
         from paperboy import morning
 
         keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
-        run = partial(morning.run, overdue_after=self.patience, lookback=lookback, keep=keep)
+        run = partial(morning.run, overdue_after=self.patience, lookback=lookback, keep=keep, since=since)
         return run(self.drafter, self.feed, self.home.lists, names, patience=patience, any_day=any_day)
 
     def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
@@ -367,8 +373,9 @@ class App(ExitStack):
         """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
         from paperboy.resend import Resend
 
+        name = mailing_list.name
         if not self.require_store():
-            raise PaperboyError(f"{mailing_list.name} has had no digest yet; paperboy once makes those that are due")
+            raise PaperboyError(f"{name} has had no digest yet; paperboy once --list {name} makes it")
         return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
 
     # Subscribers

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Protocol
 from paperboy import announcements, curate
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import BudgetUsedUpError, ScoringError, StoreWriteError
-from paperboy.mail.text import counted
+from paperboy.mail.text import counted, money, together
 from paperboy.models import (
     Composed,
+    Cost,
     Digest,
     Entry,
     MailingList,
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_WEEK = timedelta(days=7)
+
 
 class Scorer(Protocol):
     """Scores several lists at once, asking once for what they share. `score` yields the result of each request
     as it arrives, and raises ScoringError when it cannot continue. It compares with the papers of `recent_days`, which
-    include the candidates; 0: it needs none.
+    include the candidates; 0: it needs none. `estimate` is what scoring may cost; None: the price is unknown.
     """
 
     @property
@@ -57,6 +60,8 @@ class Scorer(Protocol):
     def recent_days(self) -> int: ...
 
     def criteria(self, mailing_list: MailingList) -> str: ...
+
+    def estimate(self, papers: Sequence[Paper]) -> Cost | None: ...
 
     def score(
         self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None
@@ -158,13 +163,14 @@ class Drafter:
     _said: str = ""  # the last reason that was logged
 
     def candidates(
-        self, mailing_list: MailingList, now: datetime, before: date | None = None
+        self, mailing_list: MailingList, now: datetime, *, before: date | None = None, since: datetime | None = None
     ) -> tuple[list[Paper], frozenset[str]]:
         """Papers that the list has not seen, or had not `before` a day: those to consider, and the ids of those from
-        before its start.
+        before its start: with the newest batch, or with papers submitted `since` then.
         """
         unseen = self.store.papers.unseen(mailing_list, before)
         start = announcements.start_of_newest((paper.published for paper in unseen), now, self.holidays)
+        start = min(start, since) if since else start
         started = self.store.days.started(mailing_list.name, LONGEST_WINDOW)
         too_old = curate.before_start(mailing_list, unseen, started, start)
         return [paper for paper in unseen if paper.arxiv_id not in too_old], too_old
@@ -191,18 +197,18 @@ class Drafter:
             spending=self.store.scores.spending(name),
         )
 
-    def score(self, materials: Sequence[Material]) -> None:
+    def score(self, materials: Sequence[Material], *, aloud: bool = False) -> None:
         """Ask the scorer for all missing scores of these lists at once, and fill them in as they arrive.
 
         Lists with the same criteria are scored once. A scorer that could not continue is not asked again.
-        What a bug leaves unscored is carried over, too.
+        What a bug leaves unscored is carried over, too. `aloud`: tell a terminal, too, what it will cost.
         """
         if not any(each.missing for each in materials):
             return
         kept = [len(each.scores) for each in materials]
         try:
             if self._dead is None:
-                self._ask(materials)
+                self._ask(materials, aloud=aloud)
         except ScoringError as error:
             used_up = isinstance(error, BudgetUsedUpError)
             self._dead = str(error), Shortfall.BUDGET if used_up else Shortfall.SERVER
@@ -218,11 +224,12 @@ class Drafter:
             logger.info("%s: %d of %d scored, %d now", name, number, len(each.papers), number - before)
             self._conclude(each)
 
-    def _ask(self, materials: Sequence[Material]) -> None:
+    def _ask(self, materials: Sequence[Material], *, aloud: bool) -> None:
         jobs = self._jobs(materials)
         total, done = sum(len(job.papers) for job in jobs), 0
         if not total:
             return
+        self._announce(jobs, materials[0].now, aloud=aloud)
         criteria = {each.mailing_list.name: each.criteria for each in materials}
         requests = self.scorer.score(jobs, self._may_spend())
         with self.progress.stage("Scoring papers") as show, closing(requests):
@@ -232,6 +239,19 @@ class Drafter:
                         self._fill_in(each, scored)
                 done += len(scored.scores) + len(scored.unscored)
                 show(done, total)
+
+    def _announce(self, jobs: Sequence[ToScore], now: datetime, *, aloud: bool) -> None:
+        """Log what scoring will cost; a backlog, or what a person asked for, also on a terminal."""
+        if not self.scorer.model.is_llm:
+            return
+        papers, week_ago = [paper for job in jobs for paper in job.papers], now - _WEEK
+        backlog = 2 * sum(paper.published < week_ago for paper in papers) > len(papers)
+        cost, names = self.scorer.estimate(papers), together([job.mailing_list.name for job in jobs], 3)
+        words = "price unknown" if cost is None else f"about {money(cost.total)}"
+        level = logging.WARNING if aloud or backlog else logging.INFO
+        logger.log(
+            level, "scoring %s for %s by %s: %s", counted(len(papers), "paper"), names, self.scorer.model.name, words
+        )
 
     def _jobs(self, materials: Sequence[Material]) -> list[ToScore]:
         """What to ask for. Of lists with the same criteria, the first asks for what several miss. Lists on the same

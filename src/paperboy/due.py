@@ -24,6 +24,7 @@ LONGEST_WINDOW = timedelta(days=30)
 _LAST_TRY = timedelta(minutes=20)  # before midnight, longer than a retry takes to come
 _HELD = timedelta(days=4)  # by moderation, at most
 _DAY = timedelta(days=1)
+_SERVED = frozenset({Outcome.DIGEST, Outcome.NOTE})
 
 
 class State(StrEnum):
@@ -133,12 +134,28 @@ def is_open(
     mailing_list: MailingList, day: date, outcome: Outcome | None, *, by_hand: bool = False, any_day: bool = False
 ) -> bool:
     """Whether that day of the list can still get an outcome: it has none, or was skipped and the list now sends on it.
-    A person may also ask for a day that was given up.
+    A person may also ask for a day that was given up, and by the list's name for a quiet one.
     """
     if outcome is None:
         return True
-    may = {Outcome.SKIPPED, Outcome.GAVE_UP} if by_hand else {Outcome.SKIPPED}
+    may = {Outcome.SKIPPED} | ({Outcome.GAVE_UP} if by_hand else set()) | ({Outcome.QUIET} if any_day else set())
     return outcome in may and not off(mailing_list, day, any_day=any_day)
+
+
+def cannot_begin(
+    mailing_list: MailingList, since: date, outcome: Outcome | None, now: datetime, lookback: timedelta
+) -> str:
+    """Why the list cannot begin with the papers since that local date; empty if it can."""
+    today = local_date(mailing_list, now)
+    if not today - lookback <= since <= today:
+        return f"--since must be from {today - lookback} (ARXIV_LOOKBACK_DAYS) to {today}"
+    return f"has had today's {outcome} already; use --since tomorrow" if outcome in _SERVED else ""
+
+
+def beginning(mailing_list: MailingList, since: date, holidays: Collection[date] = ()) -> datetime:
+    """When submission began to the first batch that became visible from that of the list's local dates on."""
+    midnight = datetime.combine(since, time(), mailing_list.timezone).astimezone(UTC)
+    return announcements.next_batch(midnight, holidays).submitted_from
 
 
 def looked_early(mailing_list: MailingList, day: date, at: datetime) -> bool:

@@ -49,6 +49,12 @@ class UnknownNameError(PaperboyError):
     exit_code = 2
 
 
+class NotTodayError(PaperboyError):
+    """What was asked for cannot be done; nothing was."""
+
+    exit_code = 2
+
+
 class FeedError(PaperboyError):
     """arXiv did not give a whole answer."""
 

@@ -22,7 +22,7 @@ Papers of a group are read once and shared, so memory does not grow with the num
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -31,7 +31,7 @@ from typing import TypeVar
 from paperboy import alerts, curate, drafting, due, fetching
 from paperboy.drafting import Drafter, Material
 from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
-from paperboy.errors import PaperboyError, StoreWriteError
+from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
 from paperboy.store import Store
 
@@ -51,6 +51,7 @@ def run(
     *,
     patience: timedelta | None = None,
     any_day: bool = False,
+    since: date | None = None,
     overdue_after: timedelta = timedelta(hours=6),
     lookback: timedelta = timedelta(days=7),
     keep: timedelta = timedelta(days=365),
@@ -61,6 +62,8 @@ def run(
     that does not send on this weekday is skipped, except where a person asked for `any_day`.
     With `patience` the daemon runs it: a list that waits for a late arXiv or a dead LLM is given up that long after its
     first try. Without, a person asked: what is there is sent, even if the day was given up, and what fails stays due.
+    With `since` the lists begin anew with the first batch that became visible from that local date on; raises
+    NotTodayError where one of them cannot.
     A problem that lasts until `overdue_after` a list's hour is reported, whoever runs the morning.
     """
     now, store, lists = drafter.clock(), drafter.store, [each for each in lists if each.subscribers]
@@ -69,17 +72,33 @@ def run(
     may = partial(is_open, by_hand=patience is None, any_day=any_day)
     to_do = [each for each in wanted if may(each, local_date(each, now), outcomes[each.name])]
     reports = {each.name: _earlier(each, outcomes[each.name], now) for each in wanted if each not in to_do}
+    if since:
+        lookback = _far_enough([each for each in wanted if not each.paused], since, outcomes, now, lookback)
     if not to_do:
         return MorningReport(tuple(reports.values()))
     first = store.retention.is_due(now)
     served = [each for each in lists if not each.paused]
     looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
-    morning = _Morning(store, drafter, looked, now, patience, any_day, overdue_after, attempts)
+    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts)
     for group in _groups(to_do):
         reports |= morning.serve(group)
     if first:
         store.retention.thin(keep, [each.name for each in lists], now)
     return MorningReport(tuple(reports[each.name] for each in wanted), looked.missing)
+
+
+def _far_enough(
+    lists: Sequence[MailingList],
+    since: date,
+    outcomes: Mapping[str, Outcome | None],
+    now: datetime,
+    lookback: timedelta,
+) -> timedelta:
+    """How far back a fetch has to look for the papers since that date. Raises NotTodayError."""
+    for each in lists:
+        if why := due.cannot_begin(each, since, outcomes[each.name], now, lookback):
+            raise NotTodayError(f"{each.name}: {why}")
+    return max([lookback, *(now - due.beginning(each, since) for each in lists)])
 
 
 def _earlier(mailing_list: MailingList, outcome: Outcome | None, now: datetime) -> ListReport:
@@ -117,13 +136,15 @@ class _Morning:
     now: datetime
     patience: timedelta | None  # None: by hand
     any_day: bool  # by hand, whatever the weekday
+    since: date | None  # with which the lists begin anew
     overdue_after: timedelta
     attempts: dict[str, Attempt]  # as they were before it
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to failed attempts; by the lists' names."""
         opened = {each.name: self.guarded(self.open, each) for each in lists}
-        self.drafter.score([each for each in opened.values() if isinstance(each, Material)])
+        materials = [each for each in opened.values() if isinstance(each, Material)]
+        self.drafter.score(materials, aloud=self.since is not None)
         reports = {}
         for each in lists:
             found = opened.pop(each.name)
@@ -177,7 +198,10 @@ class _Morning:
             report = ListReport(name, None, problem=self.looked.missing)
         elif began and (superseded := self.store.days.supersede(name, day, self.now)):
             logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
-        papers, too_old = self.drafter.candidates(mailing_list, self.now)
+        begins_at = due.beginning(mailing_list, self.since, self.drafter.holidays) if self.since else None
+        if begins_at:
+            self.store.days.begin_again(name, begins_at)
+        papers, too_old = self.drafter.candidates(mailing_list, self.now, since=begins_at)
         if self.looked.whole and (papers or too_old or began):
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
             self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)

@@ -69,7 +69,7 @@ class Previews:
         """The material of these lists' digests, all of it scored."""
         drafter, now = self.drafter, self.now
         days = [due.local_date(each, now) if seen_today else None for each in lists]
-        papers = [drafter.candidates(each, now, day)[0] for each, day in zip(lists, days, strict=True)]
+        papers = [drafter.candidates(each, now, before=day)[0] for each, day in zip(lists, days, strict=True)]
 
         def gathered() -> list[Material]:
             found = [drafter.gather(*each, now) for each in zip(lists, papers, strict=True)]

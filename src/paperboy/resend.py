@@ -41,7 +41,7 @@ class Resend:
             )
         digest = self.store.deliveries.newest(name)
         if digest is None:
-            raise PaperboyError(f"{name} has had no digest yet; paperboy once makes those that are due")
+            raise PaperboyError(f"{name} has had no digest yet; paperboy once --list {name} makes it")
         what = f"{name}: the digest of {digest.date:%a %d %b}"
         if digest.superseded:
             raise PaperboyError(

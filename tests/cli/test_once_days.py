@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import email.policy
 import os
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -174,3 +175,93 @@ def test_list_is_paused_and_comes_back_for_status_too(both: World) -> None:
     both.write("subscribers.yaml", PAUSED.replace("    title: Foundations\n", "    paused: true\n"))
     both.run("once")
     assert "All lists are paused" in both.run("status").out
+
+
+# ---- --since
+
+
+@pytest.fixture
+def week(world: World) -> World:
+    """A batch on each working day until today, a Friday: papers 1 to 6 of galaxies, the last one of today."""
+    for number, ago in enumerate((8, 7, 3, 2, 1, 0), start=1):
+        world.clock.now = FRIDAY - ago * DAY
+        world.announce(number, categories=("astro-ph.GA",))
+    world.announce(9)
+    return world
+
+
+def numbers(world: World) -> list[int]:
+    """The papers in the newest mail."""
+    return sorted({int(found) for found in re.findall(r"abs/2611\.(\d{5})", plain(world, -1))})
+
+
+@pytest.mark.parametrize(
+    ("since", "papers"), [("2026-11-20", [6]), ("2026-11-18", [4, 5, 6]), ("2026-11-13", [2, 3, 4, 5, 6])]
+)
+@pytest.mark.parametrize("before", [(), ("once", "--list", "foundations"), ("preview", "galaxies")])
+def test_new_list_gets_the_batches_since_a_date_and_the_cost_is_said_first(
+    week: World, before: tuple[str, ...], since: str, papers: list[int]
+) -> None:
+    if before:
+        week.run(*before)
+    ran = week.run("once", "--list", "galaxies", "--since", since)
+    assert ran.code == 0, ran
+    assert numbers(week) == papers
+    assert f"WARNING scoring {len(papers)} paper" in ran.err or before[:1] == ("preview",)
+    assert "for galaxies by gpt-6-luna: price unknown" in ran.err or before[:1] == ("preview",)
+
+
+def test_list_that_has_begun_may_begin_again_on_another_day_even_a_quiet_one(week: World) -> None:
+    week.run("once", "--list", "galaxies")
+    assert numbers(week) == [6]
+    week.clock.now = FRIDAY + DAY
+    assert "galaxies: quiet" in week.run("once").out
+    assert week.run("once", "--list", "galaxies", "--since", "2026-11-18").code == 0
+    assert numbers(week) == [4, 5]
+    assert days(week, "galaxies") == [("Fri", "digest"), ("Sat", "digest")]
+
+
+def test_list_that_comes_back_from_its_pause_may_have_what_it_missed(week: World) -> None:
+    for ago, text in ((3, LISTS), (2, PAUSED), (1, PAUSED)):
+        week.clock.now = FRIDAY - ago * DAY
+        week.write("subscribers.yaml", text)
+        week.run("once")
+    week.clock.now = FRIDAY
+    week.write("subscribers.yaml", LISTS)
+    assert week.run("once", "--list", "galaxies", "--since", "2026-11-18").code == 0
+    assert numbers(week) == [5, 6]  # it had 4 on Tuesday: this arXiv has papers before their evening
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--list", "galaxies", "--since", "2026-11-12"), "galaxies: --since must be from 2026-11-13"),
+        (("--list", "galaxies", "--since", "2026-11-21"), "(ARXIV_LOOKBACK_DAYS) to 2026-11-20"),
+        (("--list", "galaxies", "--since", "soon"), "'soon' does not match"),
+        (("--since", "2026-11-20"), "--since needs --list"),
+        (("--list", "galaxies", "--dry-run", "--since", "2026-11-20"), "--since needs --list, and no --dry-run"),
+        (
+            ("--list", "foundations", "--list", "galaxies", "--since", "2026-11-19"),
+            "foundations: has had today's digest",
+        ),
+    ],
+)
+def test_since_that_cannot_be_is_wrong_usage_and_nothing_is_done(
+    week: World, arguments: tuple[str, ...], why: str
+) -> None:
+    week.run("once", "--list", "foundations")
+    asked = len(week.arxiv.requests)
+    ran = week.run("once", *arguments)
+    assert ran.code == 2
+    assert why in ran.err
+    assert (len(week.arxiv.requests), "vera@example.org" in week.mails()) == (asked, False)
+
+
+def test_six_weeks_of_papers_are_not_scored_without_a_word(both: World) -> None:
+    both.env(LLM_PRICE_INPUT=1, LLM_PRICE_OUTPUT=2)
+    both.run("once")
+    for number in range(1, 43):
+        both.clock.now = FRIDAY + number * DAY
+        both.announce(10 + number)
+    ran = both.run("once", "--list", "foundations")
+    assert re.search(r"WARNING scoring \d\d papers for foundations by gpt-6-luna: about \$0\.\d+", ran.err)

@@ -306,7 +306,7 @@ def test_list_without_a_digest_is_reported(world: World, *, earlier: bool) -> No
         a_morning(world)
     ran = world.run("resend", "galaxies")
     assert (ran.code, ran.out) == (1, "")
-    assert "galaxies has had no digest yet; paperboy once makes those that are due" in ran.err
+    assert "galaxies has had no digest yet; paperboy once --list galaxies makes it" in ran.err
     assert (world.path / "data").exists() == earlier
 
 

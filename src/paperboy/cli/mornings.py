@@ -7,6 +7,7 @@ import sys
 import tempfile
 import webbrowser
 from contextlib import ExitStack
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -64,9 +65,16 @@ def demo(app: App, *, open_it: bool) -> int:
     "--list", "names", multiple=True, metavar="NAME", help="Only this list, on any weekday; may be given several times."
 )
 @click.option("--all", "all_lists", is_flag=True, help="All lists, on any weekday.")
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="Begin the lists named with the papers that arXiv announced since then, at most ARXIV_LOOKBACK_DAYS ago; the "
+    "cost is said first. For a list that is new, or comes back from a pause.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing. Scores are kept.")
 @click.pass_obj
-def once(app: App, names: tuple[str, ...], *, all_lists: bool, dry_run: bool) -> int:
+def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime | None, dry_run: bool) -> int:
     """Do what today owes, whatever the hour.
 
     This composes the digests that the lists of this weekday still miss, also those given up today, and delivers waiting
@@ -76,6 +84,8 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, dry_run: bool) ->
     """
     if names and all_lists:
         raise click.UsageError("--list and --all exclude each other.")
+    if since and (dry_run or not names):
+        raise click.UsageError("--since needs --list, and no --dry-run.")
     output.set_up(app.settings.log_level, app.environ)
     chosen, any_day = app.home.named(names), bool(names) or all_lists
     app.prepare()
@@ -85,7 +95,7 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, dry_run: bool) ->
         output.say(output.went_to_outbox(went), err=True)
     with Stop() as stop:
         with app.alone("morning"):
-            report = app.morning(chosen, any_day=any_day)
+            report = app.morning(chosen, any_day=any_day, since=since.date() if since else None)
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)

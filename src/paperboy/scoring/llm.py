@@ -15,7 +15,7 @@ from functools import partial
 from typing import ClassVar
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
-from paperboy.models import MailingList, Model, Paper, Scored, Spending, ToScore, Usage
+from paperboy.models import Cost, MailingList, Model, Paper, Scored, Spending, ToScore, Usage
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt, Question
 from paperboy.scoring.reply import TWICE, Reply, read_reply
@@ -150,6 +150,12 @@ class LlmScorer:
 
     def criteria(self, mailing_list: MailingList) -> str:
         return self.prompt.criteria(mailing_list.topics)
+
+    def estimate(self, papers: Sequence[Paper]) -> Cost | None:
+        """What scoring these papers may cost; None: the price is unknown."""
+        calls, characters = -(-len(papers) // self.batch_size), sum(len(each.title + each.abstract) for each in papers)
+        prompt, completion = characters // 4 + 1_000 * calls, 60 * len(papers)  # as measured, without a cache
+        return self.prices.cost(Usage(calls, prompt, completion_tokens=completion)) if self.prices else None
 
     def score(self, jobs: Sequence[ToScore], may_spend: Callable[[], bool] | None = None) -> Generator[Scored]:
         """Yield the result of each call as it arrives; every paper ends in some `scores` or `unscored`.

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Generator, Iterable, Sequence
 from itertools import groupby, pairwise
 
-from paperboy.models import MailingList, Model, Paper, Score, Scored, ToScore
+from paperboy.models import Cost, MailingList, Model, Paper, Score, Scored, ToScore
 
 _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
 
@@ -64,6 +64,9 @@ class LocalScorer:
         """Fingerprint what a score depends on, in hex; as a rank, it depends on the list's categories, too."""
         among = f"{sorted(mailing_list.categories)} {mailing_list.cross_lists}"
         return hashlib.sha256(f"{_IDEA}\n{among}\n{mailing_list.topics}".encode()).hexdigest()
+
+    def estimate(self, _papers: Sequence[Paper]) -> Cost:
+        return Cost()
 
     def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost
         """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""

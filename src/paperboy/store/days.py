@@ -52,6 +52,15 @@ class Days:
             self._database.execute("delete from started where list = ?", [list_name])
             self._database.execute("delete from lists where name = ?", [list_name])
 
+    def begin_again(self, list_name: str, since: datetime) -> None:
+        """Let papers submitted since then, which were too old when the list began, come to it after all."""
+        with self._database.transaction(durable=False):
+            self._database.execute(
+                "delete from seen where list = ? and became = ? "
+                "and arxiv_id in (select arxiv_id from papers where published >= ?)",
+                [list_name, Became.BEFORE_START, iso(since)],
+            )
+
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
         """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
         during that `absence` and it was not: then it begins anew.
