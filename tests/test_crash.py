@@ -34,7 +34,7 @@ TOO_LATE = 2  # kills per home beyond these: when they get there, their phase ma
 HOMES_AT_ONCE = 2
 ROUNDS = 6
 LEAST_PER_HOME = 1 + len(Phase)
-SECONDS_TO_STOP = 120.0  # it takes half a second, and many on a machine with much else to do
+SECONDS_TO_STOP = 300.0  # it takes half a second, and many on a machine with much else to do
 
 Copy = tuple[str, str]  # list and address
 EVERYBODY = frozenset((name, address(number)) for name, numbers in SUBSCRIBERS.items() for number in numbers)

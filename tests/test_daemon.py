@@ -582,7 +582,7 @@ def loop(office: Office) -> Iterator[Callable[[], threading.Thread]]:
     yield start
     office.daemon.signalled(signal.SIGTERM)
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
         assert not thread.is_alive()
 
 

@@ -20,7 +20,9 @@ from tests.servers.llm import LlmServer
 from tests.servers.smtp import SmtpServer
 
 DAYS = Path(__file__).parents[2] / "shared" / "data" / "days"
-pytestmark = pytest.mark.skipif(not DAYS.is_dir(), reason="the real days lie in ../shared, which is not here")
+pytestmark = pytest.mark.skipif(
+    not DAYS.is_dir(), reason="needs real days of arXiv, which this repository does not hold"
+)
 
 FRIDAY = datetime(2026, 11, 20, 7, tzinfo=UTC)
 LISTS = """\

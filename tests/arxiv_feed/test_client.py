@@ -494,7 +494,7 @@ def captured(name: str, *, total: int = 1) -> tuple[Paper, ...]:
 def raw(name: str) -> bytes:
     path = SHARED / "raw" / name
     if not path.exists():
-        pytest.skip("the captured answers of arXiv are not beside this checkout")
+        pytest.skip("needs captured answers of arXiv, which this repository does not hold")
     return path.read_bytes()
 
 
@@ -554,7 +554,7 @@ def test_captured_empty_result_and_errors_are_refused() -> None:
 def test_real_day_is_fetched_whole(caplog: pytest.LogCaptureFixture) -> None:
     day = SHARED / "days" / "2025-02-18.jsonl"
     if not day.exists():
-        pytest.skip("the real days are not beside this checkout")
+        pytest.skip("needs real days of arXiv, which this repository does not hold")
     caplog.set_level(logging.WARNING)
     papers = papers_from_day(day, newest_batch(NOW))
     with ArxivServer(papers) as server:

@@ -75,6 +75,18 @@ CASES = [
         **DEAD,
     ),
     Case(
+        "has too small a context",
+        lambda server: server.fail_always("small context"),
+        reason="its context of 4096 tokens is too small for the prompt; lower LLM_BATCH_SIZE",
+        **DEAD,
+    ),
+    Case(
+        "cuts off every reply",
+        lambda server: server.fail_always("cut off early"),
+        reason="the reply was cut off at the server's limit of tokens",
+        **DEAD,
+    ),
+    Case(
         "refuses the key",
         lambda server: setattr(server, "api_key", "sk-another"),
         outcome=None,

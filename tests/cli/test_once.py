@@ -163,6 +163,36 @@ def test_unreachable_or_empty_arxiv_leaves_the_lists_due(world: World, url: str 
     assert json.loads(world.run("status", "--json").out)["lists"][0]["outcome"] is None
 
 
+@pytest.mark.parametrize(("command", "tries"), [(["once"], 2), (["work", "morning", "foundations"], 5)])
+def test_arxiv_without_dns_is_tried_twice_in_a_shell_and_five_times_by_the_daemon_and_said_once(
+    world: World, command: list[str], tries: int
+) -> None:
+    world.env(ARXIV_API_URL="http://arxiv.invalid/api/query")
+    ran = world.run(*command)
+    assert re.findall(r"is not found by DNS .*, after (\d) attempts", ran.out + ran.err) == [str(tries)]
+    assert (ran.out + ran.err).count("DNS") == 1
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_each_failure_is_said_once(world: World, monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> None:
+    """By the log; neither the summary, nor the line of what waits, nor the alert repeats it."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    world.env(ALERT_TO="op@example.org", OPENAI_MODEL="gpt-7")
+    world.announce(1)
+    world.announce(2, categories=("astro-ph.GA",))
+    world.llm.fail_always("no such model")
+    ran = world.run("once")
+    assert (ran.out + ran.err).count("it knows no model 'gpt-7'") == 1
+    assert "no digest for" not in ran.err
+    assert ran.out.splitlines() == [f"{name}: still due, scored 0 of 1 paper" for name in ("foundations", "galaxies")]
+    world.llm.lasting_fault = None
+    world.smtp.faults.append(Fault("MAIL", "550 5.7.1 go away"))
+    ran = world.run("once")
+    assert (ran.out + ran.err).count("550 5.7.1 go away") == 1
+    assert "Mail cannot be sent" not in ran.err
+    assert ran.err.endswith("3 deliveries wait for the next try\n")
+
+
 def test_budget_for_a_model_without_a_price_is_refused(world: World) -> None:
     world.env(OPENAI_MODEL="home-grown-7b", LLM_BUDGET_USD=1)
     world.announce(1)

@@ -194,13 +194,13 @@ def _with_georgia(html: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mail.browser", description="Pictures of the mails.")
     parser.add_argument("folder", type=Path, nargs="?", help="where pictures go")
-    parser.add_argument("--real", action="store_true", help="of the real days, too, which lie in ../shared")
+    parser.add_argument("--real", action="store_true", help="of the real days, too, if they are there")
     parser.add_argument("--readme", action="store_true", help="emails/digest.png, which the README shows")
     chosen = parser.parse_args(arguments)
     if not chosen.folder and not chosen.readme:
         parser.error("say where the pictures go, or --readme")
     if chosen.real and not real_days.HERE:
-        parser.error("the real days lie in ../shared, which is not here")
+        parser.error("needs real days of arXiv, which this repository does not hold")
     if absent := missing():
         parser.exit(1, f"{absent}: .ci/run says how it is installed\n")
     if chosen.readme:

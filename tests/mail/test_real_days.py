@@ -12,7 +12,9 @@ import pytest
 
 from tests.mail import real_days
 
-pytestmark = pytest.mark.skipif(not real_days.HERE, reason="the real days lie in ../shared, which is not here")
+pytestmark = pytest.mark.skipif(
+    not real_days.HERE, reason="needs real days of arXiv, which this repository does not hold"
+)
 
 BUDGET = 95_000  # bytes of decoded HTML
 THANKS = "Thank you to arXiv for use of its open access interoperability."

@@ -80,7 +80,7 @@ def test_mail_passes_spamassassin_as_it_leaves(hits: Mapping[str, Mapping[str, f
     assert round(sum(of.values()), 1) <= MOST, of
 
 
-@pytest.mark.skipif(not real_days.HERE, reason="the real days lie in ../shared, which is not here")
+@pytest.mark.skipif(not real_days.HERE, reason="needs real days of arXiv, which this repository does not hold")
 @pytest.mark.parametrize("day", real_days.NAMES)
 def test_mail_of_real_papers_passes_spamassassin(hits: Mapping[str, Mapping[str, float]], day: str) -> None:
     of = {rule: points for rule, points in hits[day].items() if not OF_MONEY.fullmatch(rule)}

@@ -159,7 +159,9 @@ def test_criteria_change_with_the_topics_and_no_other_option() -> None:
     assert int(criteria, 16)
 
 
-@pytest.mark.skipif(not embedded.DATA.is_dir(), reason="the judged days of ../shared/data are not here")
+@pytest.mark.skipif(
+    not embedded.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
+)
 def test_ranking_of_real_days_agrees_with_an_llm() -> None:
     """Every sixth day of the benchmark, `python -m tests.benchmarks.embedded`."""
     found = embedded.areas(embedded.astro_days(), embedded.topics("near-field-cosmology"), every=6)

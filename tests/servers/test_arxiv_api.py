@@ -100,7 +100,7 @@ def test_entries_have_arxivs_elements(server: ArxivServer) -> None:
     """Each element and attribute of ours occurs in a captured answer under the same name and parent."""
     capture = RAW / "api_atom_search_10.xml"
     if not capture.exists():
-        pytest.skip("the captured answers of arXiv are not beside this checkout")
+        pytest.skip("needs captured answers of arXiv, which this repository does not hold")
     server.papers[0] = replace(server.papers[0], comment="12 pages", doi="10.1000/x", title="<&> \"quoted\" 'α'")
     ours = ET.fromstring(get(server, search_query="cat:cs.LG").encode())  # noqa: S314
     theirs = ET.fromstring(capture.read_bytes())  # noqa: S314
