@@ -1,6 +1,7 @@
 """`paperboy status` answers, says what the last mornings came to, who did not get their mail and what comes next."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -283,6 +284,28 @@ def test_list_in_the_outbox_alone_says_how_to_mail_it(world: World) -> None:
 def test_what_holds_for_all_of_many_lists_names_none(world: World) -> None:
     world.write("subscribers.yaml", TEN)
     assert "\nNext for all 10 lists: due since Fri 20 Nov 07:00 UTC\n" in world.run("status").out
+    world.write("subscribers.yaml", TEN.replace("list-4,", "list-4, paused: true,"))
+    assert "\nNext for all 10 lists but list-4: due since Fri 20 Nov 07:00 UTC\n" in world.run("status").out
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_status_and_why_can_be_read_in_a_narrow_terminal(
+    world: World, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """No cell is one letter wide; where a table has no room, its cells follow each other."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("COLUMNS", str(columns))
+    world.announce(1, 2)
+    world.smtp.faults.append(Fault("RCPT", "550 5.1.1 <ada@example.org> User unknown in that table"))
+    world.run("once", "--list", "foundations")
+    for command, row in (
+        (["status"], ["foundations", "Fri 20 Nov  digest", "2 of 2", "price unknown", "2 failed"]),
+        (["why", "ada@example.org"], ["Fri 20 Nov", "foundations  failed", "20 Nov 07:00 UTC", "RCPT: 550 5.1.1"]),
+    ):
+        printed = re.sub(r"\x1b\[[0-9;]*m", "", world.run(*command).out)
+        assert max(map(len, printed.splitlines())) <= columns
+        whole = re.sub(r"(?<=\S) {3,}", "  ", printed)
+        assert [cell for cell in row if cell not in whole] == []
 
 
 # --- who is suppressed

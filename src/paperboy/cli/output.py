@@ -15,7 +15,9 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -36,15 +38,16 @@ from paperboy.models import (
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
     from paperboy import delivery, drafting
 
-    Part = str | Text | Table
+    Part: TypeAlias = "str | Text | Table"
     Page = Mapping[str, Any] | Iterable[Sequence[Part]]
 
 _PIPED = 200  # columns of a table that is not on a terminal
+_LEAST = 24  # columns for the first and the last of a table
 _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in the same column
 
 # ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -70,15 +73,46 @@ def heading(text: str) -> Text:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
-    """A table of a page; none without rows. Where there is no room, the first and last columns wrap."""
-    from rich.table import Table
+    """A table of a page; none without rows."""
+    shown = [[visible(cell) for cell in row] for row in rows]
+    return [Table(heads, shown)] if shown else []
 
-    made = Table(box=None, pad_edge=False, header_style="bold", show_header=any(heads))
-    for number, head in enumerate(heads):
-        made.add_column(head, no_wrap=0 < number < len(heads) - 1, overflow="fold")
-    for row in rows:
-        made.add_row(*map(visible, row))
-    return [made] if made.rows else []
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Where there is little room its first and last columns wrap; where there is none, the cells follow each other."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.padding import Padding
+        from rich.table import Table
+
+        columns = zip_longest(self.heads, *self.rows, fillvalue="")
+        widths = [max(map(len, column)) for column in columns]
+        if options.max_width - sum(width + 2 for width in widths[1:-1]) < _LEAST:
+            for first, *others in self.rows:
+                yield from [first] if first else []
+                yield Padding("\n".join(_filled(others, options.max_width - 2)), (0, 0, 0, 2))
+            return
+        made = Table(box=None, pad_edge=False, header_style="bold", show_header=any(self.heads))
+        for number, head in enumerate(self.heads):
+            made.add_column(head, no_wrap=0 < number < len(self.heads) - 1, overflow="fold")
+        for row in self.rows:
+            made.add_row(*row)
+        yield made
+
+
+def _filled(cells: Iterable[str], width: int) -> Iterator[str]:
+    """The cells on as few lines as it takes; one that is too long has its own."""
+    line = ""
+    for cell in filter(None, cells):
+        if line and len(line) + 2 + len(cell) > width:
+            yield line
+            line = ""
+        line += f"{'  ' if line else ''}{cell}"
+    yield line
 
 
 def show_page(found: Page) -> None:

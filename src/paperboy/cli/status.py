@@ -136,7 +136,7 @@ def _why(seen: _Picture) -> Iterator[str]:
             said.append((each.name, f": {reason} (last tried {seen.when(each.attempt.at)}{again})"))
         if each.newest and (odd := each.quiet or each.newest.reason) and (not each.quiet or odd not in seen.answer):
             said.append((each.name, f", {each.newest.date:%a %d %b}: {odd}"))
-    yield from _together(said, len(seen.status.lists))
+    yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         yield output.went_to_outbox(seen.in_outbox)
 
@@ -152,18 +152,20 @@ def _following(seen: _Picture) -> Iterator[str]:
         elif why := each.no_batch:
             what += f" ({why}, no batch); the next batch {each.next_batch:{_MOMENT}}"
         said.append((each.name, f": {what}"))
-    yield from (f"Next for {line}" for line in _together(said, len(seen.status.lists)))
+    yield from (f"Next for {line}" for line in _together(said, seen.status.lists))
     if seen.holder is None and picture.IDLE not in seen.answer and any(each.next for each in seen.status.lists):
         yield f"{picture.IDLE}: nothing is sent until you start it, or paperboy once"
 
 
-def _together(said: Iterable[tuple[str, str]], of: int) -> Iterator[str]:
-    """One line for those `of` so many lists of which the same is said: their names, then that."""
+def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:
+    """One line for all of those lists of which the same is said: their names, then that."""
     found: dict[str, list[str]] = {}
     for name, what in said:
         found.setdefault(what, []).append(name)
-    everyone = f"all {of} lists"
-    return ((everyone if len(names) == of > 3 else together(names)) + what for what, names in found.items())
+    for what, names in found.items():
+        others = [each.name for each in lists if each.name not in names]
+        many = f"all {len(lists)} lists{f' but {together(others)}' if others else ''}"
+        yield (many if len(names) > 3 and len(others) <= len(names) / 4 else together(names)) + what
 
 
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
