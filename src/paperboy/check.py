@@ -103,7 +103,8 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
     for each in lists:
         number, hour = len(each.subscribers), f"{each.send_at:%H:%M} {each.timezone.key}"
         people = f"{number} subscriber{'s' * (number > 1)}, {hour}" if number else "no subscribers, so it is never due"
-        yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}")
+        paused = "; paused, so it sends nothing" * each.paused
+        yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}{paused}")
     addresses = dict.fromkeys(who.address.casefold() for each in lists for who in each.subscribers)
     examples = [address for address in addresses if _EXAMPLE.fullmatch(address)]
     if examples and settings.mail_from:

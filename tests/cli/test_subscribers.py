@@ -131,6 +131,7 @@ def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
                 "send_at": "07:00",
                 "timezone": "UTC",
                 "weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+                "paused": False,
                 "subscribers": [
                     {"address": ADA, "name": "", "suppressed": {"list": None, **since}},
                     {"address": "grace@example.org", "name": "Grace Hopper", "suppressed": None},
@@ -143,6 +144,7 @@ def test_subscribers_json_lists_people_and_suppressions(world: World) -> None:
                 "send_at": "07:00",
                 "timezone": "UTC",
                 "weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+                "paused": False,
                 "subscribers": [
                     {"address": "vera@example.org", "name": "", "suppressed": {"list": "galaxies", **since}},
                 ],
@@ -398,3 +400,13 @@ def test_subscriber_commands_work_while_the_daemon_runs(world: World) -> None:
             assert world.run(*command.split(), ADA).code == 0
         assert world.run("subscribers").code == 0
     assert text(world) == LISTS
+
+
+def test_paused_list_is_shown_as_such(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace("  - name: galaxies", "  - name: galaxies\n    paused: true"))
+    assert "\ngalaxies\npaused, else every day at 07:00 UTC, to 1 address\n" in world.run("subscribers").out
+    told = json.loads(world.run("subscribers", "--json").out)["lists"]
+    assert [each["paused"] for each in told] == [False, True]
+    assert "galaxies: astro-ph.GA; 1 subscriber, 07:00 UTC; paused, so it sends nothing\n" in (
+        world.run("check", "--offline").out
+    )

@@ -299,6 +299,18 @@ def test_wrong_file_of_lists_is_one_line_with_its_place(operator: Operator, old:
     [
         (".env", DOTENV.encode("utf-16"), "settings: .env: is not UTF-8 text (line 1); save it as UTF-8"),
         (".env", b"# f\xfcr uns\n", "settings: .env: is not UTF-8 text (line 1); save it as UTF-8"),
+        (
+            ".env",
+            b"<<<<<<< HEAD\nSMTP_PORT=587\n=======\nSMTP_PORT=465\n>>>>>>> ours\n",
+            "settings: .env: has a merge conflict (line 1); keep one of the two versions, and remove git's marks",
+        ),
+        (
+            "subscribers.yaml",
+            LISTS.replace(
+                "    cat", "<<<<<<< HEAD\n    title: a\n=======\n    title: b\n>>>>>>> ours\n    cat"
+            ).encode(),
+            "lists: subscribers.yaml: has a merge conflict (line 3); keep one of the two versions",
+        ),
         ("subscribers.yaml", b"", "lists: subscribers.yaml:1:1: the file is empty; one line is enough to begin: "),
         ("subscribers.yaml", b"- name: x\n", "lists: subscribers.yaml:1:1: the file must start with lists: ["),
         (

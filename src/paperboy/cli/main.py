@@ -37,7 +37,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "once": ("mornings", "Do today's work now; a second run sends nothing again."),
     "run": ("mornings", "Run the daemon: the same work every morning."),
     "check": ("check", "Find everything that would fail tomorrow."),
-    "preview": ("digests", "Show a list's digest of today, or what it would be now."),
+    "preview": ("digests", "Show what the files make of today's papers, or a digest as it was sent."),
     "status": ("status", "Did everyone get their mail, and if not, why?"),
     "why": ("why", "Show the life of one paper, or what became of each digest to an address."),
     "resend": ("digests", "Send a list's newest digest again to those it did not reach."),

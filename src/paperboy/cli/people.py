@@ -50,6 +50,7 @@ def _show(mailing_list: MailingList, people: _People, zone: tzinfo) -> None:
         return
     days = "every day" if mailing_list.weekdays == EVERY_DAY else ", ".join(_weekdays(mailing_list))
     when = f"{days} at {mailing_list.send_at:%H:%M} {mailing_list.timezone.key}"
+    when = f"paused, else {when}" if mailing_list.paused else when
     output.say(f"{when}, to {counted(len(people), 'address', 'addresses')}")
     width = max(len(who.address) for who, _ in people)
     for who, held in people:
@@ -66,6 +67,7 @@ def _as_json(mailing_list: MailingList, people: _People) -> dict[str, Any]:
         "send_at": f"{mailing_list.send_at:%H:%M}",
         "timezone": mailing_list.timezone.key,
         "weekdays": _weekdays(mailing_list),
+        "paused": mailing_list.paused,
         "subscribers": [
             {
                 "address": who.address,
