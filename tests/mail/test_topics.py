@@ -19,6 +19,10 @@ def paragraph(text: str) -> Block:
     return Block("paragraph", text)
 
 
+def line(text: str) -> Block:
+    return Block("line", text)
+
+
 def test_headings_paragraphs_and_lists_keep_their_shape() -> None:
     markdown = """\
 # Small *galaxies* #
@@ -43,14 +47,16 @@ end
 """
     assert blocks(markdown) == (
         Block("heading", "Small galaxies"),
-        paragraph("We read all of it, and like to hear more."),
+        paragraph("We read all of it, and like"),
+        line("to hear more."),
         item("Dwarfs", "1."),
         item("near ones, all of them", "•", 1),
         item("far ones", "•", 1),
         item("and others"),
         item("Streams", "2."),
         Block("heading", "Underlined"),
-        paragraph("Quoted words"),
+        paragraph("Quoted"),
+        line("words"),
         paragraph("end"),
     )
 
@@ -60,12 +66,14 @@ end
     [
         ("plain words on a line", [paragraph("plain words on a line")]),
         ("one\n\n\ntwo", [paragraph("one"), paragraph("two")]),
-        ("one  \ntwo\\\nthree", [paragraph("one"), paragraph("two"), paragraph("three")]),
+        ("one  \ntwo\\\nthree", [paragraph("one"), line("two"), line("three")]),
+        ("Relevant: a\nNot relevant: b\n\nc", [paragraph("Relevant: a"), line("Not relevant: b"), paragraph("c")]),
+        ("w " * 31 + "\nwrapped\nNot", [paragraph("w " * 31 + "wrapped"), line("Not")]),
         ("1. a\n1. b\n1. c", [item("a", "1."), item("b", "2."), item("c", "3.")]),
         ("3) a\n3) b", [item("a", "3)"), item("b", "4)")]),
         ("- a\n\n      code\n  # b", [item("a", "•"), item("code"), item("b")]),
         ("-\n- b\n- - c", [item("b", "•"), item("c", "•", 1)]),
-        ("```python\nx = 1\n\ny = 2\n```", [paragraph("x = 1"), paragraph("y = 2")]),
+        ("```python\nx = 1\n\ny = 2\n```", [paragraph("x = 1"), line("y = 2")]),
         ("", []),
         ("\0 \u202e\n- \n\n---", []),
     ],

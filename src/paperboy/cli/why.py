@@ -9,7 +9,7 @@ import click
 from paperboy.app import App
 from paperboy.cli import output, person
 from paperboy.config.settings import Settings
-from paperboy.curate import matched_author
+from paperboy.curate import matched_author, why_filtered
 from paperboy.errors import UnknownNameError
 from paperboy.foreign import visible
 from paperboy.mail.text import counted
@@ -84,6 +84,7 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
         Became.SELECTED: f"selected, {digest}; {asked}",
         Became.OVER_CAP: f"passed, but over the cap of {mailing_list.max_papers}; only named, {digest}",
         Became.BELOW: f"below the thresholds on {day}; {asked}",
+        Became.FILTERED: f"filtered on {day}: {(paper and why_filtered(mailing_list, paper)) or 'the filter is gone'}",
         Became.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
         Became.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
     }[life.became]
@@ -96,6 +97,8 @@ def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str
         return f"not in its categories ({', '.join(mailing_list.categories)}{without})"
     if not mailing_list.subscribers:
         return "not considered: the list has no subscribers"
+    if why := why_filtered(mailing_list, paper) if paper else "":
+        return f"its next morning filters it: {why}"
     if life.scores:
         return "scored, but not in a digest yet"
     if life.failures:

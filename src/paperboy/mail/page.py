@@ -153,7 +153,7 @@ def _subject(title: str, day: date, items: Sequence[Item], counts: Counts) -> tu
 
 def _none_passed(counts: Counts) -> str:
     if not counts.scored:
-        return f"no paper passed the filters of this list, of {counted(counts.considered, 'new paper')}"
+        return f"none of {counted(counts.considered, 'new paper')} is for this list"
     if counts.scored == 1:
         return "the one scanned paper did not pass"
     return f"none of {counted(counts.scored, 'scanned paper')} passed"

@@ -25,7 +25,20 @@ from paperboy.foreign import one_line
 from paperboy.mail.fit import fitted, levels
 from paperboy.mail.page import Copy, Page, page
 from paperboy.mail.text import clipped, counted, money, shorten, wrap
-from paperboy.models import Alert, Cost, Digest, MailingList, Model, Paper, Problem, Rendered, Score, Spending, Usage
+from paperboy.models import (
+    Alert,
+    Cost,
+    Digest,
+    Keywords,
+    MailingList,
+    Model,
+    Paper,
+    Problem,
+    Rendered,
+    Score,
+    Spending,
+    Usage,
+)
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
 _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
@@ -168,7 +181,9 @@ def _samples() -> Iterator[Digest]:
     by_ada, bare = replace(paper, authors=("Ada Lovelace", *authors)), replace(paper, authors=(), abstract="")
     topics = "# Samples\n\nOf all kinds:\n\n1. small\n   - and smaller\n2. large\n\nNothing else."
     poor = MailingList("sample", "A sample", ("cs.LG", "stat.ML"), topics, ZoneInfo("UTC"), max_papers=1)
-    rich = replace(poor, authors=("Ada Lovelace",) * 50)
+    rich = replace(
+        poor, authors=("Ada Lovelace",) * 50, exclude=("cs.CV",), keywords=Keywords(("learning",), ("survey",))
+    )
     priced = Spending(Usage(2, 1_000, 400, 300, completion_tokens=200, reasoning_tokens=50), Cost(0.012, 0.003))
     unpriced, uncounted = Spending(Usage(1, 900, completion_tokens=100), None), Spending(Usage(calls=2), None)
     below = Score(3, 3)
@@ -177,7 +192,9 @@ def _samples() -> Iterator[Digest]:
         (poor, [bare], [Score(7, None)], None),
         (rich, papers, [below], unpriced),
         (poor, [bare], [below], uncounted),
+        (replace(rich, topics=""), [by_ada], [], None),
+        (replace(rich, topics=""), [], [], None),
     ):
         ids, model = [each.arxiv_id for each in some], Model("a-model", is_llm=spending is not None)
         empty, scored = Digest(of, submitted.date(), model, spending or Spending()), zip(ids, scores, strict=False)
-        yield curate(empty, some, dict(scored), dict.fromkeys(ids[::2], MOST_MORNINGS))
+        yield curate(empty, some, dict(scored), dict.fromkeys(ids[::2], MOST_MORNINGS), ["2601.00001"])

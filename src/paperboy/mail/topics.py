@@ -1,11 +1,11 @@
 """The operator's topics, which are Markdown or plain text, as blocks for the templates. Pure.
 
-Headings, paragraphs and lists keep their shape; emphasis goes. Formulas become text, links become their words with the
-address in brackets, and HTML stays as written: readers see topics as words.
+Headings, paragraphs and lists keep their shape, and paragraphs their lines; emphasis goes. Formulas become text, links
+become their words with the address in brackets, and HTML stays as written: readers see topics as words.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -18,14 +18,16 @@ from markdown_it.token import Token
 from paperboy.foreign import one_line, printable
 from paperboy.tex import math_to_text
 
+_SOFT = "\v"  # a line's end within a paragraph; no printable text has it
+_WRAPPED = re.compile(rf"(?<=[^\n{_SOFT}]{{60}}){_SOFT}(?=[a-z])")  # a long line that goes on is no line of its own
 _DEEPEST = 100  # containers within containers, where a list counts two; text nested deeper is lost
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of the topics on one line. An item without a marker continues the item before it."""
+    """A line of the topics. An item without a marker continues the item before it, and a "line" the paragraph."""
 
-    kind: str  # "heading", "paragraph" or "item"
+    kind: str  # "heading", "paragraph", "line" or "item"
     text: str
     marker: str = ""  # "•" or "1."
     depth: int = 0  # lists around an item's own
@@ -59,16 +61,18 @@ def _read(tokens: Iterable[Token]) -> Iterator[Block]:
         elif token.type == "list_item_open":
             marker = f"{numbers[-1]}{token.markup}" if token.info else "•"
             numbers[-1] += 1
-        for line in filter(None, map(one_line, _lines(token))):
-            yield Block("item", line, marker, len(numbers) - 1) if numbers else Block(kind, line)
+        for number, line in enumerate(filter(None, map(one_line, _lines(token, numbers)))):
+            own = "line" if number and kind == "paragraph" else kind
+            yield Block("item", line, marker, len(numbers) - 1) if numbers else Block(own, line)
             marker = ""
 
 
-def _lines(token: Token) -> list[str]:
-    """The lines of a token's own text."""
+def _lines(token: Token, in_list: Sequence[int]) -> list[str]:
+    """The lines of a token's own text; in a list, where each item is a line, they flow."""
     if token.type == "inline":
-        breaks = {"softbreak": " ", "hardbreak": "\n"}
-        return "".join(breaks.get(child.type, child.content) for child in token.children or ()).split("\n")
+        breaks = {"softbreak": " " if in_list else _SOFT, "hardbreak": "\n"}
+        text = "".join(breaks.get(child.type, child.content) for child in token.children or ())
+        return _WRAPPED.sub(" ", text).replace(_SOFT, "\n").split("\n")
     return token.content.split("\n")  # of code; other tokens have none
 
 

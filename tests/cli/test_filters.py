@@ -1,0 +1,184 @@
+"""Followed authors, `exclude`, `keywords` and lists without topics, by the command line."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import json
+from dataclasses import replace
+from datetime import timedelta
+from itertools import chain
+
+import pytest
+
+from tests.cli.conftest import FRIDAY, World
+
+LIST = """\
+lists:
+  - name: foundations
+    categories: [cs.LG, stat.ML]
+    authors: [Ada Byron]
+    subscribers: [ada@example.org]
+"""
+FILTERS = """\
+    topics: 'Relevant: why networks generalise.'
+    exclude: [cs.CV]
+    keywords: {must: [learning, théorie], never: [state space, survey]}
+"""
+
+
+def announce(world: World, **titles: str) -> None:
+    """Papers on cs.LG by number ("n1"): what comes after a bar is its author, and after a second one a category."""
+    for name, written in titles.items():
+        title, author, category = (*written.split("|"), "", "")[:3]
+        (made,) = world.announce(int(name[1:]), categories=("cs.LG", *filter(None, [category])))
+        world.arxiv.papers.remove(made)
+        authors = (author,) if author else made.authors
+        world.arxiv.papers.append(replace(made, title=title, abstract="Nothing more.", authors=authors))
+
+
+def sent(world: World) -> tuple[str, str]:
+    """The text and the HTML of the newest mail."""
+    mail = email.message_from_bytes(world.smtp.messages[-1].content, policy=email.policy.default)
+    plain, html = mail.get_body(("plain",)), mail.get_body(("html",))
+    return plain.get_content().replace("\r\n", "\n"), html.get_content()
+
+
+def test_filters_cost_no_call_are_counted_and_why_names_them(world: World) -> None:
+    """Whole words in title or abstract, read as text, case and accents apart; never a followed author's paper."""
+    world.write("subscribers.yaml", LIST + FILTERS)
+    told = {
+        1: "selected, in the digest of Fri 20 Nov 2026",
+        2: "filtered on Fri 20 Nov 2026: it is in cs.CV (exclude)",
+        3: "filtered on Fri 20 Nov 2026: its title or abstract has 'state space' (keywords: never)",
+        4: "filtered on Fri 20 Nov 2026: its title and abstract have none of 'learning', 'théorie' (keywords: must)",
+        5: "by Ada Byron, whom it follows, in the digest of Fri 20 Nov 2026",
+        6: "selected, in the digest of Fri 20 Nov 2026",
+    }
+    announce(
+        world,
+        n1="Learning, surveyed",
+        n2="Learning to see||cs.CV",
+        n3="LEARNING with State--Space Models",
+        n4="Unlearning",
+        n5="A Survey|Ada Byron|cs.CV",
+        n6=r"Une th\'{e}orie",
+    )
+    ran = world.run("once")
+    assert (ran.code, ran.out.splitlines()[0].split(", price")[0]) == (
+        0,
+        "foundations: digest, 3 of 6 papers (1 author match), 3 filtered",
+    )
+    assert "6 considered = 3 scored + 0 carried over + 0 let go + 3 filtered; 3 scored = " in ran.err
+    assert sorted(chain.from_iterable(world.llm.asked)) == ["2611.00001", "2611.00005", "2611.00006"]
+    text, html = sent(world)
+    assert "    Left out by this list's filters                                3\n" in text
+    assert "No papers whose title or abstract has one of: state space, survey." in text
+    assert "No papers of cs.CV." in html
+    assert "3 of 6, 3 filtered" in world.run("status").out
+    counts = json.loads(world.run("status", "--json").out)["lists"][0]["counts"]
+    assert counts["considered"] == counts["scored"] + counts["filtered"] == 6
+    for number, why in told.items():
+        assert f"foundations: {why}" in world.run("why", f"2611.{number:05}").out
+    world.write("subscribers.yaml", LIST + FILTERS.replace("cs.CV", "cs.CL"))
+    assert "filtered on Fri 20 Nov 2026: the filter is gone" in world.run("why", "2611.00002").out
+
+
+def test_morning_whose_papers_are_all_filtered_sends_the_note(world: World) -> None:
+    world.write("subscribers.yaml", LIST + FILTERS)
+    announce(world, n1="Unlearning", n2="A survey of learning")
+    assert "foundations: note, 0 of 2 papers, 2 filtered" in world.run("once").out
+    text, html = sent(world)
+    assert "2 new papers came in cs.LG, stat.ML; this list's\nfilters left out all of them." in text
+    assert "None of 2 new papers is for this list." in html
+    assert world.llm.requests == []
+    world.clock.now += timedelta(days=3)
+    announce(world, n3="Learning")
+    assert "foundations: digest, 1 of 1 papers, price" in world.run("once").out  # the filtered ones are seen
+
+
+def test_filters_are_no_part_of_a_mail_or_a_line_where_a_list_has_none(world: World) -> None:
+    announce(world, n1="Learning")
+    ran = world.run("once", "--list", "foundations")
+    assert "filter" not in ran.out + ran.err + "".join(sent(world)) + world.run("status").out
+
+
+@pytest.mark.parametrize("llm", [True, False])
+def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_nothing(world: World, *, llm: bool) -> None:
+    world.env(llm=llm)
+    world.write("subscribers.yaml", LIST)
+    announce(world, n1="One|Ada Byron", n2="Two", n3="Three")
+    ran = world.run("once")
+    assert ran.out.splitlines()[0] == "foundations: digest, 1 of 3 papers (1 author match), 2 filtered"
+    assert world.llm.requests == []
+    for part in sent(world):
+        assert "Author match: Ada Byron" in part
+        assert not [
+            word for word in ("Cost", "corer", "LLM", "Relevance", "Scanned", "scored", "words") if word in part
+        ]
+    why = world.run("why", "2611.00002").out
+    assert "nobody whom the list follows wrote it, and the list has no topics" in why
+    world.clock.now += timedelta(days=3)
+    announce(world, n4="Four")
+    assert "its next morning" not in world.run("why", "2611.00001").out
+    assert "foundations: note, 0 of 1 papers, 1 filtered" in world.run("once").out
+    assert "1 new paper came in cs.LG, stat.ML; none is by" in sent(world)[0]
+
+
+def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: World) -> None:
+    world.env(LLM_BATCH_SIZE=2, LLM_CONCURRENCY=1)
+    other = LIST.replace("foundations", "others").replace("Ada Byron", "Emmy N").split("\n", 1)[1]
+    world.write("subscribers.yaml", LIST + "    topics: one\n" + other + "    topics: two\n")
+    announce(
+        world, **{f"n{number}": f"Paper {number}" for number in range(1, 8)}, n8="Late|Ada Byron", n9="Later|Emmy N"
+    )
+    world.run("once")
+    assert {"2611.00008", "2611.00009"} <= {*world.llm.asked[0], *world.llm.asked[1]}
+    text, html = sent(world)
+    assert "CONTENTS\n\n   1. Author match: Later\n   2. Paper 1\n" in text
+    assert '<b class="b">Author match</b> Later</a>' in html
+
+
+def test_followed_author_stands_without_a_score_where_the_llm_has_none(world: World) -> None:
+    world.write("subscribers.yaml", LIST + "    topics: all of it\n")
+    world.llm.unspeakable.update(["2611.00001", "2611.00002"])
+    announce(world, n1="One|Ada Byron", n2="Two", n3="Three")
+    ran = world.run("once")
+    assert "foundations: digest, 2 of 3 papers (1 author match), 1 carried over" in ran.out
+    text, _ = sent(world)
+    assert "    > Author match: Ada Byron\n\n      Nothing more.\n" in text
+    assert "by Ada Byron, whom it follows, in the digest" in world.run("why", "2611.00001").out
+
+
+def test_dead_llm_is_waited_for_then_author_matches_make_the_digest_alone(world: World) -> None:
+    world.write("subscribers.yaml", LIST + "    topics: all of it\n    exclude: [cs.CV]\n")
+    world.llm.fail_always("error 503")
+    announce(world, n1="One|Ada Byron", n2="Two", n3="Three", n4="Four||cs.CV")
+    ran = world.run("once")
+    assert (ran.code, world.mails()) == (1, [])
+    assert "foundations: still due, scored 0 of 3 papers" in ran.out
+    assert "foundations: 3 papers not scored, 2 of them carried over: " in ran.err
+    world.clock.now = FRIDAY + timedelta(hours=7)
+    assert world.run("work", "morning", "foundations").code == 0
+    world.run("work", "sending")
+    text, _ = sent(world)
+    assert (
+        "1 of 4 new papers. By authors this list follows: 1. Not scored yet, and back\non the next morning: 2" in text
+    )
+    assert "Left out by this list's filters " in text
+    world.llm.lasting_fault = None
+    world.clock.now = FRIDAY + timedelta(days=3)
+    announce(world, n5="Five")
+    assert "foundations: digest, 3 of 3 papers, price" in world.run("once").out
+
+
+def test_dead_llm_without_author_matches_is_given_up_and_marks_nothing_as_filtered(world: World) -> None:
+    world.write("subscribers.yaml", LIST + "    topics: all of it\n    exclude: [cs.CV]\n")
+    world.llm.fail_always("error 503")
+    announce(world, n2="Two", n4="Four||cs.CV")
+    world.run("once")
+    world.clock.now = FRIDAY + timedelta(hours=7)
+    assert world.run("work", "morning", "foundations").code == 0
+    assert "its next morning filters it: it is in cs.CV" in world.run("why", "2611.00004").out
+    world.llm.lasting_fault = None
+    assert "foundations: digest, 1 of 2 papers, 1 filtered" in world.run("once").out
