@@ -13,7 +13,17 @@ _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 @click.option("--offline", is_flag=True, help="Contact no server: no mail server, no LLM, no arXiv.")
 @click.pass_obj
 def check(app: App, *, offline: bool) -> int:
-    """Find everything that would fail tomorrow: one line each, with the fix."""
+    """Find everything that would fail tomorrow: one line each, with the fix.
+
+    It logs in to the mail server and hands it no mail, asks the LLM for one score, and looks up whether the sender's
+    domain has MX, SPF and DMARC records. A shell cannot see the service's credentials; this command can, with one -p
+    for each:
+
+    \b
+    sudo systemd-run --pipe --wait --collect --uid=paperboy \\
+      -p LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD \\
+      /opt/paperboy/bin/paperboy --home /var/lib/paperboy check
+    """  # noqa: D301 - click reads \b as "leave these lines as they are"
     code = 0
     for finding in findings(app, offline=offline):
         output.say(f"{finding.what}: {finding.message}", mark=f"{finding.mark:7}", fg=_COLOURS[finding.mark])

@@ -41,7 +41,14 @@ def service(app: App, *, as_user: bool) -> int:
 
     The service runs as the owner of the home; with --user, as yourself and with less of a sandbox. On a terminal, the
     commands that install it are shown as well.
-    """
+
+    To remove it, with its home and program in the places that the README names:
+
+    \b
+    sudo systemctl disable --now paperboy && sudo userdel paperboy
+    sudo rm -rf /etc/systemd/system/paperboy.service /etc/systemd/system/paperboy.service.d /etc/paperboy
+    sudo rm -rf /opt/paperboy /var/lib/paperboy
+    """  # noqa: D301 - click reads \b as "leave these lines as they are"
     home, python = _straight(app.path), _straight(Path(sys.executable).parent) / Path(sys.executable).name
     if not home.is_dir():
         raise ConfigError([Problem(str(home), "there is no such folder; name it with --home or PAPERBOY_HOME")])
