@@ -86,6 +86,7 @@ class Material:
     now: datetime
     filtered: frozenset[str] = frozenset()  # by arXiv id
     followed: frozenset[str] = frozenset()  # by arXiv id: written by followed authors
+    only_days: int = field(default=0, kw_only=True)  # see Digest
     tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: earlier mornings on which it was not scored
     scores: dict[str, Score] = field(default_factory=dict)  # by arXiv id
     unscored: dict[str, str] = field(default_factory=dict)  # by arXiv id: why it is not retried today
@@ -130,7 +131,8 @@ def draft(material: Material) -> Draft:
     mailing_list, scores, unscored = material.mailing_list, material.scores, material.unscored
     day = local_date(mailing_list, material.now)
     tries = {arxiv_id: material.tries.get(arxiv_id, 0) + 1 for arxiv_id in unscored}
-    empty = Digest(mailing_list, day, material.model, material.spending, material.shortfall)
+    model, spending, shortfall = material.model, material.spending, material.shortfall
+    empty = Digest(mailing_list, day, model, spending, shortfall, only_days=material.only_days)
     digest = curate.curate(empty, material.papers, scores, tries, material.filtered)
     failed_again = unscored.keys() & material.tries.keys()
     leftover = failed_again >= {paper.arxiv_id for paper in material.papers}

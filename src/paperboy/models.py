@@ -250,6 +250,7 @@ class Digest:
     model: Model
     spending: Spending = Spending()
     shortfall: Shortfall | None = None  # why sound papers were carried over
+    only_days: int = 0  # after a long absence: older papers were not looked at; 0: all were
     entries: tuple[Entry, ...] = ()
     over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranks go on after the entries
     carried_over: tuple[Paper, ...] = ()

@@ -207,7 +207,13 @@ class _Morning:
             self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
         if report is not None and report.outcome:
             self.freeze(_off(mailing_list, day), partial(self.alert, mailing_list, report))
-        return report or self.drafter.gather(mailing_list, papers, self.now)
+        if report:
+            return report
+        found = self.drafter.gather(mailing_list, papers, self.now)
+        last = self.store.days.last(name, day)
+        if began and last and day - last > LONGEST_WINDOW:
+            found.only_days = LONGEST_WINDOW.days
+        return found
 
     def waits(self, mailing_list: MailingList) -> bool:
         """Whether a list that has no outcome yet is retried."""
@@ -224,6 +230,9 @@ class _Morning:
         waits, whole = self.waits(mailing_list), self.looked.whole
         outcome = made.outcome_if(missing, waits=waits, answered=whole)
         reason = missing if made.leftover and missing else made.problem or missing
+        if days := material.only_days:
+            away = f"Paperboy was away: papers submitted before {day - timedelta(days):%a %d %b} were not looked at"
+            reason = "; ".join(filter(None, [reason, away]))
         waits_for_arxiv = made.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
         report = ListReport(
             name,

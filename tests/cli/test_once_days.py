@@ -257,7 +257,8 @@ def test_since_that_cannot_be_is_wrong_usage_and_nothing_is_done(
     assert (len(week.arxiv.requests), "vera@example.org" in week.mails()) == (asked, False)
 
 
-def test_six_weeks_of_papers_are_not_scored_without_a_word(both: World) -> None:
+def test_six_weeks_of_papers_are_not_scored_without_a_word_nor_left_out_without_one(both: World) -> None:
+    """What the last 30 days brought is scored, and its cost said; what came before is not looked at."""
     both.env(LLM_PRICE_INPUT=1, LLM_PRICE_OUTPUT=2)
     both.run("once")
     for number in range(1, 43):
@@ -265,3 +266,11 @@ def test_six_weeks_of_papers_are_not_scored_without_a_word(both: World) -> None:
         both.announce(10 + number)
     ran = both.run("once", "--list", "foundations")
     assert re.search(r"WARNING scoring \d\d papers for foundations by gpt-6-luna: about \$0\.\d+", ran.err)
+    away = "papers submitted before {} were not looked at"
+    assert away.format("Wed 02 Dec") in ran.out
+    assert away.format("2 December 2026") in " ".join(plain(both, -1).split())
+    assert away.format("Wed 02 Dec") in both.run("status").out
+    both.clock.now += DAY
+    both.announce(99)
+    both.run("once")
+    assert "not looked at" not in plain(both, -1)

@@ -7,7 +7,7 @@ All text here is clean (`mail.text`), with TeX turned into Unicode, and not esca
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -94,6 +94,7 @@ class Page:
     shortened: bool = False  # whether any abstract was cut
     without_abstract: int = 0  # items whose abstract only the plain-text part shows
     topics_cut: bool = False
+    looked_from: str = ""  # "23 October 2026": papers submitted before were not looked at. Empty: all were
 
     def __getattr__(self, name: str) -> Any:
         """`page.max_papers` is the list's: an option that a mail shows is named in the template alone."""
@@ -106,6 +107,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     followed = frozenset(name_key(name) for name in mailing_list.authors)
     items = tuple(_item(entry, followed) for entry in digest.entries)
     title = one_line(mailing_list.title)
+    oldest = digest.date - timedelta(digest.only_days)
     subject, in_subject = _subject(title, digest.date, items, digest.counts)
     return Page(
         mailing_list=replace(mailing_list, subscribers=()),
@@ -119,6 +121,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
         model=one_line(digest.model.name) if mailing_list.topics else "",
         spending=digest.spending if digest.model.is_llm and mailing_list.topics else None,
         shortfall=digest.shortfall,
+        looked_from=f"{oldest.day} {oldest:%B %Y}" if digest.only_days else "",
         topics=blocks(mailing_list.topics),
         followed=tuple(one_line(name) for name in mailing_list.authors),
         over_cap=tuple(_mention(entry.paper) for entry in digest.over_cap),
