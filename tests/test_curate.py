@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from paperboy.curate import before_start, curate, matched_author, name_key, outcome_of, passes, ways_in
-from paperboy.models import Became, Counts, Digest, Outcome, Score
+from paperboy.curate import before_start, curate, matched_author, name_key, outcome_of, passes, ways_in, why_filtered
+from paperboy.models import Became, Counts, Digest, Keywords, Outcome, Score
 from tests.builders import LLM, mailing_list, paper
 
 TODAY = date(2026, 11, 20)
@@ -40,6 +40,35 @@ def test_followed_author_matches_by_the_whole_name(author: str, followed: str, *
     """And is named as the list spells them."""
     found = matched_author(paper(authors=("A. Nobody", author)), [followed])
     assert found == (followed if matched else None)
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "found"),
+    [
+        ("Survey", "A survey.", True),
+        ("survey", "Surveys, surveyed, resurvey", False),
+        ("state space", "State--space\nmodels", True),
+        ("state-space", "a state  space", True),
+        ("Schrodinger", r"The Schr\"{o}dinger equation", True),
+        ("théorie", "THEORIE", True),
+        ("CO₂", "CO$_2$ capture", True),
+        ("c++", "in C++, fast", True),
+        ("c", "in C++, fast", True),
+        ("one two", "one", False),  # not over the end of the title
+    ],
+)
+def test_keyword_is_found_as_whole_words_in_what_a_reader_sees(word: str, text: str, *, found: bool) -> None:
+    never = mailing_list(authors=(), keywords=Keywords(never=(word,)))
+    must = mailing_list(authors=(), keywords=Keywords(must=("nowhere", word)))
+    for of in (paper(title=text, abstract="two"), paper(title="Nothing", abstract=text)):
+        assert bool(why_filtered(never, of)) is found
+        assert bool(why_filtered(must, of)) is not found
+
+
+def test_exclude_holds_for_cross_lists_but_for_no_followed_author() -> None:
+    listed = paper(categories=("cs.LG", "cs.CV"))
+    assert why_filtered(mailing_list(exclude=("cs.CV",)), listed) == "it is in cs.CV (exclude)"
+    assert why_filtered(mailing_list(exclude=("cs.CV",), authors=("ada lovelace",)), listed) == ""
 
 
 def test_followed_authors_come_first_by_id_then_the_rest_by_the_designs_order() -> None:

@@ -114,9 +114,16 @@ class _Strict(BaseModel, extra="forbid", strict=True):
         return {str(key): value for key, value in keys.items() if value is not None} if isinstance(keys, dict) else keys
 
 
+def _keywords(words: Sequence[str]) -> Sequence[str]:
+    for word in words:
+        if not any(map(str.isalnum, word)):
+            raise ValueError(f"{word!r} has no letter and no digit, so no paper has it as a word")
+    return words
+
+
 class _Keywords(_Strict):
-    must: _Lines = []
-    never: _Lines = []
+    must: Annotated[_Lines, AfterValidator(_keywords)] = []
+    never: Annotated[_Lines, AfterValidator(_keywords)] = []
 
 
 class _List(_Strict):
