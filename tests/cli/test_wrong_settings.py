@@ -363,6 +363,12 @@ def test_wrong_environment_is_one_line(operator: Operator, environ: Mapping[str,
             "SMTP_SECURITY=tls\n",
             "mail: port 587 usually wants SMTP_SECURITY=starttls, not tls; change it, or SMTP_PORT",
         ),
+        ("SMTP_FROM=a@wren.edu\n", "settings: .env:5: Paperboy has no setting of this name, and ignores it"),
+        ("LLM_MODEL=wren\n", "settings: .env:5: Paperboy has no setting of this name, and ignores it"),
+        (
+            "OPENAI_MODEL=wren\nOPENAI_API_KEY=\n",
+            "settings: .env:5: OPENAI_MODEL: does nothing without OPENAI_API_KEY or OPENAI_BASE_URL; set one of them",
+        ),
         ("ALERT_TO=\n", "alerts: nobody is alerted when a morning fails; set ALERT_TO"),
     ],
 )

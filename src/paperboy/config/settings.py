@@ -181,8 +181,22 @@ def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
     return home / text.strip()
 
 
-def _given(files: Path, environ: Mapping[str, str], problems: list[Problem]) -> _Given:
-    given = _from_credentials(environ, problems) | _from_dotenv(files / ".env", problems)
+def without_effect(home: Path, environ: Mapping[str, str]) -> list[Problem]:
+    """What is no fault, and does nothing."""
+    found: list[Problem] = []
+    given, name = _given(home, environ, [], found), "OPENAI_MODEL"
+    text, place = given.get(name, (SETTINGS[name], ""))
+    if text != SETTINGS[name] and not {"OPENAI_API_KEY", "OPENAI_BASE_URL"} & given.keys():
+        why = "does nothing without OPENAI_API_KEY or OPENAI_BASE_URL; set one of them"
+        found.append(Problem(place, f"{name}: {why}"))
+    return found
+
+
+def _given(
+    files: Path, environ: Mapping[str, str], problems: list[Problem], unknown: list[Problem] | None = None
+) -> _Given:
+    given = _from_credentials(environ, problems)
+    given |= _from_dotenv(files / ".env", problems, [] if unknown is None else unknown)
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
 
@@ -227,7 +241,7 @@ def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _G
     return given
 
 
-def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
+def _from_dotenv(path: Path, problems: list[Problem], unknown: list[Problem]) -> _Given:
     text, given = "", _Given()
     try:
         text = files.read_text(path, _MOST_BYTES)
@@ -244,6 +258,8 @@ def _from_dotenv(path: Path, problems: list[Problem]) -> _Given:
                 given[key] = value, place
             elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
                 problems.append(Problem(place, f"unknown setting{meant}"))
+            else:
+                unknown.append(Problem(place, "Paperboy has no setting of this name, and ignores it"))
         elif key is not None or binding.error:  # else a comment, or the end
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))
