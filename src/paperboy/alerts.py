@@ -20,17 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from paperboy import due
 from paperboy.errors import MailServerError, PaperboyError
 from paperboy.mail.text import counted, together
-from paperboy.models import (
-    Alert,
-    Delivery,
-    DeliveryState,
-    ListReport,
-    MailingList,
-    Outcome,
-    Problem,
-    Shortfall,
-    Subscriber,
-)
+from paperboy.models import Alert, DeliveryState, ListReport, MailingList, Outcome, Problem, Shortfall, Subscriber
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Kept, Note
 from paperboy.tex import to_text
@@ -39,6 +29,7 @@ if TYPE_CHECKING:
     from paperboy.delivery import Report as Sent
     from paperboy.delivery import Transport
     from paperboy.mail.message import Composer
+    from paperboy.models import Delivery
 
 logger = logging.getLogger(__name__)
 

@@ -126,7 +126,7 @@ class Round:
     _reached: set[str] = field(default_factory=set)  # lists of which somebody got mail
 
     def deliver(self, *, by_hand: bool = False, only: int = 0) -> Report:
-        """Send what waits, or `only` the delivery of that id. `by_hand` ignores the server's retry backoff."""
+        """Send what waits, or `only` the delivery of that id. `by_hand` ignores retry backoffs."""
         store, began = self.store, self.timer()
         waiting = store.deliveries.waiting(self.clock(), by_hand=by_hand, only=only)
         if not waiting:
@@ -286,9 +286,8 @@ class Round:
         self._settle(delivery, receipt, via, task.began)
         if receipt.state in {DeliveryState.SENT, DeliveryState.AMBIGUOUS}:
             self._taken = True
-            for held in self._held:
-                self._settle_held(*held)
-            self._held.clear()
+            while self._held:
+                self._settle_held(*self._held.pop(0))
 
     def _settle_held(self, task: _Task, receipt: Receipt) -> None:
         if self.store.deliveries.reserve(task.delivery, self.clock()):

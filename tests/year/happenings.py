@@ -112,7 +112,7 @@ def gone_address(stage: Stage, slot: datetime) -> Incident:
 
     def told_of(truth: Truth) -> Told:
         tried = [day for day in truth.frozen(slot + HOUR, span[1]) if day.name == reading.name]
-        return Counter({told.SUPPRESSED: len(tried) >= 3})
+        return Counter({told.SUPPRESSED: len(tried) >= 3, told.REFUSED: min(len(tried), 3)})
 
     return Incident("an address does not exist", *span, told_of)
 

@@ -15,6 +15,7 @@ FILES, FILES_WELL = "Broken:", "the home's files are in order"
 MAIL, MAIL_WELL = "Mail cannot be sent", "mail is sent again"
 PROCESS, PROCESS_WELL = "A morning crashed or got stuck", "a morning finished"
 LET_GO, EXPIRED, SUPPRESSED = "could not be scored and will not come back", "could not be delivered", "suppressed"
+REFUSED = "refused for good"
 
 OVER = {
     LLM_WELL: (SCORING, PART_SCORED),
@@ -25,7 +26,7 @@ OVER = {
 }
 """The causes that each piece of good news ends."""
 
-ONCE = frozenset({LET_GO, EXPIRED, SUPPRESSED})  # causes without an end
+ONCE = frozenset({LET_GO, EXPIRED, SUPPRESSED, REFUSED})  # causes without an end
 _BAD_NEWS = (*(cause for causes in OVER.values() for cause in causes), *ONCE)
 
 
