@@ -21,7 +21,6 @@ from paperboy.cli import output
 from paperboy.config.home import LISTS_FILE, Home
 from paperboy.daemon import Daemon
 from paperboy.errors import HomeBusyError, PaperboyError
-from paperboy.foreign import without_addresses
 from paperboy.mail.text import counted
 from paperboy.systemd import Notifier
 
@@ -105,8 +104,8 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
         output.say(f"The mail is in {outbox}")
     if unfinished := app.store.deliveries.unfinished():
         output.say(output.unfinished(unfinished, sent), err=True)
-    for name, reply in sent.refused:
-        output.say(f"{name}: nobody got the digest; {without_addresses(reply)}", err=True)
+    for name, _ in sent.refused:
+        output.say(f"{name}: nobody got the digest", err=True)
     app.beat()
     return 1 if report.due or unfinished or sent.refused else 0
 
