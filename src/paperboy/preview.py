@@ -53,7 +53,6 @@ class Previews:
         list's draft, or why there is none.
         """
         now, outcomes = self.now, self.drafter.store.days.outcomes
-        missing = self._look([each for each in self.lists if each.subscribers])
         lists = [each for each in self.lists if each.subscribers and each.name in names]
         came, found, still_due = outcomes(lists, now), dict[str, Draft | str](), list[MailingList]()
         for each in lists:
@@ -63,6 +62,8 @@ class Previews:
                 found[each.name] = why or f"{outcome}, done earlier today"
             elif not why:
                 still_due.append(each)
+        served = [each for each in self.lists if each.subscribers and not each.paused]
+        missing = self._look(served) if still_due else ""
         return missing, found | {each.mailing_list.name: _drafted(each) for each in self._materials(still_due)}
 
     def _materials(self, lists: Sequence[MailingList], *, seen_today: bool = False) -> list[Material]:

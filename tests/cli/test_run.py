@@ -38,6 +38,7 @@ lists:
 JOINED = (
     LISTS
     + "  - {name: theory, categories: [cs.LG], topics: proofs, send_at: '00:00', subscribers: [vera@example.org]}\n"
+    + "  - {name: unknown, categories: [cs.LG], topics: proofs, send_at: '00:00', subscribers: [nora@example.org]}\n"
 )
 BROKEN = LISTS + "    oops: 1\n"
 CROWD = [f"reader{number}@example.org" for number in range(4)]
@@ -209,7 +210,9 @@ def test_daemon_reports_its_day_alone_holds_the_home_and_ends_on_sigterm(service
 # ---- the files
 
 
-def test_reload_serves_a_new_list_applies_the_log_level_and_survives_a_hail_of_signals(service: Service) -> None:
+def test_reload_serves_a_list_but_one_that_is_new_at_its_next_hour_applies_the_log_level_and_survives_a_hail_of_signals(
+    service: Service,
+) -> None:
     service.begin()
     service.until(lambda: "got today's mail: 1 list" in service.status)
     service.idle()
