@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from paperboy import files
 from paperboy.app import App
 from paperboy.config import settings as dotenv
-from paperboy.config.home import LISTS_FILE, Home, load_lists
+from paperboy.config.home import LISTS_FILE, Home, denied, load_lists
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.delivery import REFUSES_US
@@ -56,6 +57,9 @@ class Finding:
 def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator[Finding]:
     """Every finding as soon as it is known, in an order that never changes."""
     end = time.monotonic() + patience
+    if reason := files.denied(app.path, os.R_OK):
+        yield Finding("home", f"{app.path}: {reason}", exit_code=78)
+        return
     if not app.path.is_dir():
         yield Finding("home", f"{app.path}: there is no such folder; name it with --home", exit_code=78)
         return
@@ -125,6 +129,9 @@ def _templates(app: App) -> str:
 
 def _of_the_home(app: App) -> Iterator[Finding]:
     settings = app.settings
+    if problems := denied(app.path, settings):
+        yield Finding("home", str(problems[0]), exit_code=78)
+        return
     yield from _tried("database", lambda: _database(app))
     yield _disk(settings.paperboy_database)
     yield from _modes(app.path, settings)

@@ -1,11 +1,18 @@
 """Reading an operator's file: a regular file of at most 64 MB, whole. Nothing in its place can block or fill memory.
 
-Each error but FileNotFoundError is a `ValueError` with one sentence about the file, which its caller names.
+Each error but FileNotFoundError is a `ValueError` with one sentence about the file, which its caller names. And whose
+a home's files are: who may use them, and who makes them.
 """
 
+import ctypes
 import os
+import pwd
 import re
+import shlex
 import stat
+import struct
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 MOST_BYTES = 64_000_000
@@ -24,6 +31,8 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
         if path.is_symlink():
             raise ValueError("is a link to a file that does not exist; fix or remove it") from None
         raise
+    except PermissionError as error:
+        raise ValueError(f"cannot be read: {denied(path, os.R_OK) or error.strerror}") from None
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read") from None
     if len(content) > most:
@@ -44,3 +53,66 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
         line, fix = text.count("\n", 0, conflict.start()) + 1, "keep one of the two versions, and remove git's marks"
         raise ValueError(f"has a merge conflict (line {line}); {fix}")
     return text
+
+
+def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:
+    """Why this user cannot use a file, or enter and use a folder, with the command that changes it; empty where they
+    can, and where there is nothing.
+    """
+    place, me = Path(os.path.realpath(path)), _name(os.geteuid())
+    for part in (*reversed(place.parents), place):
+        with suppress(OSError):  # nothing is there, or a file in the place of a folder
+            found, last = part.stat(), part == place
+            enter = os.X_OK * stat.S_ISDIR(found.st_mode)
+            for verb, mode in (("enter", enter), *([("read", os.R_OK), ("write", os.W_OK)] if last else [])):
+                if mode & (wanted | enter) and not os.access(
+                    part, mode, effective_ids=os.access in os.supports_effective_ids
+                ):
+                    return f"user {me} cannot {verb} {part}{_remedy(part, found, me, last=last)}"
+    return ""
+
+
+def _remedy(part: Path, found: os.stat_result, me: str, *, last: bool) -> str:
+    owner, quoted, folder = _name(found.st_uid), shlex.quote(str(part)), stat.S_ISDIR(found.st_mode)
+    if os.statvfs(part).f_flag & os.ST_RDONLY:
+        return ": the file system is read-only; mount it for writing"
+    if owner == me:
+        return f"; chmod u+rw{'x' * folder} {quoted}"
+    ours = last or part.parent.stat().st_uid == os.geteuid()  # and no folder of the system
+    fix = f"sudo chown {'-R ' * folder}{me} {quoted}" if ours else f"let {me} enter it"
+    return f", which belongs to {owner}; {fix}" + ("" if ours and owner == "root" else f", or run this as {owner}")
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+_KEEP_CAPABILITIES, _AMBIENT, _RAISE, _READ_ALL = 8, 47, 2, 2  # of Linux: prctl's, and CAP_DAC_READ_SEARCH
+
+
+def become_owner(home: Path) -> None:
+    """Where root works in a home of somebody else's, go on as its owner, whose all that is made will be. What root can
+    read stays readable, also for children: the program may lie where its owner cannot look.
+    """
+    with suppress(OSError):  # no such folder; or a container whose root may not do that
+        owner = home.stat()
+        if os.geteuid() or not owner.st_uid:
+            return
+        libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+        if libc:
+            libc.prctl(_KEEP_CAPABILITIES, 1, 0, 0, 0)
+        try:
+            user = pwd.getpwuid(owner.st_uid)
+            os.initgroups(user.pw_name, user.pw_gid)
+            os.setgid(user.pw_gid)
+        except KeyError:
+            os.setgroups([])
+            os.setgid(owner.st_gid)
+        os.setuid(owner.st_uid)
+        if libc:
+            kept = 1 << _READ_ALL
+            libc.capset(struct.pack("Ii", 0x20080522, 0), struct.pack("6I", kept, kept, kept, 0, 0, 0))
+            libc.prctl(_AMBIENT, _RAISE, _READ_ALL, 0, 0)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from paperboy import files
 from paperboy.errors import HomeBusyError, StoreError
 
 Name = Literal["run", "morning", "sending"]
 
-_FILES: dict[Name, str] = {"run": ".lock", "morning": ".morning.lock", "sending": ".sending.lock"}
+FILES: dict[Name, str] = {"run": ".lock", "morning": ".morning.lock", "sending": ".sending.lock"}
 _PAUSES = (0.0, *[0.01] * 20)  # seconds before each attempt, since `holder` takes a lock for an instant
 
 
@@ -34,12 +35,13 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
 
     Raises HomeBusyError without `say`, and StoreError where the file cannot be made.
     """
-    path = database.with_name(database.name + _FILES[name])
+    path = database.with_name(database.name + FILES[name])
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b", buffering=0)
     except OSError as error:
-        raise StoreError(f"{path}: the lock cannot be created ({error.strerror}); let this user write there") from error
+        fix = files.denied(path) or files.denied(path.parent) or "let this user write there"
+        raise StoreError(f"{path}: the lock cannot be created ({error.strerror}); {fix}") from error
     with file:
         if not any(_taken(file.fileno(), fcntl.LOCK_EX, pause) for pause in _PAUSES):
             other = holder(database, name) or Holder(0, name)
@@ -56,8 +58,9 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
 
 def holder(database: Path, *names: Name) -> Holder | None:
     """The first holder of these locks, by default of any."""
-    for name in names or _FILES:
-        with suppress(OSError), database.with_name(database.name + _FILES[name]).open() as file:
+    for name in names or FILES:
+        path = database.with_name(database.name + FILES[name])
+        with suppress(OSError), (path if path.is_file() else Path(os.devnull)).open(encoding="utf-8") as file:
             if not _taken(file.fileno(), fcntl.LOCK_SH):
                 process, _, command = file.read(60).strip().partition(" ")
                 return Holder(int(process) if process.isdecimal() else 0, command or name)

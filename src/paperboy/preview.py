@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from paperboy import drafting, due, fetching
+from paperboy import drafting, due, fetching, files
 from paperboy.drafting import Draft, Drafter, Material
-from paperboy.errors import PaperboyError, UnknownNameError
+from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
 from paperboy.mail.text import counted
@@ -138,5 +138,5 @@ def write(composer: Composer, box: Path, list_name: str, composed: Composed, now
         copy = composer.envelope(composed, Delivery(0, 0, list_name, own, DeliveryState.PENDING))
         return outbox.show(folder, list_name, copy.message)
     except OSError as error:
-        fix = "free some space, or set PAPERBOY_OUTBOX"
-        raise PaperboyError(f"{folder}: the preview cannot be written ({error.strerror}); {fix}") from error
+        fix = files.denied(folder) or "free some space, or set PAPERBOY_OUTBOX"
+        raise StoreError(f"{folder}: the preview cannot be written ({error.strerror}); {fix}") from error

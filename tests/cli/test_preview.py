@@ -278,5 +278,5 @@ def test_outbox_that_cannot_be_written_is_an_error(world: World) -> None:
     world.announce(1)
     world.write("outbox", "a file in the way")
     ran = world.run("preview", "foundations")
-    assert ran.code == 1
+    assert ran.code == 78
     assert "PAPERBOY_OUTBOX" in ran.err

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from paperboy import __version__
+from paperboy import __version__, files
 from paperboy.cli import output
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.foreign import visible
@@ -28,7 +28,7 @@ class _Folder(click.ParamType[Path]):
 
     def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         whole = os.path.expanduser(value)  # noqa: PTH111 - which leaves ~nobody as it is
-        return click.Path(file_okay=False, path_type=Path).convert(whole, param, ctx)
+        return click.Path(file_okay=False, readable=False, path_type=Path).convert(whole, param, ctx)
 
 
 _COMMANDS = {  # name: its module, and a line for --help
@@ -51,6 +51,10 @@ _COMMANDS = {  # name: its module, and a line for --help
     "service": ("service", "Print the systemd unit for this home."),
     "work": ("mornings", ""),  # hidden: what the daemon starts
 }
+
+
+_ENTER = "paperboy.enter"  # what is called with the home
+_LEAVE_THE_HOME_ALONE = {"demo", "init"}
 
 
 class _Commands(click.Group):
@@ -91,7 +95,8 @@ def cli(ctx: click.Context, home: Path) -> None:
     """
     from paperboy.app import App
 
-    ctx.obj = ctx.with_resource(App(home.absolute(), *ctx.obj))
+    parts, ctx.meta[_ENTER] = ctx.obj
+    ctx.obj = ctx.with_resource(App(home.absolute(), *parts))
 
 
 def invoke(
@@ -100,12 +105,15 @@ def invoke(
     clock: Callable[[], datetime] = partial(datetime.now, UTC),  # noqa: B008 - called later
     wait: Callable[[float], None] = time.sleep,
     timer: Callable[[], float] = time.monotonic,
+    enter: Callable[[Path], None] = lambda _home: None,
 ) -> int:
-    """Run one command line and give its exit code. Errors that a person can cause are sentences on stderr."""
+    """Run one command line and give its exit code. Errors that a person can cause are sentences on stderr. `enter` is
+    called with the home as soon as it is known.
+    """
     output.catch_all(environ)
     parts = (environ, clock, wait, timer, output.Bars(), partial(output.say, err=True))
     try:
-        code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=parts)
+        code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
     except click.ClickException as error:
         error.message = visible(error.message)  # type: ignore[misc]  # click prints it
         error.show()
@@ -114,8 +122,8 @@ def invoke(
         output.complaint(error, environ)
         return error.exit_code
     except PermissionError as error:
-        advice = "run this as the user to whom the home belongs"
-        output.complaint(PaperboyError(f"{error.filename}: {error.strerror}; {advice}"), environ)
+        fix = error.filename and files.denied(Path(os.fsdecode(error.filename)))
+        output.complaint(PaperboyError(f"{error.filename}: {fix or error.strerror}"), environ)
         return ConfigError.exit_code
     except (click.Abort, KeyboardInterrupt):
         output.say("Stopped.", err=True)
@@ -132,6 +140,8 @@ def _home_option() -> click.Option:
     def move(ctx: click.Context, _option: click.Parameter, home: Path | None) -> None:
         if home is not None:
             ctx.obj.path = home.absolute()  # nothing was read yet
+        if ctx.command.name not in _LEAVE_THE_HOME_ALONE:
+            ctx.meta[_ENTER](ctx.obj.path)
 
     return click.Option(
         ["--home"], type=_Folder(), expose_value=False, callback=move, help="The folder with your files."
@@ -143,4 +153,4 @@ def main() -> None:
     os.umask(0o077)  # whatever is made is its owner's alone: it holds addresses
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(invoke())
+    sys.exit(invoke(enter=files.become_owner))

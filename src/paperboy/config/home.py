@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from paperboy import files
+from paperboy import files, lock
 from paperboy.config import lists as mailing_lists
 from paperboy.config import settings
 from paperboy.config.settings import Settings
@@ -55,6 +55,8 @@ class Home:
         """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files. Without
         `mails` the login may be incomplete.
         """
+        if reason := files.denied(path, os.R_OK):
+            raise ConfigError([Problem(str(path), reason)])
         if not path.is_dir():
             raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
         source, found, problems = copy or path, Settings(), list[Problem]()
@@ -66,8 +68,8 @@ class Home:
             lists = load_lists(source, found)
         except ConfigError as error:
             problems += error.problems
-        if problems:
-            raise ConfigError(as_known(problems, source))
+        if problems := [*as_known(problems, source), *denied(path, found)]:
+            raise ConfigError(problems)
         return cls(path, found, lists, source)
 
     @classmethod
@@ -109,6 +111,23 @@ class Home:
         return next(each for each in self.lists if each.name == name)
 
 
+def denied(home: Path, settings: Settings) -> list[Problem]:
+    """The first file or folder of the home that is none, or that this user cannot use as commands must."""
+    database, outbox = settings.paperboy_database, settings.paperboy_outbox
+    maildir = [outbox / each for each in ("", "Maildir", "Maildir/new", "Maildir/tmp")] if settings.uses_outbox else []
+    beside = [home / f"{database}{suffix}" for suffix in ("-wal", "-shm", *lock.FILES.values())]
+    read = [home / "prompts", home / "emails", home / "data" / "last-good"]
+    write = [home / "data", (home / database).parent, home / database, *beside, *maildir]
+    for path in (*write, *read):
+        if reason := files.denied(path, os.R_OK if path in read else os.R_OK | os.W_OK):
+            return [Problem(str(path), reason)]
+        right = path.is_file() if path in beside else path.is_dir()
+        if path not in {home / database, outbox} and os.path.lexists(path) and not right:
+            what = "regular file" if path in beside else "folder"
+            return [Problem(str(path), f"is no {what}, nor a link to one; put one in its place, or remove it")]
+    return []
+
+
 def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
     """The lists as the file has them now. Raises ConfigError."""
     return mailing_lists.load(home / LISTS_FILE, folders(home, "prompts"), settings)
@@ -131,7 +150,8 @@ def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]
     """The first problems with paths as the operator knows them: relative to the home, not to our copies of it."""
     for folder in folders:
         place = f"{folder}/"
-        problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "")) for each in problems]
+        # Only the first: others stand in a command, which is run from anywhere.
+        problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "", 1)) for each in problems]
     return tuple(dict.fromkeys(problems))[:MOST_PROBLEMS]
 
 
@@ -144,7 +164,8 @@ class Files:
 
     def in_force(self) -> Path | None:
         """The copy in force; None where there never was one."""
-        return self.last_good.resolve() if self.last_good.exists() else None
+        there = os.path.exists(self.last_good)  # noqa: PTH110 - which is False where this user cannot look
+        return self.last_good.resolve() if there else None
 
     def fingerprint(self) -> Fingerprint:
         """A value that changes whenever a file does."""

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import sqlite_utils
 
+from paperboy import files
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.foreign import shortened, visible
 from paperboy.models import Became, DeliveryState, Outcome
@@ -59,7 +60,8 @@ class Database:
             connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             reason = error.strerror if isinstance(error, OSError) else None
-            raise StoreError(f"{path}: the database cannot be opened ({reason or error})") from error
+            fix = files.denied(path) or files.denied(path.parent) or "PAPERBOY_DATABASE must name a file in a folder"
+            raise StoreError(f"{path}: the database cannot be opened ({reason or error}); {fix}") from error
         database = cls(path, connection)
         try:
             database.prepare(had, check=check)
