@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from paperboy import lock
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault, Message
@@ -347,3 +348,40 @@ def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None
     world.smtp.on_message = leave
     world.run("once", "--list", "foundations")
     assert world.mails() == ["zoe@example.org"]
+
+
+def test_without_a_list_what_failed_on_any_list_goes_again(world: World) -> None:
+    world.announce(2, categories=("astro-ph.GA",))
+    world.smtp.faults.extend([refused(ADA), refused("vera@example.org")])
+    world.run("once", "--list", "galaxies")
+    a_morning(world)
+    assert world.mails() == [GRACE]
+    ran = world.run("resend", "--failed")
+    assert (ran.code, ran.err) == (0, "")
+    assert sorted(world.mails()) == sorted([GRACE, ADA, "vera@example.org"])
+    again = world.run("resend", "--failed")
+    assert (again.code, again.out.count("there is nobody to send it to")) == (0, 2)
+    for wrong in ([], ["--to", ADA]):
+        ran = world.run("resend", *wrong)
+        assert (ran.code, "Name a LIST; only with --failed it may be left out" in ran.err) == (2, True)
+
+
+def test_a_list_that_has_had_no_digest_stops_no_other(world: World) -> None:
+    a_morning(world, refused(ADA))
+    ran = world.run("resend", "--failed")
+    assert ran.code == 0
+    assert "galaxies has had no digest yet" in ran.err
+    assert world.mails() == [GRACE, ADA]
+
+
+def test_resend_takes_its_turn_beside_the_service(world: World) -> None:
+    """It says for whom it waits, and ends when the lock is free."""
+    a_morning(world, refused(ADA))
+    src = str(Path(__file__).parents[2] / "src")
+    program = [sys.executable, "-m", "paperboy", "--home", str(world.path), "resend", "--failed"]
+    with lock.held(world.path / "data" / "paperboy.db", "sending", "run"):
+        waiting = subprocess.Popen(program, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": src})
+        assert waiting.stderr is not None
+        line = next(each for each in waiting.stderr if b"active" in each)
+        assert f"(process {os.getpid()}, paperboy run) is active; waiting until its sending is done" in line.decode()
+    assert b"Traceback" not in waiting.communicate(timeout=300)[1]

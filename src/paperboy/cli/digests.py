@@ -78,7 +78,7 @@ def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str
 
 
 @click.command()
-@click.argument("name", metavar="LIST")
+@click.argument("name", metavar="[LIST]", required=False)
 @click.option(
     "--failed",
     is_flag=True,
@@ -87,8 +87,9 @@ def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str
 )
 @click.option("--to", "address", metavar="ADDRESS", help="Only to this address, even if it already got it.")
 @click.pass_obj
-def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
-    """Send a list's newest digest again, to those on the list it did not reach or who joined since.
+def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> int:
+    """Send a list's newest digest again, to those on the list it did not reach or who joined since. Without LIST and
+    with --failed: that of each list.
 
     The digest goes out as it was composed. Nobody who has it gets it twice, except the address that --to names. Mail in
     the outbox counts as not delivered once a mail server is set up. With --failed, the digests of the last two weeks
@@ -99,24 +100,40 @@ def resend(app: App, name: str, *, failed: bool, address: str | None) -> int:
     output.set_up(app.settings.log_level, app.environ)
     if failed and address is not None:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, in any state.")
-    mailing_list = app.home.list(name)
-    reader = _reader(address, mailing_list)
-    again = app.resend(mailing_list)
+    if name is None and not failed:
+        raise click.UsageError("Name a LIST; only with --failed it may be left out, for all lists.")
+    lists = (app.home.list(name),) if name is not None else app.home.lists
+    reader = _reader(address, lists[0])
+    again = [app.resend(each) for each in lists]
     app.prepare()
     with app.alone("sending", "resend"), Stop() as stop:
         stop.gently = True
         deliver = partial(app.deliver, lambda: stop.asked, by_hand=True)
         if reader:
-            return _to_one(app, again, deliver, reader)
-        for day, number in again.put_back(failed_only=failed).items():
-            whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
-            output.say(f"{name}, the digest of {day:%a %d %b}: {whom}")
+            return _to_one(app, again[0], deliver, reader)
+        for each in again:
+            _put_back(each, failed=failed, one_of_all=name is None)
         sent = deliver()
         if sent.states:
             output.say(f"Deliveries of all that waited: {output.in_words(sent.states)}")
         if unfinished := app.store.deliveries.unfinished():
             output.say(output.unfinished(unfinished, sent), err=True)
         return 1 if unfinished else 0
+
+
+def _put_back(again: Resend, *, failed: bool, one_of_all: bool) -> None:
+    """Say to how many the digests go again. Of all lists, one whose digest cannot be sent again stops no other."""
+    name = again.mailing_list.name
+    try:
+        found = again.put_back(failed_only=failed)
+    except PaperboyError as error:
+        if not one_of_all:
+            raise
+        output.say(str(error), err=True)
+        return
+    for day, number in found.items():
+        whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
+        output.say(f"{name}, the digest of {day:%a %d %b}: {whom}")
 
 
 def _reader(address: str | None, mailing_list: MailingList) -> Subscriber | None:

@@ -40,7 +40,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "preview": ("digests", "Show what the files make of today's papers, or a digest as it was sent."),
     "status": ("status", "Did everyone get their mail, and if not, why?"),
     "why": ("why", "Show the life of one paper, or what became of each digest to an address."),
-    "resend": ("digests", "Send a list's newest digest again to those it did not reach."),
+    "resend": ("digests", "Send the newest digest again to those it did not reach."),
     "suppress": ("people", "Stop mail to an address, whatever subscribers.yaml says."),
     "unsuppress": ("people", "Allow mail to an address again."),
     "subscribers": ("people", "Show who gets what, list by list."),
