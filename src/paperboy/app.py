@@ -21,7 +21,7 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 
 from paperboy import lock
 from paperboy.config import edits
-from paperboy.config.home import Files, Home, Recipients, as_known, load_lists
+from paperboy.config.home import Files, Home, Recipients, as_known
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError
@@ -394,10 +394,9 @@ class App(ExitStack):
         """Erase an address from subscribers.yaml, from the version in force, and from the database once nobody composes
         or sends; gives the lines and the number of rows that held it. Raises ConfigError before anything is changed.
         """
-        copies, settings = Files(self.path), self.settings
+        copies = Files(self.path)
         in_force = [each for each in copies.naming(address) if each == copies.in_force()]
-        folders = [self.path, *in_force]
-        versions = [replace(self.home, source=each, lists=load_lists(each, settings)) for each in folders]
+        versions = [replace(self.home, source=each) for each in (self.path, *in_force)]
         lines, rows = edits.forget(versions, address), 0
         if self.require_store():
             with self.alone("morning", "forget"), self.alone("sending", "forget"):

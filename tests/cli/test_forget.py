@@ -60,6 +60,17 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     assert ran.err.startswith("ada@example.org is in neither subscribers.yaml nor the database, did you mean 'xada@")
 
 
+def test_an_address_beyond_ascii_is_forgotten_in_any_case(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace(ADA, "Älva@example.org"))
+    world.announce(1)
+    world.run("once")
+    world.run("suppress", "älva@example.org")
+    assert world.run("forget", "ÄLVA@example.org").out.startswith(
+        "Removed älva@example.org from subscribers.yaml (line 9"
+    )
+    assert not [each for each in ("Älva@", "älva@") if each.encode() in everything(world)]
+
+
 @pytest.mark.parametrize("only", [(), ("--list", "foundations")])
 def test_suppressed_address_stays_suppressed_if_somebody_adds_it_again(world: World, only: tuple[str, ...]) -> None:
     world.run("suppress", ADA, *only)
@@ -111,6 +122,21 @@ def test_where_only_a_person_can_edit_the_file_nothing_is_erased(world: World, s
     assert [line.partition(": ")[0] for line in ran.err.splitlines()] == ["subscribers.yaml:9", "subscribers.yaml:20"]
     assert "nothing was erased; take it out of the file by hand, then run paperboy forget again" in ran.err
     assert everything(world) == before
+
+
+def test_broken_file_says_where_the_address_stands(world: World) -> None:
+    """Where it does not, the database forgets, so that the person need not wait for the repair."""
+    world.announce(1)
+    world.run("once")
+    good = a_version(world, "files-now")
+    (world.path / "data" / "last-good").symlink_to(good.name)
+    world.write("subscribers.yaml", f"{LEFT}  broken: [\n")
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+        ran = world.run("forget", "grace@example.org")
+        assert (ran.code, ran.out) == (78, "")
+        assert ran.err.splitlines()[-1].startswith("subscribers.yaml:9: grace@example.org stands here, where Paperboy")
+        assert world.run("forget", ADA).out.startswith("Erased it from 1 row of the database.\n")
+    assert ADA.encode() not in everything(world)
 
 
 def a_version(world: World, name: str) -> Path:

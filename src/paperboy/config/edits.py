@@ -69,6 +69,8 @@ def _lines(text: str, address: str) -> tuple[int, ...]:
 def _without(home: Home, old: str, address: str) -> str:
     """The text without the address. Where an anchor shares it between lists, one edit takes it out of all."""
     text, lists = old, _lists(home, old)
+    if not lists and not _lines(old, address):  # a broken file that does not name it
+        return old
     wanted = _less(lists, address)
     while lists != wanted:
         tried = ((made, _lists(home, made)) for made, _ in _removed(text, address))

@@ -8,16 +8,16 @@ from paperboy.store.database import Database, iso
 _WAITING = """
 update deliveries set state = case state when 'sending' then 'ambiguous' else 'suppressed' end, at = :at,
     reply = 'the address was forgotten'
-where address = :address collate nocase and state in ('pending', 'sending', 'deferred')
+where redacted(address) = '…' and state in ('pending', 'sending', 'deferred')
 """
 _DELIVERIES = """
 update deliveries set address = 'forgotten-' || id || '@invalid', name = '', message_id = '', token = '', bounce = 0
-where address = :address collate nocase
+where redacted(address) = '…'
 """
 _HASHED = "update or replace suppressions set address = forgotten(:address) where address = :address and holds"
 _GONE = (
     "delete from suppressions where address = :address or (address = forgotten(:address) and not holds)",
-    "delete from alerts where lower(subject) = :address",
+    "delete from alerts where redacted(subject) = '…'",
 )
 _TEXTS = {
     "deliveries": ("reply",),
@@ -36,7 +36,7 @@ class Erasure:
 
     def erase(self, address: str, at: datetime) -> int:
         """Erase an address from all tables; gives how many rows held it. Waiting mail is not sent. A suppression that
-        holds stays, as a hash; what it says is overwritten on the disk, too.
+        holds stays, as a hash. What was erased is overwritten in the file, too.
         """
         mention, execute = mentions(address), self._database.execute
         self._database.define("redacted", lambda text: mention.sub("…", text))
