@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -62,7 +63,9 @@ def say(*lines: str, mark: str = "", err: bool = False, **style: Any) -> None:
 
 def program() -> str:
     """How a person calls this Paperboy."""
-    return "paperboy" if shutil.which("paperboy") else f"{shlex.quote(sys.executable)} -m paperboy"
+    script = Path(sys.executable).with_name("paperboy")
+    whole = shlex.quote(str(script)) if script.exists() else f"{shlex.quote(sys.executable)} -m paperboy"
+    return "paperboy" if shutil.which("paperboy") else whole
 
 
 def heading(text: str) -> Text:
