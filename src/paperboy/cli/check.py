@@ -15,9 +15,10 @@ _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 def check(app: App, *, offline: bool) -> int:
     """Find everything that would fail tomorrow: one line each, with the fix.
 
-    It logs in to the mail server and hands it no mail, asks the LLM for one score, and looks up whether the sender's
-    domain has MX, SPF and DMARC records. A shell cannot see the service's credentials; this command can, with one -p
-    for each:
+    It logs in to the mail server, names a recipient (ALERT_TO, else MAIL_FROM) and takes it back, asks the LLM for one
+    score, and looks up whether the sender's domain has MX, SPF and DMARC records.
+
+    A shell cannot see the service's credentials; this can, with one -p for each:
 
     \b
     sudo systemd-run --pipe --wait --collect --uid=paperboy \\
