@@ -584,7 +584,7 @@ def test_scores_that_another_process_paid_for_meanwhile_are_not_asked_for_again(
         yield
 
     lookback = timedelta(days=7)
-    previews = Previews(drafter, world.feed, [mailing_list], lookback, after_a_morning, print, FRIDAY)
+    previews = Previews(drafter, world.feed, [mailing_list], lookback, after_a_morning, FRIDAY)
     missing, drafts = previews.all({"foundations"})
     draft = drafts["foundations"]
     assert not missing

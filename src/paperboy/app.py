@@ -270,7 +270,7 @@ class App(ExitStack):
 
         self.prepare()
         alone, lookback = partial(self.alone, "morning", command), timedelta(days=self.settings.arxiv_lookback_days)
-        return Previews(self.drafter, self.feed, self.home.lists, lookback, alone, self.say, self.clock())
+        return Previews(self.drafter, self.feed, self.home.lists, lookback, alone, self.clock())
 
     def sent(self, mailing_list: MailingList, day: date | None) -> tuple[date, Composed]:
         """A digest as it was sent: the newest, or that of a local date. Raises UnknownNameError."""

@@ -15,7 +15,6 @@ from paperboy.drafting import Draft, Drafter, Material
 from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
-from paperboy.mail.text import counted
 from paperboy.models import Became, Composed, Delivery, DeliveryState, Entry, MailingList, Paper, Subscriber
 from paperboy.store import Store
 
@@ -26,14 +25,13 @@ _MOST_BELOW = 10  # papers below the thresholds that a dry run shows
 
 @dataclass(frozen=True, slots=True)
 class Previews:
-    """Shows what a morning would send now. `say` announces what is scored for it."""
+    """Shows what a morning would send now."""
 
     drafter: Drafter
     feed: fetching.Feed
     lists: Sequence[MailingList]
     lookback: timedelta
     alone: Callable[[], AbstractContextManager[object]]  # held while scores are paid for
-    say: Callable[[str], None]
     now: datetime
 
     def of(self, mailing_list: MailingList) -> Draft:
@@ -82,13 +80,7 @@ class Previews:
         if any(material.missing for material in materials):
             with self.alone():  # whoever had the lock may have scored them meanwhile
                 materials = gathered()
-                for each in materials:
-                    if missing := len(each.missing):
-                        of = f"{missing} of {counted(len(each.papers), 'paper')}"
-                        self.say(
-                            f"{each.mailing_list.name}: {of} without a score by its topics; {each.model.name} is asked"
-                        )
-                drafter.score(materials)
+                drafter.score(materials, aloud=True)
         return materials
 
     def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:

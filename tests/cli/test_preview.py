@@ -85,7 +85,7 @@ def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(w
     assert {str(n) for n in (1, 2, 3) if f"abs/2611.0000{n}" in shown(world)} >= numbers
     assert f"foundations: digest, {len(numbers)} of 3 papers" in ran.err
     assert (len(world.llm.requests) > asked) is scored_anew
-    said = "foundations: 3 of 3 papers without a score by its topics; gpt-6-luna is asked\n"
+    said = "WARNING scoring 3 papers for foundations by gpt-6-luna: price unknown\n"
     assert (said in ran.err) is scored_anew
     assert (len(world.mails()), world.run("once", "--list", "foundations").out) == (
         mails,

@@ -196,12 +196,11 @@ def set_up(level: str, environ: Mapping[str, str], *, by_hand: bool = True) -> N
     root.propagate = False
 
 
-def _was_said(failure: str) -> bool:
-    """Whether the log has shown that failure, so that a result need not repeat it."""
-    handlers = logging.getLogger("paperboy").handlers
-    return any(
-        without_addresses(failure) in line for each in handlers if isinstance(each, _Stderr) for line in each.failures
-    )
+def _unsaid(failure: str) -> str:
+    """How a result goes on that has failed: nothing, if the log has shown why."""
+    masked, handlers = without_addresses(failure), logging.getLogger("paperboy").handlers
+    said = any(masked in line for each in handlers if isinstance(each, _Stderr) for line in each.failures)
+    return "" if said or not masked else f"; {masked}"
 
 
 def catch_all(environ: Mapping[str, str]) -> None:
@@ -283,7 +282,7 @@ def _of_a_list(report: ListReport) -> str:
         line += f", {papers(counts)}"
     if report.outcome and report.spending.usage.calls:
         line += f", {cost(report.spending)}"
-    return f"{line}; {report.problem}" if report.problem and not _was_said(report.problem) else line
+    return line + _unsaid(report.problem)
 
 
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
@@ -348,8 +347,7 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
 
 def unfinished(number: int, sent: delivery.Report) -> str:
     """Why the exit code is 1 although every list is served."""
-    waiting = f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try"
-    return waiting + (f": {without_addresses(sent.problem)}" if sent.problem and not _was_said(sent.problem) else "")
+    return f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try{_unsaid(sent.problem)}"
 
 
 def went_to_outbox(list_names: Sequence[str]) -> str:
