@@ -4,14 +4,11 @@ Each error but FileNotFoundError is a `ValueError` with one sentence about the f
 a home's files are: who may use them, and who makes them.
 """
 
-import ctypes
 import os
 import pwd
 import re
 import shlex
 import stat
-import struct
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -90,20 +87,12 @@ def _name(user: int) -> str:
         return str(user)
 
 
-_KEEP_CAPABILITIES, _AMBIENT, _RAISE, _READ_ALL = 8, 47, 2, 2  # of Linux: prctl's, and CAP_DAC_READ_SEARCH
-
-
 def become_owner(home: Path) -> None:
-    """Where root works in a home of somebody else's, go on as its owner, whose all that is made will be. What root can
-    read stays readable, also for children: the program may lie where its owner cannot look.
-    """
+    """Where root works in a home of somebody else's, go on as its owner, whose all that is made will be."""
     with suppress(OSError):  # no such folder; or a container whose root may not do that
         owner = home.stat()
         if os.geteuid() or not owner.st_uid:
             return
-        libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-        if libc:
-            libc.prctl(_KEEP_CAPABILITIES, 1, 0, 0, 0)
         try:
             user = pwd.getpwuid(owner.st_uid)
             os.initgroups(user.pw_name, user.pw_gid)
@@ -112,7 +101,3 @@ def become_owner(home: Path) -> None:
             os.setgroups([])
             os.setgid(owner.st_gid)
         os.setuid(owner.st_uid)
-        if libc:
-            kept = 1 << _READ_ALL
-            libc.capset(struct.pack("Ii", 0x20080522, 0), struct.pack("6I", kept, kept, kept, 0, 0, 0))
-            libc.prctl(_AMBIENT, _RAISE, _READ_ALL, 0, 0)
