@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 
 from paperboy import due
 from paperboy.delivery import Transport, send_outside
-from paperboy.errors import PaperboyError
+from paperboy.errors import NotTodayError, PaperboyError
 from paperboy.mail.message import LOCAL_SENDER, Composer, addr_spec
 from paperboy.models import Delivery, MailingList, Receipt, Subscriber
 from paperboy.store import Store
@@ -36,7 +36,7 @@ class Resend:
         """The newest digest. Raises PaperboyError if it cannot be sent again."""
         name = self.mailing_list.name
         if self.mailing_list.paused:
-            raise PaperboyError(
+            raise NotTodayError(
                 f"{name} is paused, so nothing is sent; remove paused from it in subscribers.yaml first"
             )
         digest = self.store.deliveries.newest(name)

@@ -163,7 +163,8 @@ class Status:
         none = came and came <= _GONE | {DeliveryState.DEFERRED}
         if tried or overdue or none or any(row.reason for row in waits):
             return Health.LATE
-        return Health.WAITING if since or each.today is State.COMING else Health.OK
+        is_new = each.newest is None and each.next is not None
+        return Health.WAITING if since or is_new or each.today is State.COMING else Health.OK
 
 
 def read(
@@ -184,7 +185,8 @@ def read(
     found = []
     for each, name in zip(lists, names, strict=True):
         attempt = attempts.get(name) if each.subscribers else None
-        standing = due.standing(each, outcomes[name], attempt, now, patience, since.get(name))
+        known = since.get(name, None if name in days or attempt else now)  # a list that nobody has served owes nothing
+        standing = due.standing(each, outcomes[name], attempt, now, patience, known)
         found.append(ListStatus(each, standing, now, holidays, attempt, days.get(name, ()), mailed.get(name)))
     on = {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
     rows = store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY)

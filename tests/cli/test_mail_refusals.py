@@ -181,6 +181,15 @@ def test_digest_that_nobody_got_is_a_failure_of_once(world: World) -> None:
     assert alerts(world) == ["Nobody got the digest of foundations"], "by the next mail that gets through"
 
 
+def test_digest_that_nobody_got_again_is_a_failure_of_resend(world: World) -> None:
+    at_home(world, ADA, GRACE)
+    world.announce(1)
+    refuse(world, NO_SUCH, ADA, GRACE)
+    world.run("once")
+    ran = world.run("resend", "--failed")
+    assert (ran.code, "foundations: nobody got the digest\n" in ran.err) == (1, True)
+
+
 def test_once_tries_deferred_mail_at_once_and_the_daemon_waits(world: World) -> None:
     at_home(world, ADA, GRACE)
     world.announce(1)

@@ -227,6 +227,7 @@ def test_resend_to_one_address_sends_nothing_else(world: World) -> None:
 def test_resend_to_an_address_that_has_the_digest_takes_another_message_id(world: World) -> None:
     """A mailbox that deduplicates would drop the second one, and they asked for it."""
     a_morning(world)
+    world.clock.now += timedelta(minutes=1)
     before = world.run("status", "--json").out
     for _ in range(2):
         world.clock.now += timedelta(minutes=1)

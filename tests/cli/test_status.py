@@ -255,6 +255,14 @@ def test_exit_code_says_whether_all_is_well(world: World, lists: list[str], stat
     assert world.run("status", *options).code == 0
 
 
+def test_list_that_nobody_has_served_waits_for_its_next_hour(world: World) -> None:
+    """It owes nothing yet, however late it is made."""
+    world.clock.now += timedelta(hours=3)
+    told = world.run("status", "--exit-code")
+    assert (told.code, told.out.split("\n")[0]) == (0, "No list sends today; the next mail comes Sat 21 Nov 07:00 UTC.")
+    assert json.loads(world.run("status", "--json").out)["state"] == "waiting"
+
+
 def test_paused_list_says_that_nothing_comes(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace("  - name: galaxies\n", "  - name: galaxies\n    paused: true\n"))
     told = world.run("status").out

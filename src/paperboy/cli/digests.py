@@ -116,9 +116,8 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
         sent = deliver()
         if sent.states:
             output.say(f"Deliveries of all that waited: {output.in_words(sent.states)}")
-        if unfinished := app.store.deliveries.unfinished():
-            output.say(output.unfinished(unfinished, sent), err=True)
-        return 1 if unfinished else 0
+        output.say(*(left := output.not_sent(app.store.deliveries.unfinished(), sent)), err=True)
+        return 1 if left else 0
 
 
 def _put_back(again: Resend, *, failed: bool, one_of_all: bool) -> None:
@@ -154,7 +153,7 @@ def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Sub
     sent = deliver(only=waiting.id)
     came = app.store.deliveries.get(waiting.id)
     if came.state in WAITING:
-        output.say(output.unfinished(1, sent), err=True)
+        output.say(*output.not_sent(1, sent), err=True)
     return _said(reader, came)
 
 

@@ -102,12 +102,9 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")
-    if unfinished := app.store.deliveries.unfinished():
-        output.say(output.unfinished(unfinished, sent), err=True)
-    for name, _ in sent.refused:
-        output.say(f"{name}: nobody got the digest", err=True)
+    output.say(*(left := output.not_sent(app.store.deliveries.unfinished(), sent)), err=True)
     app.beat()
-    return 1 if report.due or unfinished or sent.refused else 0
+    return 1 if report.due or left else 0
 
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:

@@ -345,9 +345,10 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
     return ", ".join(f"{states[state]} {state}" for state in DeliveryState if states.get(state))
 
 
-def unfinished(number: int, sent: delivery.Report) -> str:
+def not_sent(waiting: int, sent: delivery.Report) -> list[str]:
     """Why the exit code is 1 although every list is served."""
-    return f"{counted(number, 'delivery waits', 'deliveries wait')} for the next try{_unsaid(sent.problem)}"
+    waits = f"{counted(waiting, 'delivery waits', 'deliveries wait')} for the next try{_unsaid(sent.problem)}"
+    return [waits] * (waiting > 0) + [f"{name}: nobody got the digest" for name, _ in sent.refused]
 
 
 def went_to_outbox(list_names: Sequence[str]) -> str:
