@@ -160,8 +160,9 @@ def test_home_with_a_paper_from_the_future_detects_a_late_batch_again(
     with ArxivServer(papers_of(FRIDAY, {4, 5})) as arxiv:
         (tmp_path / ".env").write_text(f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\n")
         assert invoke(["--home", str(tmp_path), "once"], {}, clock, lambda _seconds: None, lambda: 0.0) == 1
-    late = "foundations: still due; arXiv's batch of Sunday 22 November was due at 05:15 UTC and has not arrived yet"
-    assert late in capsys.readouterr().out
+    ran = capsys.readouterr()
+    assert "foundations: still due\n" in ran.out
+    assert "arXiv's batch of Sunday 22 November was due at 05:15 UTC and has not arrived yet" in ran.err
     with sqlite3.connect(database) as connection:
         assert connection.execute("select count(*) from papers").fetchone() == sound
         assert connection.execute("select * from paper_categories where arxiv_id = '2611.99999'").fetchall() == []
