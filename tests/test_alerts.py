@@ -81,7 +81,7 @@ def text(found: Waiting) -> str:
 
 def kept(store: Store) -> dict[Cause, set[str]]:
     """Causes that last, and the lists they trouble."""
-    return {cause: {row.subject for row in rows} for cause, rows in alerts.lasting(store.alerts.all()).items()}
+    return {cause: {row.subject for row in rows} for (cause, _), rows in alerts.lasting(store.alerts.all()).items()}
 
 
 def named(name: str, entry: ListReport) -> ListReport:
@@ -226,12 +226,13 @@ def test_a_mail_server_that_is_away_for_a_while_is_reported_after_patience(store
     assert only(store, sent=busy, now=AT_SEVEN + PATIENCE).cause is Cause.MAIL
 
 
-def test_a_broken_edit_is_reported_with_all_its_places(store: Store) -> None:
-    problems = [Problem("subscribers.yaml:4:5", "unknown key"), Problem(".env:3", "no number")]
-    store.alerts.note([alerts.broken_files(problems)], AT_SEVEN)
-    (found,) = alerts.waiting(store, UTC)
-    assert found.alert.headline == "Broken: subscribers.yaml:4:5"
-    assert found.alert.details == ("subscribers.yaml:4:5: unknown key", ".env:3: no number")
+def test_a_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> None:
+    places = [("subscribers.yaml:4:5", "unknown key"), (".env:3", "no number"), ("subscribers.yaml:9:1", "twice")]
+    store.alerts.note(alerts.broken_files([Problem(*each) for each in places]), AT_SEVEN)
+    env, lists = alerts.waiting(store, UTC)
+    assert (env.alert.headline, env.alert.details) == ("Broken: .env:3", (".env:3: no number",))
+    assert lists.alert.headline == "Broken: subscribers.yaml:4:5"
+    assert lists.alert.details == ("subscribers.yaml:4:5: unknown key", "subscribers.yaml:9:1: twice")
 
 
 def test_a_servers_words_stay_in_one_paragraph(store: Store) -> None:

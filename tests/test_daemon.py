@@ -418,8 +418,64 @@ def test_broken_edit_is_reported_once_and_the_last_good_version_stays_in_force(o
     assert office.readers() == ["ada@example.org", "ada@example.org"]
     office.world.write("subscribers.yaml", LISTS)
     office.settle()
-    assert office.alerts()[1:] == ["Paperboy: Resolved: the home's files are in order"]
+    assert office.alerts()[1:] == ["Paperboy: Resolved: subscribers.yaml can be used again"]
     assert "subscribers.yaml" not in office.status
+
+
+def test_each_broken_file_has_a_mail_of_its_own_and_is_resolved_by_itself(office: Office) -> None:
+    """Also where an earlier fault could hide a later one: a file is in order only if it was tried."""
+    office.settle()
+    sound = (office.world.path / ".env").read_text("utf-8")
+    env, lists, prompt, mail = ".env", "subscribers.yaml", "prompts/score.md.j2", "emails/digest.txt.j2"
+    steps: list[tuple[str, str | None, list[str]]] = [
+        (mail, "{{ nothing", [f"Broken: {mail}:1"]),
+        (lists, BROKEN, [f"Broken: {lists}:6:5"]),
+        (env, f"{sound}SEND_AT=x\nSMTP_PORT=none\n", [f"Broken: {env}:9"]),
+        (prompt, "{% if %}", [f"Broken: {prompt}:1"]),
+        (lists, LISTS.replace("foundations", "Base!"), []),  # broken elsewhere, on the same day
+        (env, None, []),
+        (lists, LISTS, [f"Resolved: {lists} can be used again"]),
+        (env, sound, [f"Resolved: {env} can be used again"]),
+        (mail, None, [f"Resolved: {mail} can be used again"]),
+        (prompt, None, [f"Resolved: {prompt} can be used again"]),
+    ]
+    for name, text, told in steps:
+        before = len(office.alerts())
+        if text is None:
+            (office.world.path / name).unlink()
+        else:
+            office.world.write(name, text)
+        office.settle()
+        assert office.alerts()[before:] == [f"Paperboy: {each}" for each in told], (name, text)
+        if told == [f"Broken: {env}:9"]:
+            assert ".env:10: SMTP_PORT" in office.last_alert()
+        if told == [f"Broken: {prompt}:1"]:
+            shown = office.world.run("status").out
+            places = (f"{mail}:1", f"{lists}:6:5", f"{env}:9", f"{prompt}:1")
+            assert all(f"\nBroken: {place} (since " in shown for place in places), shown
+    assert "Broken" not in office.world.run("status").out
+
+
+def test_broken_files_are_reported_again_on_a_later_day_by_a_new_service_and_a_crashed_trial_resolves_none(
+    office: Office,
+) -> None:
+    office.settle()
+    office.world.write("subscribers.yaml", BROKEN)
+    office.settle()
+    office.instead["trial"] = [Child(-9)]
+    office.daemon.signalled(signal.SIGHUP)
+    office.settle()
+    broken = ["Paperboy: Broken: subscribers.yaml:6:5", "Paperboy: Broken: the home"]
+    assert office.alerts() == broken
+    office.daemon.signalled(signal.SIGHUP)
+    office.settle()
+    assert office.alerts()[2:] == ["Paperboy: Resolved: the home can be used again"]
+    for days in (0, 1):
+        office.world.clock.now += days * DAY
+        again = opened(office.world)
+        with again.app:
+            again.settle()
+        assert office.alerts()[3:] == broken[:1] * days
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
     of_list    in the transaction of a list's day or attempt: ends the causes that the day disproves, notes new ones
     sending    does the same for mail; the store itself notes what expired, was suppressed or superseded
-    report     one mail per cause and day of the operator, and one when it is resolved
+    report     one mail per cause, or broken file, and day of the operator, and one when it is resolved
 
 One dead LLM is one cause, for ten lists as for one. It is over when each list that it affects has had a day without it.
 """
@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import groupby
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from paperboy import due
@@ -33,10 +32,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAIL_SERVER, HOME_FILES, THE_MORNING = "the mail server", "the home's files", "the morning"  # subjects beside lists
+MAIL_SERVER, THE_MORNING = "the mail server", "the morning"  # subjects beside lists
 _SERVED = frozenset({Outcome.DIGEST, Outcome.NOTE})
 _LONGEST_BACKOFF = timedelta(hours=4)
-_CAUSE = attrgetter("cause")
 _MOST = 3  # names, or reasons, in a mail; the log has the others
 
 
@@ -102,15 +100,12 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
     if sent.states.get(DeliveryState.SENT) and not sent.problem:
         well.add((Cause.MAIL, MAIL_SERVER))
-    there = {each.name for each in lists if each.subscribers and not each.paused} | {
-        MAIL_SERVER,
-        HOME_FILES,
-        THE_MORNING,
-    }
+    there = {each.name for each in lists if each.subscribers and not each.paused} | {MAIL_SERVER, THE_MORNING}
     with store.transaction():
         store.alerts.note(notes, now)
         for row in store.alerts.all():
-            gone = row.over is None and row.subject not in there and _WORDS[row.cause].well
+            of_list = _WORDS[row.cause].well and row.cause is not Cause.FILES
+            gone = row.over is None and row.subject not in there and of_list
             if gone or (sent.problem and row.cause is Cause.NOBODY and not row.reported):  # the problem is why
                 store.alerts.forget(row.cause, row.subject)
             elif (row.cause, row.subject) in well:
@@ -122,10 +117,15 @@ def _refused(delivery: Delivery) -> Note:
     return Note(Cause.REFUSED, str(delivery.id), detail=f"{name}: {address}: {delivery.reply}", facts={"list": name})
 
 
-def broken_files(problems: Sequence[Problem]) -> Note:
-    """An edit that cannot be used."""
-    first, lines = problems[0], "\n".join(map(str, problems))
-    return Note(Cause.FILES, HOME_FILES, first.message, lines, {"place": first.place})
+def broken_files(problems: Sequence[Problem]) -> list[Note]:
+    """An edit that cannot be used, by file."""
+    files: dict[str, list[Problem]] = {}
+    for each in problems:
+        files.setdefault(each.place.partition(":")[0], []).append(each)
+    return [
+        Note(Cause.FILES, file, found[0].message, "\n".join(map(str, found)), {"place": found[0].place})
+        for file, found in files.items()
+    ]
 
 
 def bad_end(problem: str, lists: Collection[str] = ()) -> list[Note]:
@@ -200,7 +200,7 @@ _WORDS: Mapping[Cause, _Words] = {
         "Broken: {place}",
         "The last good version stays in force: digests go out as before.",
         "Once it is fixed, it takes effect within a minute, without a restart.",
-        "the home's files are in order",
+        "{names} can be used again",
     ),
     Cause.PROCESS: _Words(
         "A morning crashed or got stuck",
@@ -245,14 +245,14 @@ def _fields(rows: Sequence[Kept]) -> dict[str, str]:
         "mails": counted(number, "mail"),
         "addresses": counted(number, "address", "addresses"),
         "back": f"The papers are not lost: they come with the next digest of {back}." if back else "",
-        "place": str(rows[0].facts.get("place", HOME_FILES)),
+        "place": str(rows[0].facts.get("place", lists[0])),
     }
 
 
 def _well_again(rows: Sequence[Kept], zone: tzinfo) -> Alert:
     """The mail about one cause that is over."""
     cause, since = rows[0].cause, min(row.since for row in rows).astimezone(zone)
-    what = f"Resolved: {_WORDS[cause].well}"
+    what = f"Resolved: {_WORDS[cause].well.format_map(_fields(rows))}"
     detail = f"{cause}, since {since:%a %d %b %H:%M %Z}: {headline(rows)}"
     return Alert(what, ("The problem is over. You need not do anything.",), (detail,))
 
@@ -292,6 +292,7 @@ class Waiting(NamedTuple):
     """A mail to the operator that is to be sent."""
 
     cause: Cause
+    subject: str | None  # of one broken file; None: all of the cause
     alert: Alert
     over: bool  # it is good news
     at: datetime  # when it was found. It dates the mail, so every try is the same message
@@ -299,9 +300,14 @@ class Waiting(NamedTuple):
     last: date | None  # the day of the last mail about a cause that never ends
 
 
-def lasting(rows: Iterable[Kept]) -> dict[Cause, list[Kept]]:
-    """What is not over, by cause."""
-    return {cause: [*of] for cause, of in groupby((row for row in rows if row.over is None), _CAUSE)}
+def _shared(row: Kept) -> tuple[Cause, str | None]:
+    """What shares a mail: one cause, or one broken file."""
+    return row.cause, row.subject if row.cause is Cause.FILES else None
+
+
+def lasting(rows: Iterable[Kept]) -> dict[tuple[Cause, str | None], list[Kept]]:
+    """What is not over, by cause, or by broken file."""
+    return {shared: [*of] for shared, of in groupby((row for row in rows if row.over is None), _shared)}
 
 
 def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
@@ -309,7 +315,7 @@ def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
     the operator's `zone`. What never ends is reported once; what comes after the day's mail waits for the next day's.
     """
     found = []
-    for cause, of in groupby(store.alerts.all(), _CAUSE):
+    for (cause, subject), of in groupby(store.alerts.all(), _shared):
         rows, ends = list(of), bool(_WORDS[cause].well)
         lasts = [row for row in rows if row.over is None]
         at = max(row.over or row.noted for row in lasts or rows)
@@ -323,7 +329,7 @@ def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
         next_try = max((row.next_try for row in lasts or rows if row.next_try), default=at)
         if last and not ends:  # with the mail of the next morning, or without one at noon
             next_try = max(next_try, datetime.combine(last + timedelta(days=1), time(12), zone).astimezone(UTC))
-        found.append(Waiting(cause, alert, not lasts, at, next_try, None if ends else last))
+        found.append(Waiting(cause, subject, alert, not lasts, at, next_try, None if ends else last))
     return sorted(found, key=lambda each: each.at)
 
 
@@ -341,7 +347,7 @@ def report(
         logger.log(logging.INFO if each.over else logging.WARNING, "%s", each.alert.headline)
         backoff = min(max(now - each.at, due.RETRY), _LONGEST_BACKOFF)  # so it doubles with each try
         if to:
-            store.alerts.postpone(each.cause, now + backoff)
+            store.alerts.postpone(each.cause, now + backoff, each.subject)
         accepted = to is None
         if to and transport:
             with never_raising(MailServerError):
@@ -350,8 +356,8 @@ def report(
                 if not accepted:
                     logger.error("ALERT_TO could not be alerted: %s (%s)", receipt.state, receipt.reply)
         if accepted and each.over:
-            store.alerts.forget(each.cause)
+            store.alerts.forget(each.cause, each.subject)
         elif accepted and _WORDS[each.cause].well:
-            store.alerts.reported(each.cause, today)
+            store.alerts.reported(each.cause, today, each.subject)
         elif accepted:
             store.alerts.settle(each.cause, today, now)

@@ -249,20 +249,35 @@ class App(ExitStack):
         self.templates.check()
 
     def adopt(self) -> None:
-        """Bring the home's files into force if a copy of them is sound. Raises ConfigError."""
-        if lock.holder(self.settings.paperboy_database, "run") is None:
-            message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
-            raise ConfigError([Problem(".env", message)])
+        """Bring the home's files into force if a copy of them is sound. Raises ConfigError with all that is wrong."""
         files = Files(self.path)
-        copy = files.copy()
         try:
-            home = Home.load(self.path, self.environ, copy)
-            with self.at(home) as tried:
-                tried.prepare()
+            copy = files.copy()
         except ConfigError as error:
+            raise ConfigError(as_known([*error.problems, *self._faults(self.path)], self.path)) from error
+        if problems := self._faults(copy):
             shutil.rmtree(copy, ignore_errors=True)
-            raise ConfigError(as_known(error.problems, copy, self.path)) from error
+            raise ConfigError(as_known(problems, copy, self.path))
         files.put_in_force(copy)
+
+    def _faults(self, source: Path) -> list[Problem]:
+        """All that is wrong in a copy. Each file is tried, whatever is wrong in the others."""
+        with self.at(Home(self.path, Settings(), (), source)) as tried:
+
+            def load() -> None:
+                tried.home = Home.load(self.path, self.environ, source)
+                if lock.holder(tried.settings.paperboy_database, "run") is None:
+                    message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
+                    raise ConfigError([Problem(".env", message)])
+
+            found = list[Problem]()
+            templates = lambda: tried.templates.check()  # noqa: E731, PLW0108 - the property itself may raise
+            for look in (load, lambda: tried.prompt, lambda: tried.scorer, templates):
+                try:
+                    look()
+                except ConfigError as error:
+                    found += error.problems
+            return found
 
     def previews(self, command: str) -> Previews:
         """Shows what a morning would send now. Raises ConfigError."""
@@ -335,7 +350,7 @@ class App(ExitStack):
 
         settings = self.settings
         with alerts.never_raising():
-            if Cause.PROCESS in alerts.lasting(self.store.alerts.all()):  # this one may crash, too
+            if (Cause.PROCESS, None) in alerts.lasting(self.store.alerts.all()):  # this one may crash, too
                 self.tell()
         on_list = Recipients(self.home, self.clock)
         sending = delivery.Round(

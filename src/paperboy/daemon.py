@@ -275,11 +275,14 @@ class Daemon:
             if problems and not (self._in_force and self.home.settings.paperboy_database == database):
                 raise ConfigError(problems)
             self.adopted(self.home)
-        if not problems:
-            self._store.alerts.end(Cause.FILES, alerts.HOME_FILES, now)
-        elif problems != self.problems:
+        notes = alerts.broken_files(problems)
+        if child.process.poll() in {0, ConfigError.exit_code}:  # else the trial did not come to each file
+            for file in {row.subject for row in self._store.alerts.all() if row.cause is Cause.FILES}:
+                if file not in {note.subject for note in notes}:
+                    self._store.alerts.end(Cause.FILES, file, now)
+        if problems and problems != self.problems:
             logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
-            self._store.alerts.note([alerts.broken_files(problems)], now)
+            self._store.alerts.note(notes, now)
         if problems:
             self._try_at = min(self._try_at, self._timer() + RETRY.total_seconds())
         elif not first:  # whatever failed may be fixed

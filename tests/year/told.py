@@ -11,7 +11,7 @@ Told = Counter[str]  # alerts, and how often
 
 SCORING, PART_SCORED, LLM_WELL = "Scored 0 of", "Scored only", "the LLM scores"
 LATE, LATE_WELL = "in time for", "digests are in time"
-FILES, FILES_WELL = "Broken:", "the home's files are in order"
+FILES, FILES_WELL = "Broken:", "subscribers.yaml can be used again"
 MAIL, MAIL_WELL = "Mail cannot be sent", "mail is sent again"
 PROCESS, PROCESS_WELL = "A morning crashed or got stuck", "a morning finished"
 LET_GO, EXPIRED, SUPPRESSED = "could not be scored and will not come back", "could not be delivered", "suppressed"

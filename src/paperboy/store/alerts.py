@@ -59,6 +59,8 @@ values (:cause, :subject, :reason, :detail, :facts, :at, :at) on conflict do upd
     reason = :reason, detail = :detail, facts = :facts, over = null
 """
 
+_OF = "cause = ? and subject = coalesce(?, subject)"
+
 
 class Alerts:
     """By cause and subject."""
@@ -87,11 +89,11 @@ class Alerts:
 
     def forget(self, cause: Cause, subject: str | None = None) -> None:
         """Delete it, or the whole cause: nothing more is to be reported."""
-        self._change("delete from alerts where cause = ? and subject = coalesce(?, subject)", cause, subject)
+        self._change(f"delete from alerts where {_OF}", cause, subject)
 
-    def reported(self, cause: Cause, day: date) -> None:
-        """Mark the cause as reported by the mail of that day."""
-        self._change("update alerts set next_try = null, reported = ? where cause = ?", day.isoformat(), cause)
+    def reported(self, cause: Cause, day: date, subject: str | None = None) -> None:
+        """Mark it, or the whole cause, as reported by the mail of that day."""
+        self._change(f"update alerts set next_try = null, reported = ? where {_OF}", day.isoformat(), cause, subject)
 
     def settle(self, cause: Cause, day: date, at: datetime) -> None:
         """Mark a cause that has no end as reported by the mail of that day, and forget what earlier ones reported."""
@@ -100,9 +102,9 @@ class Alerts:
             ends = "update alerts set over = ?, reported = ?, next_try = null where cause = ?"
             self._change(ends, iso(at), day.isoformat(), cause)
 
-    def postpone(self, cause: Cause, until: datetime) -> None:
+    def postpone(self, cause: Cause, until: datetime, subject: str | None = None) -> None:
         """Retry backoff: do not retry its mail before `until`."""
-        self._change("update alerts set next_try = ? where cause = ?", iso(until), cause)
+        self._change(f"update alerts set next_try = ? where {_OF}", iso(until), cause, subject)
 
     def _change(self, statement: str, *values: str | None) -> None:
         with self._database.transaction():
