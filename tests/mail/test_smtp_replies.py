@@ -63,6 +63,8 @@ RCPT: dict[str, Verdict] = {
     "554 5.4.5 rate limit exceeded": LIMIT,
     "550 5.4.5 Daily user sending limit exceeded": LIMIT,
     "550 5.7.0 hourly message quota reached": LIMIT,
+    "552 5.2.2 daily limit of this user reached": NEVER,
+    "550 5.1.1 <daily@limit.example> unknown": BOUNCE,
     "530 5.7.0 authentication required": UNCLEAR,
 }
 OTHERS: list[tuple[str, str, Verdict]] = [

@@ -403,7 +403,7 @@ def judge(command: str, code: int, text: str) -> Verdict:
         about_rate = kind != 2 and _VOLUME.search(text) and not _ONE_MAILBOX.search(text)  # 4.2.x: a full mailbox
         overloaded = code == 421 or kind == 3 or (kind, detail) in {(7, 28), (4, 5)}  # 4.3.x: its disk is full
         return Verdict.SLOW_DOWN if overloaded or about_rate or command == "MAIL" else Verdict.LATER
-    if (kind, detail) == (4, 5) or _LIMIT.search(text):
+    if (kind, detail) == (4, 5) or (kind not in {1, 2} and _LIMIT.search(text)):  # 5.1.x, 5.2.x: the recipient's
         return Verdict.LIMIT
     if command == "MAIL" and code != 552:  # that is about the size of this message
         return Verdict.SENDER
