@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 
 from paperboy import due
 from paperboy.due import Standing, State
@@ -127,7 +128,7 @@ class ListStatus:
         return due.no_batch(self.mailing_list, start, self.holidays)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Status:
     """All lists at an instant, with today's digests, or the last ones if there are none today."""
 
@@ -151,12 +152,13 @@ class Status:
     def of(self, each: ListStatus) -> Health:
         """How one of the lists fares."""
         came = each.mailed.deliveries.keys() - {DeliveryState.SUPPRESSED} if each.mailed else set()
-        waits = [row for row in self.undelivered if each.mailed and row.digest_id == each.mailed.digest_id]
-        waits = [row for row in waits if row.state in {DeliveryState.PENDING, DeliveryState.SENDING}]
+        waits = self._waiting.get(each.mailed.digest_id, []) if each.mailed else []
         since = [row.at for row in waits] + ([each.standing.start] if each.today is State.DUE else [])
         tried = each.today is State.DUE and each.attempt and each.attempt.at >= each.standing.start
         if each.today is State.PAUSED:
             return Health.PAUSED
+        if each.today is State.EMPTY:  # nobody is left of those whom its last digest did not reach
+            return Health.OK
         if each.today is Outcome.GAVE_UP or (came and came <= _GONE):
             return Health.FAILED
         overdue = not self.at_work and min(since, default=self.now) < self.now - _PATIENCE
@@ -165,6 +167,15 @@ class Status:
             return Health.LATE
         is_new = each.newest is None and each.next is not None
         return Health.WAITING if since or is_new or each.today is State.COMING else Health.OK
+
+    @cached_property
+    def _waiting(self) -> dict[int, list[Undelivered]]:
+        """What may be sent at once, by digest: there may be thousands of lists, and all their readers."""
+        found: dict[int, list[Undelivered]] = {}
+        for row in self.undelivered:
+            if row.state in {DeliveryState.PENDING, DeliveryState.SENDING}:
+                found.setdefault(row.digest_id, []).append(row)
+        return found
 
 
 def read(
@@ -188,9 +199,9 @@ def read(
         known = since.get(name, None if name in days or attempt else now)  # a list that nobody has served owes nothing
         standing = due.standing(each, outcomes[name], attempt, now, patience, known)
         found.append(ListStatus(each, standing, now, holidays, attempt, days.get(name, ()), mailed.get(name)))
-    on = {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
+    on = {(each.name, who.address.lower()) for each in lists for who in each.subscribers}
     rows = store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY)
-    rows = tuple(row for row in rows if (row.list_name, row.address.casefold()) in on)
+    rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in on)
     lately = [each for each in found if each.mailed and each.standing.day - each.mailed.date <= _LATELY]
     newest = [each for each in lately if each.mailed_today] or lately
     digests = {each.mailed.digest_id for each in newest if each.mailed}
