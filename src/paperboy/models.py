@@ -66,7 +66,7 @@ class MailingList:
 
     def subscriber(self, address: str) -> Subscriber | None:
         """The subscriber with the address, in upper or lower case."""
-        return next((who for who in self.subscribers if who.address.casefold() == address.casefold()), None)
+        return next((who for who in self.subscribers if who.address.lower() == address.lower()), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,23 @@ def test_mail_that_waits_for_a_forgotten_person_is_not_sent(world: World, fault:
     assert counts(world) == {"sent": 1, "suppressed": 1}
 
 
+@pytest.mark.parametrize("who", ["γιάννης@example.org", "straße@example.org"])
+def test_address_with_letters_that_fold_into_others_is_erased_too(world: World, who: str) -> None:
+    world.write("subscribers.yaml", LISTS.replace(ADA, who))
+    world.announce(1)
+    world.run("once")
+    world.run("forget", who)
+    assert who.encode() not in everything(world)
+
+
+def test_suppressing_an_address_leaves_the_one_it_folds_into(world: World) -> None:
+    world.write("subscribers.yaml", LISTS.replace(ADA, "strasse@example.org"))
+    world.run("suppress", "straße@example.org")
+    world.announce(1)
+    world.run("once")
+    assert world.mails() == ["strasse@example.org", "grace@example.org"]
+
+
 @pytest.mark.parametrize(
     "shape",
     [

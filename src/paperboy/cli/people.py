@@ -30,7 +30,7 @@ def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
     shown = [each for each in app.home.lists if each.name in wanted]
     lists = [(each, [(who, find(each.name, who.address)) for who in each.subscribers]) for each in shown]
-    everybody = [(who.address.casefold(), held) for _, people in lists for who, held in people]
+    everybody = [(who.address.lower(), held) for _, people in lists for who, held in people]
     addresses, suppressed = len(dict(everybody)), len({address for address, held in everybody if held})
     if as_json:
         output.show_page({"lists": [_as_json(*each) for each in lists], "addresses": addresses})
@@ -236,4 +236,4 @@ def _suppressed(held: Suppression, zone: tzinfo) -> str:
 
 def _undo(address: str, list_name: str) -> str:
     only = f" --list {list_name}" if list_name else ""
-    return f"To undo this: paperboy unsuppress {address.casefold()}{only}"
+    return f"To undo this: paperboy unsuppress {address.lower()}{only}"

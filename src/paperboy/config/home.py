@@ -268,14 +268,14 @@ class Recipients:
                 self._use(load_lists(self._source, self._settings))
             except ConfigError as error:
                 logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
-        return (list_name, address.casefold()) in self._on
+        return (list_name, address.lower()) in self._on
 
     def paused(self, list_name: str) -> bool:
         """Whether the list was paused when it was last asked for."""
         return list_name in self._paused
 
     def _use(self, lists: Iterable[MailingList]) -> None:
-        self._on = {(each.name, who.address.casefold()) for each in lists for who in each.subscribers}
+        self._on = {(each.name, who.address.lower()) for each in lists for who in each.subscribers}
         self._paused = {each.name for each in lists if each.paused}
 
 

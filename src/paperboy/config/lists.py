@@ -256,7 +256,7 @@ def _subscribers(faults: _Faults, path: _Path, texts: object) -> tuple[Subscribe
                 faults.note((*path, index), f"subscribers: {error}")
                 continue
             address = people[-1].address
-            faults.note_repeated(seen, address.casefold(), (*path, index), f"{address} is already on this list")
+            faults.note_repeated(seen, address.lower(), (*path, index), f"{address} is already on this list")
     return tuple(people)
 
 

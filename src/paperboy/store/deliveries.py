@@ -195,7 +195,7 @@ class Deliveries:
         return tuple((row["list"], row["reply"]) for row in rows)
 
     def bounced_thrice(self) -> tuple[tuple[str, str], ...]:
-        """Addresses, casefolded, whose last three settled deliveries bounced, each with the last reply; over all lists,
+        """Addresses, lowered, whose last three settled deliveries bounced, each with the last reply; over all lists,
         and since the address was last unsuppressed.
 
         Only digests that reached somebody else by mail count: otherwise the server may be at fault. Addresses that are

@@ -40,7 +40,7 @@ class Erasure:
         """
         mention, execute = mentions(address), self._database.execute
         self._database.define("redacted", lambda text: mention.sub("…", text))
-        values = {"address": address.casefold(), "at": iso(at)}
+        values = {"address": address.lower(), "at": iso(at)}
         self._database.rows("pragma secure_delete = on")
         with self._database.transaction():
             execute(_WAITING, values)

@@ -1,4 +1,5 @@
-"""Who must not get mail, whatever `subscribers.yaml` says. Addresses compare casefolded.
+"""Who must not get mail, whatever `subscribers.yaml` says. Addresses compare in lower case, which all those beyond
+ASCII are in already: casefolded, straße@ would be strasse@, somebody else.
 
 The address of a person who was erased is kept as a keyed hash: it cannot be read, and still matches if somebody adds
 it again.
@@ -33,7 +34,7 @@ class Suppressions:
 
     def of(self, address: str) -> tuple[Suppression, ...]:
         """All that hold for an address; the one for all lists first."""
-        asked = {"address": address.casefold()}
+        asked = {"address": address.lower()}
         return tuple(self._database.rows(f"{_OF} order by list", asked, Suppression))
 
     def all(self) -> tuple[Suppression, ...]:
@@ -55,7 +56,7 @@ class Suppressions:
 
         A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
-        values = {"address": address.casefold(), "list": list_name, "reason": reason, "at": iso(at)}
+        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": iso(at)}
         with self._database.transaction():
             new = self._database.execute(
                 "insert into suppressions select :address, :list, :reason, :at, 1, null where not exists "
@@ -70,7 +71,7 @@ class Suppressions:
                 values,
             )
             if new and bounced:
-                note = Note(Cause.SUPPRESSED, address.casefold(), "", f"{address}: {bounced}")
+                note = Note(Cause.SUPPRESSED, address.lower(), "", f"{address}: {bounced}")
                 Alerts(self._database).note([note], at)
         return new == 1
 
@@ -80,6 +81,6 @@ class Suppressions:
             lifted = self._database.execute(
                 "update suppressions set holds = 0, lifted = :at "
                 "where address in (:address, forgotten(:address)) and list = :list and holds",
-                {"at": iso(at), "address": address.casefold(), "list": list_name},
+                {"at": iso(at), "address": address.lower(), "list": list_name},
             )
         return lifted > 0
