@@ -25,7 +25,11 @@ def name_key(name: str) -> str:
 
     Initials are not expanded: "Y. Bengio" stays another key than "Yoshua Bengio".
     """
-    parts = unicodedata.normalize("NFKD", name.casefold().translate(_PLAIN_LETTERS))
+    return _plain(name)
+
+
+def _plain(text: str) -> str:
+    parts = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN_LETTERS))
     bare = "".join(char for char in parts if not unicodedata.combining(char))
     return " ".join(bare.split())
 
@@ -61,9 +65,9 @@ def _occurs(words: str, paper: Paper) -> bool:
     return any(re.search(pattern, _text_key(text)) for text in (paper.title, paper.abstract))
 
 
-@lru_cache(maxsize=4_000)  # of all lists with keywords on a busy day
+@lru_cache(maxsize=12_000)  # titles and abstracts of three busy days; with fewer, each list would begin anew
 def _text_key(tex: str) -> str:
-    return re.sub(r"[\s\-–—]+", " ", name_key(to_text(tex))).strip()
+    return re.sub(r"[\s\-–—]+", " ", _plain(to_text(tex))).strip()
 
 
 def ways_in(mailing_list: MailingList) -> frozenset[str]:
