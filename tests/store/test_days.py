@@ -115,6 +115,13 @@ def test_records_of_a_clock_that_was_ahead_are_settled(store: Store) -> None:
     assert outcome(store, "foundations", date(2026, 11, 21)) is Outcome.QUIET
 
 
+def test_list_that_was_first_known_while_the_clock_was_ahead_is_not_news_until_then(store: Store) -> None:
+    """Nothing else may have been written: on the service's first day no morning was due yet."""
+    store.days.know(["foundations"], NOW + timedelta(days=40))
+    assert store.settle_clock(NOW)
+    assert store.days.know([], NOW) == {"foundations": NOW}
+
+
 def test_clock_that_is_behind_changes_nothing(store: Store) -> None:
     """No paper of arXiv is younger than now: so a look at the database before the clock is set does no harm."""
     store.papers.add([paper()], ["cs.LG"], NOW)

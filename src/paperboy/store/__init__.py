@@ -27,6 +27,7 @@ _AHEAD = timedelta(minutes=5)  # more than two processes, or two looks at the cl
 _SIGNS = """
 select 1 from (
     select fetched_at as at from fetches union all select at from attempts union all select at from server_backoff
+    union all select since from lists
     union all select at from deliveries where state in ('pending', 'sending', 'deferred')
 ) where at > ? limit 1
 """
