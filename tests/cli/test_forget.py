@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from paperboy import lock
+from paperboy.config.home import Files
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
 from tests.cli.conftest import LISTS, World
@@ -102,6 +103,17 @@ def test_mail_that_waits_for_a_forgotten_person_is_not_sent(world: World, fault:
     world.run("once", "--list", "foundations")
     assert world.mails() == ["grace@example.org"]
     assert counts(world) == {"sent": 1, "suppressed": 1}
+
+
+def test_copy_of_a_trial_that_was_under_way_does_not_come_into_force(world: World) -> None:
+    files = Files(world.path)
+    world.announce(1)
+    world.run("once")
+    files.put_in_force(files.copy())
+    tried, before = files.copy(), files.in_force()
+    world.run("forget", ADA)
+    files.put_in_force(tried)
+    assert files.in_force() == before
 
 
 @pytest.mark.parametrize("who", ["γιάννης@example.org", "straße@example.org"])

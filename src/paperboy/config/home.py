@@ -217,6 +217,8 @@ class Files:
 
     def put_in_force(self, copy: Path) -> None:
         """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""
+        if not copy.is_dir():  # `forget` has deleted it, and changed the files: they are tried anew
+            return
         before = self.last_good.resolve()
         try:
             link = self._data / "last-good.new"
