@@ -48,6 +48,7 @@ create table if not exists started (
     at text not null,
     primary key (list, way)
 ) strict, without rowid;
+create index if not exists started_at on started (at);
 
 create table if not exists scores (
     criteria text not null,     -- fingerprint of rubric and topics
@@ -243,4 +244,5 @@ def _know_lists(db: Database) -> None:
     if "filtered" not in db["days"].columns_dict:
         db.execute("alter table days add column filtered integer not null default 0")
     db.execute("create table if not exists lists (name text primary key, since text not null) strict, without rowid")
+    db.execute("create index if not exists started_at on started (at)")
     db.execute("insert or ignore into lists select list, min(at) from days group by list")
