@@ -81,22 +81,15 @@ def test_folder_that_cannot_be_made_is_one_line(new: World, tmp_path: Path, plac
     (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "home")
     ran = new.run("init", str(tmp_path / place))
     assert ran.code == 78
-    assert re.fullmatch(r".*: cannot be made: .*; name a folder in which this user may write\n", ran.err)
+    assert re.fullmatch(
+        r".*: cannot be made: .*; name (a folder in which this user may write|another folder)\n", ran.err
+    )
 
 
 def test_home_of_which_a_part_cannot_be_written_is_left_as_it_was(new: World) -> None:
     new.write("prompts", "a file in the folder's place")
     assert new.run("init").code == 78
     assert written(new.path) == {"prompts"}
-
-
-def test_what_root_makes_belongs_to_the_homes_owner(new: World) -> None:
-    new.path.mkdir()
-    if os.geteuid() == 0:  # only root can give a folder away
-        shutil.chown(new.path, "daemon", "daemon")
-    assert new.run("init").code == 0
-    made = [new.path, new.path / "prompts", new.path / "prompts" / "topics", *(new.path / name for name in FILES)]
-    assert {(path.owner(), path.group()) for path in made} == {(new.path.owner(), new.path.group())}
 
 
 def test_git_never_sees_addresses_or_secrets(new: World) -> None:

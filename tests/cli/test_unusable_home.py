@@ -150,3 +150,20 @@ def test_what_root_makes_in_somebody_elses_home_is_theirs(used: World) -> None:
     made = set(used.path.rglob("*"))
     assert {used.path / "data" / "paperboy.db", used.path / "outbox" / "preview"} <= made
     assert {each.stat().st_uid for each in made} == {NOBODY}
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can work in a home of somebody else's")
+def test_init_by_root_in_somebody_elses_folder_follows_no_link_with_the_rights_of_root(used: World) -> None:
+    theirs, ours = used.path.with_name("theirs"), used.path.with_name("ours")
+    theirs.mkdir()
+    ours.mkdir(mode=0o755)
+    (theirs / "prompts").symlink_to(ours)
+    os.chown(theirs, NOBODY, NOBODY)
+    for link, code in (("prompts", 78), ("", 0)):
+        if (child := os.fork()) == 0:
+            os._exit(invoke(["init", str(theirs)], {}, Clock(FRIDAY), lambda _: None, enter=become_owner))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == code
+        if link:
+            (theirs / link).unlink()
+    assert (list(ours.iterdir()), ours.stat().st_uid) == ([], 0)
+    assert {each.stat().st_uid for each in theirs.rglob("*")} == {NOBODY}

@@ -8,6 +8,7 @@ import shlex
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from errno import EACCES, EPERM, EROFS
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ import click
 from paperboy import sample
 from paperboy.app import App
 from paperboy.cli import output
+from paperboy.cli.main import ENTER
 from paperboy.config import lists
 from paperboy.config.home import LISTS_FILE, folders
 from paperboy.config.settings import Settings
@@ -39,6 +41,7 @@ def init(app: App, folder: Path | None) -> int:
     elsewhere it asks nothing. No file is overwritten.
     """
     home = folder.absolute() if folder else app.path
+    click.get_current_context().meta[ENTER](home)
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
     title, categories, address, server = _answers()
     first = _listed(title, categories, address)
@@ -150,7 +153,7 @@ def _settings(first: MailingList, server: str) -> str:
 
 
 def _write(home: Path, texts: Mapping[str, str]) -> None:
-    """Write all, or nothing: for the eyes of their owner alone, who is the home's, also where root makes them."""
+    """Write all, or nothing: for the eyes of their owner alone."""
     made: list[Path] = []
     try:
         for path, text in ((home / name, text) for name, text in texts.items()):
@@ -158,14 +161,11 @@ def _write(home: Path, texts: Mapping[str, str]) -> None:
             with open(path, "x", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 made.append(path)
                 file.write(text)
-        owner, ours = home.stat(), {place for path in made for place in (path, *path.parents)}
-        for place in ours if os.geteuid() == 0 else ():
-            if place.is_relative_to(home):
-                os.chown(place, owner.st_uid, owner.st_gid)
     except OSError as error:
         for path in made:
             path.unlink()
-        message = f"cannot be made: {error.strerror}; name a folder in which this user may write"
+        fix = "a folder in which this user may write" if error.errno in {EACCES, EPERM, EROFS} else "another folder"
+        message = f"cannot be made: {error.strerror}; name {fix}"
         raise ConfigError([Problem(str(error.filename or home), message)]) from error
 
 

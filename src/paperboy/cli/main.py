@@ -53,7 +53,7 @@ _COMMANDS = {  # name: its module, and a line for --help
 }
 
 
-_ENTER = "paperboy.enter"  # what is called with the home
+ENTER = "paperboy.enter"  # what is called with the home
 _LEAVE_THE_HOME_ALONE = {"demo", "init"}
 
 
@@ -91,11 +91,11 @@ def cli(ctx: click.Context, home: Path) -> None:
     """Paperboy mails the new arXiv papers, scored for what each list wants to read, once per morning.
 
     Exit codes: 0 done · 1 something is still due, or check found a fault · 2 wrong usage · 75 another `run` holds
-    this home · 78 settings, lists or database are unusable.
+    this home · 78 settings, lists, templates or database are unusable · 130 stopped by Ctrl-C.
     """
     from paperboy.app import App
 
-    parts, ctx.meta[_ENTER] = ctx.obj
+    parts, ctx.meta[ENTER] = ctx.obj
     ctx.obj = ctx.with_resource(App(home.absolute(), *parts))
 
 
@@ -141,7 +141,7 @@ def _home_option() -> click.Option:
         if home is not None:
             ctx.obj.path = home.absolute()  # nothing was read yet
         if ctx.command.name not in _LEAVE_THE_HOME_ALONE:
-            ctx.meta[_ENTER](ctx.obj.path)
+            ctx.meta[ENTER](ctx.obj.path)
 
     return click.Option(
         ["--home"], type=_Folder(), expose_value=False, callback=move, help="The folder with your files."
