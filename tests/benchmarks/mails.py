@@ -1,25 +1,44 @@
-"""How large the mails of real days are, and how long they take to render: `python -m tests.benchmarks.mails`.
+"""How large the mails of real days are, how far a phone scrolls, and what is left of abstracts and TeX:
+`python -m tests.benchmarks.mails`.
 
 The days lie beside the checkout, in `../shared/data`, and are not part of the project.
 """
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Iterator
+from itertools import groupby
 from statistics import median
 
+import lxml.html
+
 from paperboy.mail.fit import size
-from paperboy.mail.page import Copy, page
+from paperboy.mail.text import prose
 from paperboy.models import Digest, Rendered
-from tests.mail import real_days
-from tests.mail.mails import TEMPLATES
+from tests.mail import browser, layout, real_days
+from tests.mail.browser import Browser
+from tests.mail.reading import flat, render, visible
 
 RUNS = 7
-COPY = Copy("Paperboy", "You get this mail because ada@example.org is on the list.", "0123456789abcdef" * 2)
+PHONE = 390  # px
 
+SOURCE = re.compile(r"\\[A-Za-z]+|\$[^$\d\s][^$]*\$|[_^]\{")
+SCRIPT = re.compile(r"\^(?!\{)|(?<=\b[^\W\d])_(?!\{)")  # M_V and 10^9, but no such_words
 
-def rendered(digest: Digest) -> Rendered:
-    return TEMPLATES.to_readers(page(digest, copy=COPY, unsubscribe_address="papers@example.org"))
+COLUMNS = (
+    ("day", -12),
+    ("papers", 7),
+    ("HTML bytes", 11),
+    ("text bytes", 11),
+    ("phone px", 9),
+    ("first px", 9),
+    ("screens", 8),
+    ("render ms", 10),
+    ("TeX HTML", 9),
+    ("TeX text", 9),
+)
 
 
 def milliseconds(digest: Digest) -> float:
@@ -27,9 +46,75 @@ def milliseconds(digest: Digest) -> float:
     taken = []
     for _ in range(RUNS):
         begun = time.perf_counter()
-        rendered(digest)
+        render(digest)
         taken.append(time.perf_counter() - begun)
     return 1_000 * median(taken)
+
+
+def abstracts(digest: Digest, mail: Rendered) -> str:
+    """By group: how many abstracts the HTML shows whole, cut, and not at all."""
+    expected = {entry.paper.arxiv_id: _words(prose(entry.paper.abstract).__html__()) for entry in digest.entries}
+    shown = [(group, _state(expected.pop(paper), words)) for group, paper, words in _entries(mail.html)]
+    found = []
+    for group, members in groupby(shown, key=lambda each: each[0]):
+        states = [state for _, state in members]
+        found.append(f"{group or 'all'} " + "/".join(str(states.count(state)) for state in ("whole", "cut", "absent")))
+    return ", ".join([*found, f"not in the HTML {len(expected)}"] if expected else found)
+
+
+def _entries(html: str) -> Iterator[tuple[str, str, str]]:
+    """Of each entry in the HTML: the first word of its group, the arXiv id, and its words."""
+    group, paper, words = "", "", ""
+    for element in lxml.html.document_fromstring(html).iter("h1", "h2", "h3", "p"):
+        if element.tag == "p":
+            words += f" {element.text_content()}"
+            continue
+        if paper:
+            yield group, paper, flat(words)
+        [url, *_] = element.xpath(".//a[contains(@href, '//arxiv.org/abs/')]/@href") or [""]
+        paper, words = url.rpartition("/abs/")[2], ""
+        if element.tag == "h2" and not paper:
+            group = element.text_content().split()[0].lower()
+
+
+def _state(abstract: str, words: str) -> str:
+    return "whole" if abstract in words else "cut" if abstract[:60] in words else "absent"
+
+
+def _words(html: str) -> str:
+    return flat(lxml.html.fragment_fromstring(html, create_parent="p").text_content())
+
+
+def measured(name: str, window: Browser) -> str:
+    """A day's row of the table."""
+    digest = real_days.digest_of(name)
+    mail = render(digest)
+    window.show(mail.html, PHONE, "light", height=layout.SCREEN)
+    first = layout.first_entry(window)
+    cells = (
+        name,
+        f"{len(digest.entries):,}",
+        f"{size(mail.html):,}",
+        f"{len(mail.text.encode()):,}",
+        f"{layout.height(window):,}",
+        f"{first:,.0f}",
+        f"{first / layout.SCREEN:.2f}",
+        f"{milliseconds(digest):.0f}",
+        _left(visible(mail.html)),
+        _left(mail.text),
+    )
+    return f"{_row(cells)}  {abstracts(digest, mail)}"
+
+
+def _left(words: str) -> str:
+    return f"{len(SOURCE.findall(words))}+{len(SCRIPT.findall(words))}"
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "".join(
+        f"{cell:<{-width}}" if width < 0 else f"{cell:>{width}}"
+        for cell, (_, width) in zip(cells, COLUMNS, strict=True)
+    )
 
 
 def main() -> None:
@@ -37,12 +122,13 @@ def main() -> None:
         raise SystemExit(
             f"Nothing to measure: {real_days.SHARED} is absent. The real days are not part of the project."
         )
-    print(f"{'day':<14}{'papers':>8}{'HTML bytes':>12}{'text bytes':>12}{'render ms':>11}")
-    for name in real_days.NAMES:
-        digest = real_days.digest_of(name)
-        mail = rendered(digest)
-        figures = (len(digest.entries), size(mail.html), len(mail.text.encode()))
-        print(f"{name:<14}{figures[0]:>8,}{figures[1]:>12,}{figures[2]:>12,}{milliseconds(digest):>11.0f}")
+    if absent := browser.missing():
+        raise SystemExit(absent)
+    print("TeX: pieces of source, and scripts with a mark, such as M_V. Abstracts: whole/cut/absent, by group.")
+    print(f"{_row(tuple(label for label, _ in COLUMNS))}  abstracts")
+    with browser.browser() as window:
+        for name in real_days.NAMES:
+            print(measured(name, window))
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ HERE = (SHARED / "data" / "days").is_dir()
 
 DAYS = ("2025-02-18", "2025-06-06")
 ASTRO = ("2025-09-03", "2025-10-08", "2025-11-12", "2025-09-26")  # the most papers, and the most TeX
-ALL_ASTRO = "183 at once"
-NAMES = (*DAYS, *ASTRO, ALL_ASTRO)
+FORTY_SIX = "2025-02-21"  # read from a digest that another program made of it; papers that did not pass are not known
+ALL_ASTRO = "187 at once"
+NAMES = (*DAYS, FORTY_SIX, *ASTRO, ALL_ASTRO)
 
 REMARK = "It bears on what this list asks for, and its main claim is stated so that it can be checked."
 FOLLOWED = ("Yoshua Bengio", "Yann LeCun")
@@ -41,17 +42,20 @@ def digest_of(name: str) -> Digest:
     """The digest of one of `NAMES`."""
     if name in DAYS:
         return _foundations(name)
+    if name == FORTY_SIX:
+        return _of_reference(name)
     by_date = _astro()
     if name in ASTRO:
         return _galaxies(date.fromisoformat(name), by_date[name])
     best = [row for day in sorted(by_date) for row in by_date[day] if row["relevance"] >= 7]
-    return _galaxies(date(2025, 12, 9), best[:183])
+    return _galaxies(date(2025, 12, 9), best[:187])
 
 
 def _foundations(day: str) -> Digest:
     """A day of cs.LG and cs.AI. An author match has no score in the data, and gets a middling one here."""
     rows = _rows(f"days/{day}.jsonl")
-    comments = _comments(SHARED / "reference" / f"digest-{day}.md")
+    reference = _reference(SHARED / "reference" / f"digest-{day}.md")
+    comments = {entry["ArXiv ID"]: entry["Comment"] for entry in reference}
     scores = {
         row["arxiv_id"]: Score(row["relevance"] or 5, row["novelty"] or 5, comments.get(row["arxiv_id"], REMARK))
         if row["selected"]
@@ -92,14 +96,41 @@ def _paper(row: Mapping[str, Any], day: str) -> Paper:
     )
 
 
-def _comments(digest: Path) -> dict[str, str]:
-    """The comments of a reference digest by arXiv id."""
+def _of_reference(day: str) -> Digest:
+    """The papers of a reference digest. An author match has no score there, either."""
+    entries = _reference(SHARED / "reference" / f"digest-{day}.md")
+    rows = [
+        {
+            "arxiv_id": entry["ArXiv ID"],
+            "title": entry["title"],
+            "authors": entry["Authors"].split(", "),
+            "abstract": entry["Abstract"],
+        }
+        for entry in entries
+    ]
+    scores = {
+        entry["ArXiv ID"]: Score(
+            int(entry.get("Relevance", 5)),
+            int(entry.get("Novelty", 5)),
+            entry["Comment"] if "Relevance" in entry else REMARK,
+        )
+        for entry in entries
+    }
+    wants = _list("foundations", "Foundations of machine learning", ("cs.LG", "cs.AI"), FOLLOWED)
+    papers = [_paper({"primary_category": "cs.LG"} | row, day) for row in rows]
+    return curated(wants, papers, scores, day=date.fromisoformat(day))
+
+
+def _reference(digest: Path) -> list[dict[str, str]]:
+    """The entries of a reference digest: each one's title, and its fields by their labels."""
     if not digest.exists():
-        return {}
-    found = re.findall(
-        r"^\*\*ArXiv ID:\*\* (\S+)$.*?^\*\*Comment:\*\* (.*?)$", digest.read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
-    return dict(found)
+        return []
+    entries = re.split(r"^## \d+\. ", digest.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    return [
+        {"title": entry[1 : entry.index("](")]}
+        | dict(re.findall(r"^\*\*([^:*]+):\*\* (.*?)$", entry.partition("\n---")[0], re.MULTILINE))
+        for entry in entries
+    ]
 
 
 @cache

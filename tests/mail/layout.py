@@ -1,0 +1,158 @@
+"""What a reader sees of a mail in a browser, as figures: lines, rows, offsets and gaps.
+
+An entry is a heading with a link to its abstract on arXiv, and the paragraphs up to the next heading. Its group is the
+nearest `h2` above it that is no entry.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tests.mail.browser import Browser
+
+SCREEN = 844  # px: the height of a phone that is 390 px wide
+
+_SCRIPT = """
+const entries = [];
+let group = '', entry = null;
+for (const e of document.querySelectorAll('h1, h2, h3, p')) {
+    if (e.tagName === 'P') { entry?.paragraphs.push(e); continue; }
+    entry = null;
+    if (e.querySelector('a[href*="//arxiv.org/abs/"]')) entries.push(entry = {group, title: e, paragraphs: []});
+    else if (e.tagName === 'H2') group = e.innerText;
+}
+const rows = () => [...document.querySelectorAll('.o a[href]')].map(a => a.closest('tr, li'));
+const shown = e => e.checkVisibility({visibilityProperty: true, opacityProperty: true});
+const within = (e, see) => {  // each visible character with the box that it stands in
+    const walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), range = document.createRange();
+    while (walker.nextNode()) {
+        let at = 0;
+        for (const character of walker.currentNode.data) {
+            range.setStart(walker.currentNode, at);
+            range.setEnd(walker.currentNode, at += character.length);
+            const box = range.getClientRects()[0];
+            if (box?.width) see(character, box);
+        }
+    }
+};
+const lines = e => {  // a new one is further left, and below: not so a subscript
+    const found = [];
+    let bottom = -Infinity, right = Infinity;
+    within(e, (character, box) => {
+        if (!found.length || box.left < right - 1 && (box.top + box.bottom) / 2 > bottom) {
+            found.push('');
+            bottom = box.bottom;
+        }
+        found[found.length - 1] += character;
+        bottom = Math.max(bottom, box.bottom);
+        right = box.right;
+    });
+    return found.map(line => line.trim()).filter(Boolean);
+};
+const words = e => lines(e).join(' / ');
+"""
+
+
+def _of(window: Browser, script: str, *arguments: object) -> Any:
+    return window.run(_SCRIPT + script, *arguments)
+
+
+def height(window: Browser) -> float:
+    """Of the whole mail, in px."""
+    found: float = window.run("return document.documentElement.scrollHeight")
+    return found
+
+
+def first_entry(window: Browser) -> float:
+    """How far down the first entry's title begins, in px."""
+    found: float = _of(window, "return entries[0].title.getBoundingClientRect().top + scrollY")
+    return found
+
+
+def broken(window: Browser) -> list[str]:
+    """Badges, scores of the contents, and the fact line of each entry, where they take more than one line."""
+    script = """
+    const facts = entries.flatMap(entry => entry.paragraphs.filter(p => p.matches('.f')).slice(0, 1));
+    const kept = [...facts, ...document.querySelectorAll('.b, .o td:not(:has(a))')];
+    return kept.filter(shown).filter(e => lines(e).length > 1).map(words);
+    """
+    found: list[str] = _of(window, script)
+    return found
+
+
+def orphans(window: Browser, most: int = 3) -> list[str]:
+    """Titles, reasons, facts and the first paragraph whose last line is one word of at most so many characters."""
+    script = """
+    return [...document.querySelectorAll('h1, h2, h3, .w, .f, .l')].filter(shown).map(lines)
+        .filter(found => found.length > 1 && found.at(-1).length <= arguments[0])
+        .filter(found => /\\s/.test(found.at(-2)) && !/[-\u2013\u2014]$/.test(found.at(-2)))
+        .map(found => found.slice(-2).join(' / '));
+    """
+    found: list[str] = _of(window, script, most)
+    return found
+
+
+class Row(NamedTuple):
+    """A row of the contents."""
+
+    height: float  # px
+    target: str  # what its link leads to
+    reached: bool  # whether that is in the mail
+
+
+def contents(window: Browser) -> list[Row]:
+    script = """
+    return rows().map(row => {
+        const target = row.querySelector('a[href]').getAttribute('href');
+        const reached = target.startsWith('#') && document.getElementById(target.slice(1)) !== null;
+        return [row.getBoundingClientRect().height, target, reached];
+    });
+    """
+    return [Row(*row) for row in _of(window, script)]
+
+
+def entry_links(window: Browser) -> list[tuple[str, str]]:
+    """Of each entry: the id of its title, and where the title leads."""
+    found = _of(window, "return entries.map(({title: e}) => [e.id, e.querySelector('a[href]').href])")
+    return [(name, url) for name, url in found]
+
+
+def characters_per_line(window: Browser) -> list[int]:
+    """Of the abstracts: the length of each line but the last of each."""
+    script = """
+    const whole = entries.flatMap(entry => entry.paragraphs.filter(p => p.matches('.s, :not([class])')));
+    return whole.flatMap(p => lines(p).slice(0, -1).map(line => line.length));
+    """
+    found: list[int] = _of(window, script)
+    return found
+
+
+def sizes(window: Browser, selector: str) -> set[float]:
+    """The font sizes of what matches, in px."""
+    script = "return [...document.querySelectorAll(arguments[0])].map(e => parseFloat(getComputedStyle(e).fontSize))"
+    return set(window.run(script, selector))
+
+
+def collisions(window: Browser, gap: float = 8) -> list[str]:
+    """Neighbouring cells of a table between whose texts there is less than the gap in px."""
+    script = """
+    const extent = cell => {
+        let left = Infinity, right = -Infinity;
+        within(cell, (_, box) => { left = Math.min(left, box.left); right = Math.max(right, box.right); });
+        return [left, right];
+    };
+    const found = [];
+    for (const row of document.querySelectorAll('tr')) {
+        const cells = [...row.cells].filter(cell => cell.innerText.trim());
+        for (const [n, cell] of cells.slice(1).entries())
+            if (extent(cell)[0] - extent(cells[n])[1] < arguments[0]) found.push(`${words(cells[n])} | ${words(cell)}`);
+    }
+    return found;
+    """
+    found: list[str] = _of(window, script, gap)
+    return found
+
+
+def without_style_sheets(window: Browser) -> None:
+    """Drops each `<style>`, as some clients do."""
+    window.run("for (const style of document.querySelectorAll('style')) style.remove()")
