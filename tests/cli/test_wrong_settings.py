@@ -93,7 +93,7 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
         ("SMTP_SECURITY=ssl", "SMTP_SECURITY: must be one of starttls, tls, none"),
         ("SMTP_USERNAME=ada", "SMTP_USERNAME: needs SMTP_PASSWORD to be set, too"),
         ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: needs SMTP_USERNAME to be set, too"),
-        ("SMTP_PASS=hunter2", "unknown setting, did you mean 'SMTP_PASSWORD'?"),
+        ("SMTP_PASS=hunter2", "SMTP_PASS: unknown setting, did you mean 'SMTP_PASSWORD'?"),
         ("MAIL_FROM=papers.wren.edu", f"MAIL_FROM: {ADDRESS}"),
         ("MAIL_FROM=papers@wren", f"MAIL_FROM: {ADDRESS}"),
         ("ALERT_TO=ada@wren.edu, grace@wren.edu", f"ALERT_TO: {ADDRESS}"),
@@ -147,7 +147,7 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
         ),
         ("LOG_LEVEL=warn", "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL, did you mean 'WARNING'?"),
         # the line
-        ("smtp_port=465", "unknown setting, did you mean 'SMTP_PORT'?"),
+        ("smtp_port=465", "smtp_port: unknown setting, did you mean 'SMTP_PORT'?"),
         ("SMTP PORT=465", LINE),
         ("SMTP_PORT: 465", LINE),
         ("$env:SMTP_PORT=465", LINE),
@@ -290,7 +290,7 @@ def test_wrong_line_of_a_list_is_one_line_with_its_place(operator: Operator, lin
 def test_wrong_file_of_lists_is_one_line_with_its_place(operator: Operator, old: str, new: str, told: str) -> None:
     operator.write("subscribers.yaml", LISTS.replace(old, new, 1))
     code, lines = operator.check()
-    assert (code, lines[-1]) == (78, f"lists: subscribers.yaml:{told}")
+    assert (code, lines[0]) == (78, f"lists: subscribers.yaml:{told}")
     assert len(lines) == 1 + (new == "list:")  # where "lists" is missed, too
 
 
@@ -374,6 +374,13 @@ def test_wrong_environment_is_one_line(operator: Operator, environ: Mapping[str,
 )
 def test_doubtful_setting_is_a_note(operator: Operator, more: str, told: str) -> None:
     operator.write(".env", DOTENV + more)
+    code, notes = operator.check()
+    assert (code, [note for note in notes if " is set twice" not in note]) == (0, [f"note   {told}"])
+
+
+def test_setting_that_stands_twice_is_a_note(operator: Operator) -> None:
+    operator.write(".env", f"SMTP_PORT=\n{DOTENV}MAIL_FROM=a@wren.edu\nSMTP_PORT=587\n")
+    told = "settings: .env:6: MAIL_FROM: is set twice, also in .env:4; this line counts"
     assert operator.check() == (0, [f"note   {told}"])
 
 

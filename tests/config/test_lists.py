@@ -383,7 +383,7 @@ list: []
 """
     found = problems(home, text)
     places = [problem.partition(": ")[0] for problem in found]
-    assert places == ["2:5", "3:18", "4:5", "5:20", "6:19", "6:42", "7:11", "9:13", "10:5", "11:4", "12:1"]
+    assert places == ["3:18", "4:5", "5:20", "6:19", "6:42", "7:11", "9:13", "10:5", "11:4", "12:1", "2:5"]
     assert "7:11: there is already a list 'a', in line 2" in found
     assert "10:5: a list must have keys, such as 'name: physics'" in found
     assert "12:1: unknown key 'list', did you mean 'lists'?" in found
@@ -404,7 +404,18 @@ list: []
     ],
 )
 def test_file_without_lists_is_reported(home, text, expected):
-    assert problems(home, text)[-1].startswith(expected)
+    assert problems(home, text)[0].startswith(expected)
+
+
+def test_misspelt_key_comes_before_the_key_that_is_missing(home):
+    text = a_list("weekdays: []").replace("categories", "categorys").replace("topics", "topcs")
+    assert problems(home, text) == [
+        "3:5: unknown key 'categorys', did you mean 'categories'?",
+        "4:5: unknown key 'topcs', did you mean 'topics'?",
+        "5:15: weekdays: must not be empty",
+        "2:5: this list needs 'categories'",
+        "2:5: this list needs 'topics', or 'authors' alone",
+    ]
 
 
 def test_smallest_file_that_messages_propose_is_valid(home):
@@ -497,7 +508,8 @@ def test_value_shared_by_many_aliases_is_read_once(home, text):
 
 
 def test_missing_or_unreadable_file_is_reported_with_the_fix(home):
-    with pytest.raises(ConfigError, match=r"^subscribers.yaml: there is no such file in .*; create it, one line"):
+    fix = "name your home with --home, make a new one with paperboy init, or begin with one line: lists:"
+    with pytest.raises(ConfigError, match=rf"^subscribers.yaml: there is no such file in .*; {fix}"):
         load_from(home / "subscribers.yaml")
     (home / "subscribers.yaml").write_bytes(b"lists:\n  - \xc3\xa9\xe9\n")
     with pytest.raises(ConfigError, match=r"^subscribers.yaml: is not UTF-8 text \(line 2\); save it as UTF-8$"):

@@ -113,7 +113,7 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
     write(tmp_path, "\n# comment\n\nSMTP_PORT=70000\nSMTP_PASWORD=x\nSMTP_HOST=smtp.example.org\n")
     assert problems(tmp_path, environ={"KEEP_DAYS": "30"}) == [
         ".env:4: SMTP_PORT: must be a whole number from 1 to 65535",
-        ".env:5: unknown setting, did you mean 'SMTP_PASSWORD'?",
+        ".env:5: SMTP_PASWORD: unknown setting, did you mean 'SMTP_PASSWORD'?",
         ".env:6: SMTP_HOST: needs MAIL_FROM to be set, too",
         "environment: KEEP_DAYS: must be a whole number from 31 to 36500",
     ]

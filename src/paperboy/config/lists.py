@@ -201,7 +201,8 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
     try:
         text = files.read_text(path, _MOST_BYTES)
     except FileNotFoundError:
-        message = f"there is no such file in {path.parent}; create it, one line is enough to begin: {_SMALLEST}"
+        fix = f"name your home with --home, make a new one with paperboy init, or begin with one line: {_SMALLEST}"
+        message = f"there is no such file in {path.parent}; {fix}"
     except ValueError as error:
         message = str(error)
     else:
@@ -231,7 +232,7 @@ def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings
             if id(subscribers) not in people:
                 people[id(subscribers)] = _subscribers(faults, ("lists", index, "subscribers"), subscribers)
     if faults.found:
-        found = sorted(faults.found)
+        found = faults.cause_first()
         raise ConfigError([Problem(f"{file_name}:{line}:{column}", message) for line, column, message in found])
     defaults: dict[str, Any] = {"send_at": settings.send_at, "timezone": settings.timezone}
     return tuple(
@@ -342,6 +343,12 @@ class _Faults:
         """Adds a fault if the word was seen before; remembers it if not."""
         if (first := seen.setdefault(word, path)) is not path:
             self.note(path, f"{message}, in line {self._place(first)[0]}")
+
+    def cause_first(self) -> list[tuple[int, int, str]]:
+        """All faults by place; but that a key is missing comes after the unknown key that may be meant as it."""
+        messages = "\n".join(message for *_, message in self.found)
+        meant = re.findall(r"unknown key .*, did you mean ('\w+')\?", messages)
+        return sorted(self.found, key=lambda fault: (any(f" needs {key}" in fault[2] for key in meant), fault))
 
     def _place(self, path: _Path, *, at_key: bool = False) -> tuple[int, int]:
         """Where the value or its key stands; where the path leads to none, the nearest value around it."""

@@ -255,9 +255,11 @@ def _from_dotenv(path: Path, problems: list[Problem], unknown: list[Problem]) ->
         place = f".env:{binding.original.line + empty}"
         if key and value is not None and key.isidentifier():
             if key in SETTINGS:
+                if given.get(key, ("", ""))[0].strip():
+                    unknown.append(Problem(place, f"{key}: is set twice, also in {given[key][1]}; this line counts"))
                 given[key] = value, place
             elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
-                problems.append(Problem(place, f"unknown setting{meant}"))
+                problems.append(Problem(place, f"{key}: unknown setting{meant}"))
             else:
                 unknown.append(Problem(place, "Paperboy has no setting of this name, and ignores it"))
         elif key is not None or binding.error:  # else a comment, or the end
