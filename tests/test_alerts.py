@@ -230,8 +230,9 @@ def test_a_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> 
     places = [("subscribers.yaml:4:5", "unknown key"), (".env:3", "no number"), ("subscribers.yaml:9:1", "twice")]
     store.alerts.note(alerts.broken_files([Problem(*each) for each in places]), AT_SEVEN)
     env, lists = alerts.waiting(store, UTC)
-    assert (env.alert.headline, env.alert.details) == ("Broken: .env:3", (".env:3: no number",))
-    assert lists.alert.headline == "Broken: subscribers.yaml:4:5"
+    assert (env.alert.headline, env.alert.details) == ("Broken: .env:3: no number", (".env:3: no number",))
+    assert lists.alert.headline == "Broken: subscribers.yaml:4:5: unknown key"
+    assert not any("The reason" in paragraph for paragraph in lists.alert.paragraphs)  # the headline has it whole
     assert lists.alert.details == ("subscribers.yaml:4:5: unknown key", "subscribers.yaml:9:1: twice")
 
 

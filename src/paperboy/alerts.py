@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from paperboy import due
 from paperboy.errors import MailServerError, PaperboyError
+from paperboy.foreign import one_line, shortened
 from paperboy.mail.text import counted, together
 from paperboy.models import Alert, DeliveryState, ListReport, MailingList, Outcome, Problem, Shortfall, Subscriber
 from paperboy.store import Store
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 MAIL_SERVER, THE_MORNING = "the mail server", "the morning"  # subjects beside lists
 _SERVED = frozenset({Outcome.DIGEST, Outcome.NOTE})
 _LONGEST_BACKOFF = timedelta(hours=4)
+_LONGEST_FAULT = 100  # characters of it in a headline
 _MOST = 3  # names, or reasons, in a mail; the log has the others
 
 
@@ -197,9 +199,9 @@ _WORDS: Mapping[Cause, _Words] = {
         "Remove them from subscribers.yaml. If one exists again, lift its suppression with paperboy unsuppress {first}",
     ),
     Cause.FILES: _Words(
-        "Broken: {place}",
+        "Broken: {fault}",
         "The last good version stays in force: digests go out as before.",
-        "Once it is fixed, it takes effect within a minute, without a restart.",
+        "Once it is fixed and saved, it is in force within 25 seconds, without a restart.",
         "{names} can be used again",
     ),
     Cause.PROCESS: _Words(
@@ -219,7 +221,7 @@ def headline(rows: Sequence[Kept]) -> str:
 def _alert(rows: Sequence[Kept]) -> Alert:
     """The mail about one cause: what happened, why, what it means, what to do."""
     words, fields = _WORDS[rows[0].cause], _fields(rows)
-    reasons = [_reason(reason) for reason in dict.fromkeys(row.reason for row in rows) if reason]
+    reasons = [_reason(reason) for reason in dict.fromkeys(row.reason for row in rows) if reason not in headline(rows)]
     paragraphs = (*reasons[:_MOST], words.means.format_map(fields), words.fix.format_map(fields))
     details = (line for row in rows for line in row.detail.splitlines())
     return Alert(headline(rows), tuple(filter(None, paragraphs)), tuple(details))
@@ -245,7 +247,7 @@ def _fields(rows: Sequence[Kept]) -> dict[str, str]:
         "mails": counted(number, "mail"),
         "addresses": counted(number, "address", "addresses"),
         "back": f"The papers are not lost: they come with the next digest of {back}." if back else "",
-        "place": str(rows[0].facts.get("place", lists[0])),
+        "fault": shortened(one_line(f"{rows[0].facts.get('place', lists[0])}: {rows[0].reason}"), _LONGEST_FAULT),
     }
 
 

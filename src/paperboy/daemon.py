@@ -33,6 +33,7 @@ from paperboy.app import App
 from paperboy.config.home import RESTED, Files, Fingerprint, Home
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError, StoreError
+from paperboy.mail.text import counted
 from paperboy.models import DeliveryState, Problem
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
@@ -289,7 +290,7 @@ class Daemon:
             self._backoff.clear()
             self._store.days.retry_now(now)
             self._store.deliveries.retry_now()
-            logger.info("an edit of %s is in force: %d lists", self.home.path, len(self.home.lists))
+            logger.info("an edit of %s is in force: %s", self.home.path, counted(len(self.home.lists), "list"))
         self.problems = problems
         self._notifier.send("READY=1")
 

@@ -40,7 +40,7 @@ JOINED = (
     + "  - {name: theory, categories: [cs.LG], topics: proofs, send_at: '00:00', subscribers: [vera@example.org]}\n"
     + "  - {name: unknown, categories: [cs.LG], topics: proofs, send_at: '00:00', subscribers: [nora@example.org]}\n"
 )
-BROKEN = LISTS + "    oops: 1\n"
+BROKEN = LISTS + "    titel: Sky\n"
 CROWD = [f"reader{number}@example.org" for number in range(4)]
 OPERATOR = "ops@example.org"
 
@@ -257,11 +257,11 @@ def test_broken_edit_is_reported_once_and_the_version_before_survives_a_restart(
     service.until(lambda: "Everyone got today's mail" in service.status)
     assert service.status.startswith("subscribers.yaml:7:5")
     service.idle()
-    assert service.alerts() == ["Paperboy: Broken: subscribers.yaml:7:5"]
+    assert service.alerts() == ["Paperboy: Broken: subscribers.yaml:7:5: unknown key 'titel', did you mean 'title'?"]
     service.world.write("emails/note.txt.j2", "{{ oops")
     service.process.send_signal(signal.SIGHUP)
     service.until(lambda: service.alerts()[1:])
-    assert service.alerts()[1:] == ["Paperboy: Broken: emails/note.txt.j2:1"]
+    assert service.alerts()[1].startswith("Paperboy: Broken: emails/note.txt.j2:1: ")
     (service.world.path / "emails" / "note.txt.j2").unlink()
     service.world.write("subscribers.yaml", LISTS)  # and nobody asks: it is noticed
     service.until(lambda: service.alerts()[3:])
