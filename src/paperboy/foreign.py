@@ -5,6 +5,7 @@ composed            one line, nothing removed
 one_line            both: for mails, prompts and all that is stored
 visible             what a terminal or a log would obey is shown as an escape
 shortened           cut after a word
+cut                 where prose may end: after a sentence, or a word
 hidden              without a secret
 without_addresses   for the log, and reports that more people see than the operator
 mentions            finds one address
@@ -13,6 +14,7 @@ mentions            finds one address
 import re
 import unicodedata
 from base64 import b64encode
+from itertools import accumulate, takewhile
 from urllib.parse import quote, quote_plus
 
 _LONGEST_WORD = 1000  # characters of a word that is composed; a run of marks takes time quadratic in its length
@@ -28,6 +30,17 @@ _REMOVED = re.compile(f"[{_INVISIBLE}]")
 _ESCAPED = re.compile(f"[{_INVISIBLE}\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _PART = r"[^\s<>()\[\]{}\"',;:@]"
 _ADDRESS = re.compile(rf"(?<!{_PART})({_PART}){_PART}*(@{_PART}+)")  # tried where a word begins: the time is linear
+
+SENTENCE_END = re.compile(
+    r"(?<![.!?…])(?P<mark>[.!?…]+)[)\]}\"'”’»]*(?=\s+[(\[{“‘\"'«*]*(?:[^\W_a-z]|[a-z](?![\w.’'-])|[a-z]+[A-Z\d∼~=]))|[。！？][」』）]*"
+)
+WORD_END = re.compile(r"[^\s,;:–—\-(\[{“‘](?=[,;:–—\-(\[{“‘]*\s)")
+_LAST_WORD = re.compile(r"[^\s(\[{“‘\"']*$")
+_INITIALS = re.compile(r"[A-Z]|(?:[A-Za-z]\.-?)+[A-Za-z]|\d{1,2}")  # of a name, or U.S, i.e, a.m; or 1 of a list
+_ABBREVIATION = re.compile(
+    r"vs|cf|ca|approx|resp|incl|al|etc|figs?|eqs?|sec|sects?|refs?|tab|no|app|vol|pp|dr|prof|mrs?|st|mt|inc|phys|rev|lett",
+    re.IGNORECASE,
+)
 
 
 def printable(text: str) -> str:
@@ -57,6 +70,30 @@ def shortened(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     return text[:most].rsplit(" ", 1)[0][: most - 1].rstrip(",;:") + "…"
+
+
+def cut(text: str, limit: int, *kinds: re.Pattern[str]) -> int:
+    """Where to end a text that is longer than the limit: at the last sentence's or word's end, or the last end of the
+    given kinds, in the last two thirds of the limit. A wider limit never cuts earlier.
+    """
+    ends = (last_end(text, limit, kind, limit // 3) for kind in kinds or (SENTENCE_END, WORD_END))
+    return next(filter(None, ends), limit)
+
+
+def last_end(text: str, limit: int, kind: re.Pattern[str], least: int = 1) -> int:
+    """The last end of that kind from `least` to `limit`, before which no bracket is open if possible; 0 if none."""
+    # Any kind of bracket closes any other: intervals are written [0, 1).
+    depths = (0, *accumulate((character in "([") - (character in ")]") for character in text[:limit]))
+    first = takewhile(lambda match: match.end() <= limit, kind.finditer(text))
+    near = [match.end() for match in first if match.end() >= least and not _is_abbreviation(match)]
+    return next((end for end in reversed(near) if depths[end] <= 0), near[-1] if near else 0)
+
+
+def _is_abbreviation(match: re.Match[str]) -> bool:
+    """Whether a full stop, or what else was found, ends no more than a word."""
+    word = _LAST_WORD.search(match.string, max(0, match.start() - 40), match.start())
+    last = word[0].replace("\u2060", "") if word else ""  # a word joiner, which keeps mail programs from making links
+    return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.fullmatch(last) or _INITIALS.fullmatch(last))
 
 
 def hidden(text: str, secret: str, least: int = 8) -> str:

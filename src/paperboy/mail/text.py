@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape
-from itertools import accumulate, chain, takewhile
+from itertools import chain
 from typing import Self
 
-from paperboy.foreign import composed, printable
+from paperboy.foreign import WORD_END, composed, cut, printable
 from paperboy.tex import Span, spans
 
 WIDTH = 76  # columns of the plain-text part
@@ -115,17 +115,6 @@ def unlinked(text: Prose) -> Prose:
 
 # Shortening
 
-_SENTENCE_END = re.compile(
-    r"(?<![.!?…])(?P<mark>[.!?…]+)[)\]}\"'”’»]*(?=\s+[(\[{“‘\"'«*]*(?:[^\W_a-z]|[a-z](?![\w.’'-])|[a-z]+[A-Z\d∼~=]))|[。！？][」』）]*"
-)
-_WORD_END = re.compile(r"[^\s,;:–—\-(\[{“‘](?=[,;:–—\-(\[{“‘]*\s)")
-_LAST_WORD = re.compile(r"[^\s(\[{“‘\"']*$")
-_INITIALS = re.compile(r"[A-Z]|(?:[A-Za-z]\.-?)+[A-Za-z]|\d{1,2}")  # of a name, or U.S, i.e, a.m; or 1 of a list
-_ABBREVIATION = re.compile(
-    r"vs|cf|ca|approx|resp|incl|al|etc|figs?|eqs?|sec|sects?|refs?|tab|no|app|vol|pp|dr|prof|mrs?|st|mt|inc|phys|rev|lett",
-    re.IGNORECASE,
-)
-
 
 def shorten(text: str, limit: int) -> str:
     """Shorten prose to about `limit` characters: whole sentences where one ends in the last two thirds of the limit,
@@ -138,28 +127,7 @@ def shorten(text: str, limit: int) -> str:
 
 def clipped(text: str, limit: int) -> str:
     """Shorten a line that is no prose, such as a title: whole words and an ellipsis. The result is a plain `str`."""
-    return str(text) if len(text) <= limit else f"{text[: cut(text, limit, _WORD_END)]} …"
-
-
-def cut(text: str, limit: int, *kinds: re.Pattern[str]) -> int:
-    """Where to end a text that is longer than the limit: at the last sentence's or word's end, or the last end of the
-    given kinds, before which no bracket is open if possible. A wider limit never cuts earlier.
-    """
-    # Any kind of bracket closes any other: intervals are written [0, 1).
-    depths = (0, *accumulate((character in "([") - (character in ")]") for character in text[:limit]))
-    for ends in kinds or (_SENTENCE_END, _WORD_END):
-        first = takewhile(lambda match: match.end() <= limit, ends.finditer(text))
-        near = [match.end() for match in first if match.end() >= limit // 3 and not _is_abbreviation(match)]
-        if near:
-            return next((end for end in reversed(near) if depths[end] <= 0), near[-1])
-    return limit
-
-
-def _is_abbreviation(match: re.Match[str]) -> bool:
-    """Whether a full stop, or what else was found, ends no more than a word."""
-    word = _LAST_WORD.search(match.string, max(0, match.start() - 40), match.start())
-    last = word[0].replace(_JOINER, "") if word else ""
-    return match.groupdict().get("mark") == "." and bool(_ABBREVIATION.fullmatch(last) or _INITIALS.fullmatch(last))
+    return str(text) if len(text) <= limit else f"{text[: cut(text, limit, WORD_END)]} …"
 
 
 # Wrapping
