@@ -232,6 +232,7 @@ def test_a_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> 
     env, lists = alerts.waiting(store, UTC)
     assert (env.alert.headline, env.alert.details) == ("Broken: .env:3: no number", (".env:3: no number",))
     assert lists.alert.headline == "Broken: subscribers.yaml:4:5: unknown key"
+    assert "in force within 25 seconds" in lists.alert.paragraphs[-1]
     assert not any("The reason" in paragraph for paragraph in lists.alert.paragraphs)  # the headline has it whole
     assert lists.alert.details == ("subscribers.yaml:4:5: unknown key", "subscribers.yaml:9:1: twice")
 

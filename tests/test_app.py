@@ -223,7 +223,7 @@ def test_another_users_home_is_one_sentence(used: World) -> None:
         if root:
             os.seteuid(0)
         used.path.chmod(0o700)
-    me, fix = ("nobody", "let nobody enter it, or run this as") if root else ("", "chmod u+rwx")
+    me, fix = ("nobody", "; run this as root (sudo -u root …), or let nobody enter it") if root else ("", "chmod u+rwx")
     told = {command: (each.code, f"user {me}" in each.err, fix in each.err) for command, each in ran.items()}
     assert told == dict.fromkeys(commands, (78, True, True)), ran
 

@@ -330,7 +330,7 @@ def test_answer_and_next_agree_on_a_skipped_day_whose_weekday_is_added() -> None
     """Both ask `due`. The day was skipped, and since then the list may send on it."""
     skipped = known(day(FOUNDATIONS, Outcome.SKIPPED, deliveries={}))
     before = replace(FOUNDATIONS, weekdays=frozenset({0}))
-    assert answer([before], skipped, at(9)).startswith("No list sends today; the next mail comes Mon")
+    assert answer([before], skipped, at(9)).startswith("No list sends on Fridays; the next mail comes Mon")
     assert skipped.status([before], at(9)).lists[0].next == at(7, days=3)
     assert answer([FOUNDATIONS], skipped, at(9)) == "Not yet: foundations, due since 07:00 UTC."
     assert skipped.status([FOUNDATIONS], at(9)).lists[0].next == at(7)
@@ -388,7 +388,7 @@ def test_a_list_whose_hour_comes_later_is_named_beside_one_that_is_done() -> Non
 
 def test_a_day_on_which_no_list_sends_names_the_next() -> None:
     entry = replace(FOUNDATIONS, weekdays=frozenset({0}))
-    said = "No list sends today; the next mail comes Mon 23 Nov 07:00 UTC."
+    said = "No list sends on Fridays; the next mail comes Mon 23 Nov 07:00 UTC."
     assert answer([entry], known(), at(9)) == answer([entry], known(day(entry, Outcome.SKIPPED)), at(9)) == said
 
 

@@ -27,6 +27,7 @@ from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.delivery import REFUSES_US
 from paperboy.errors import ConfigError, PaperboyError, StoreError
+from paperboy.mail.text import counted
 from paperboy.models import DeliveryState, MailingList, Receipt
 
 T = TypeVar("T")
@@ -253,7 +254,7 @@ def _scoring(app: App) -> list[Finding]:
 def _arxiv(app: App) -> str:
     category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
     total = app.arxiv().probe(category)
-    return f"{app.settings.arxiv_api_url} answers; {total:,} paper{'s' * (total > 1)} in {category}"
+    return f"{app.settings.arxiv_api_url} answers; asked for {category} alone, it has {counted(total, 'paper')}"
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:

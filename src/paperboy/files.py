@@ -77,7 +77,10 @@ def _remedy(part: Path, found: os.stat_result, me: str, *, last: bool) -> str:
         return f"; chmod u+rw{'x' * folder} {quoted}"
     ours = last or part.parent.stat().st_uid == os.geteuid()  # and no folder of the system
     fix = f"sudo chown {'-R ' * folder}{me} {quoted}" if ours else f"let {me} enter it"
-    return f", which belongs to {owner}; {fix}" + ("" if ours and owner == "root" else f", or run this as {owner}")
+    if not (ours and owner == "root"):  # first what changes nothing
+        user = f"'#{owner}'" if owner.isdigit() else owner
+        fix = f"run this as {owner} (sudo -u {user} …), or {fix}"
+    return f", which belongs to {owner}; {fix}"
 
 
 def _name(user: int) -> str:

@@ -268,8 +268,14 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
     elif coming:
         yield f"No mail is expected today{_for(status, coming)} ({coming[0].no_batch}); {_next_batch(coming)}."
     if not status.on(*_WITH_MAIL):
-        comes = _first(each.next for each in status.lists)
-        yield f"No list sends today; the next mail comes {comes}."
+        off = status.on(State.OFF)
+        if new := [each for each in off if due.sends_on(each.mailing_list, each.standing.day)]:
+            which = "" if len(new) == len(status.lists) else f" for {_names(new)}"
+            comes = f"the first comes {_first(each.next for each in new)}, or now with paperboy once"
+            yield f"No mail today{which}: new since today's hour; {comes}."
+        else:
+            days = together(list(dict.fromkeys(f"{each.standing.day:%A}s" for each in off)))
+            yield f"No list sends on {days}; the next mail comes {_first(each.next for each in status.lists)}."
 
 
 def _names(lists: Sequence[ListStatus]) -> str:

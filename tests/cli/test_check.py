@@ -28,6 +28,7 @@ def test_sound_home_is_all_ok(world: World) -> None:
     assert ran.code == 0, ran.out
     lines = ran.out.splitlines()
     assert all(line.startswith("ok     ") for line in lines), ran.out
+    assert lines[-1].endswith("answers; asked for cs.LG alone, it has 1 paper")
     assert [line[7:].partition(":")[0] for line in lines] == [
         *["settings", "lists", "lists", "emails", "prompts", "database", "disk", "alerts", "mail", "scoring", "arXiv"]
     ]

@@ -157,7 +157,11 @@ def test_empty_answers_are_what_nobody_was_asked(new: World, tmp_path: Path) -> 
 
 def test_answers_are_what_the_files_say(tmp_path: Path) -> None:
     code, shown = asked(
-        tmp_path, 'Øre: Größe & "Quanten" #1 {x}', "quant-ph,cond-mat", "Ada <ada@uni.test>", "smtp.uni.test"
+        tmp_path,
+        'Øre: Größe & "Quanten" #1 {x}',
+        "quant-ph,cond-mat",
+        "Ada <ada@uni.test>, grace@uni.test,",
+        "smtp.uni.test",
     )
     assert code == 0, shown
     home = Home.load(tmp_path, {})
@@ -165,7 +169,7 @@ def test_answers_are_what_the_files_say(tmp_path: Path) -> None:
     assert (made.name, made.title) == ("re-groe-quanten-1-x", 'Øre: Größe & "Quanten" #1 {x}')
     assert "    categories: [quant-ph, cond-mat]  #" in (tmp_path / "subscribers.yaml").read_text("utf-8")
     assert made.topics.startswith(f"# {made.title}\n")
-    assert [str(who) for who in made.subscribers] == ["Ada <ada@uni.test>"]
+    assert [str(who) for who in made.subscribers] == ["Ada <ada@uni.test>", "grace@uni.test"]
     settings = home.settings
     assert (settings.smtp_host, settings.smtp_port, settings.smtp_security) == ("smtp.uni.test", 587, "starttls")
     assert [str(settings.mail_from), str(settings.alert_to)] == ["ada@uni.test"] * 2
@@ -179,7 +183,7 @@ def test_mail_server_of_this_machine_is_asked_without_tls(tmp_path: Path) -> Non
 
 
 def test_wrong_answer_is_told_as_for_the_files_and_asked_again(tmp_path: Path) -> None:
-    wrong = ("b" * 2001, "Bees", "cs.XX", "cs.LG", "ada", "ada@uni.test", "https://x", "")
+    wrong = ("b" * 2001, "Bees", "cs.XX", "cs.LG", "ada@uni.test, ada", "ada@uni.test", "https://x", "")
     code, shown = asked(tmp_path, *wrong)
     assert code == 0, shown
     for told in (

@@ -127,6 +127,14 @@ def test_paused_list_sends_nothing_and_once_says_so(both: World, arguments: tupl
     assert "vera@example.org" not in both.mails()
 
 
+def test_list_paused_after_its_digest_is_said_to_be_paused_by_once_and_preview(both: World) -> None:
+    both.run("once", "--all")
+    both.write("subscribers.yaml", PAUSED)
+    assert "galaxies: digest, done earlier today; it is paused now\n" in both.run("once").out
+    assert both.run("preview", "galaxies").err.endswith("; the list is paused, so nobody gets it\n")
+    assert "paused" not in both.run("preview", "foundations").err
+
+
 def test_paused_list_alone_asks_arxiv_for_nothing(both: World) -> None:
     both.write("subscribers.yaml", PAUSED)
     both.run("once", "--list", "galaxies")

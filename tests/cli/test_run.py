@@ -186,6 +186,7 @@ def test_daemon_reports_its_day_alone_holds_the_home_and_ends_on_sigterm(service
     service.until(lambda: service.world.llm.requests)
     (morning,) = children(pid)
     assert not ENVIRONMENT & environ_of(morning).keys()
+    assert re.search(r"Paperboy watches 1 list in .*; next hour: \w{3} \d\d ", service.said)
     assert "is running" in service.status
     assert service.world.run("status").code == 0
     service.start()
@@ -265,6 +266,7 @@ def test_broken_edit_is_reported_once_and_the_version_before_survives_a_restart(
     (service.world.path / "emails" / "note.txt.j2").unlink()
     service.world.write("subscribers.yaml", LISTS)  # and nobody asks: it is noticed
     service.until(lambda: service.alerts()[3:])
+    assert "is in force: 1 list\n" in service.said
     service.until(lambda: service.status.startswith("Everyone got today's mail"))
     well = [f"Paperboy: Resolved: {name} can be used again" for name in ("emails/note.txt.j2", "subscribers.yaml")]
     assert service.alerts()[2:] == well

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from tests.cli.conftest import FRIDAY, LISTS, Ran, World
 from tests.fakes import Clock
 
 ROOT, NOBODY, SOMEBODY = os.geteuid() == 0, 65_534, 1
+THEIRS = pwd.getpwuid(SOMEBODY).pw_name
 
 COMMANDS = [
     *("service", "status", "status --suppressed", "subscribers", "check --offline", "why 2611.00001"),
@@ -110,7 +112,7 @@ def judge(case: Path, how: str, place: str, command: str, ran: Ran) -> None:
         lines = [line for line in said.splitlines() if line and not line.startswith(("ok", "note"))]
         assert any(str(case) in line or Path(place).name in line for line in lines), where
     if blocked and not command.startswith("work"):
-        assert ("chown" if how == "another's" else "chmod") in said, where
+        assert (f"sudo -u {THEIRS} …), or sudo chown" if how == "another's" else "chmod") in said, where
 
 
 @pytest.mark.parametrize("how", ["unreadable", "unwritable", "another's", "dangling", "device"])

@@ -66,6 +66,16 @@ def test_why_names_the_thresholds_and_the_followed_author(world: World) -> None:
     assert "foundations: by an author it followed then, in the digest of Fri" in world.run("why", "2611.00001").out
 
 
+def test_why_names_no_novelty_where_the_scorer_knows_none(world: World) -> None:
+    world.env(llm=False)
+    world.write("subscribers.yaml", LISTS.replace("    authors: [Yoshua Bengio]\n", "    min_relevance: 10\n"))
+    world.announce(1)
+    world.run("once")
+    told = world.run("why", "2611.00001", "--list", "foundations").out
+    assert "foundations: below the threshold on Fri 20 Nov 2026; the threshold is relevance 10\n" in told
+    assert "novelty" not in told
+
+
 def test_why_names_the_cap_and_the_start_of_a_list(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace("    authors: [Yoshua Bengio]\n", "    max_papers: 1\n"))
     world.announce(1, 2)

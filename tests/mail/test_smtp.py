@@ -328,6 +328,8 @@ LOGIN = {"username": "paperboy", "password": "s3cret"}
 WRONG_SETTINGS: list[tuple[dict[str, str], str]] = [
     (LOGIN, "never sent in the clear"),
     ({"security": "starttls", **LOGIN}, "offers no STARTTLS that Paperboy supports"),
+    ({"security": "starttls", **LOGIN}, r"port 465 tls\.$"),  # nor is that proposed
+    ({"security": "starttls"}, r"offers no STARTTLS .* On this machine or in a trusted network, SMTP_SECURITY=none"),
     ({"security": "tls"}, r"no TLS with mail server localhost:\d+.*SMTP_SECURITY"),
 ]
 

@@ -18,6 +18,8 @@ def check(app: App, *, offline: bool) -> int:
     It logs in to the mail server, names a recipient (ALERT_TO, else MAIL_FROM) and takes it back, asks the LLM for one
     score, and looks up whether the sender's domain has MX, SPF and DMARC records.
 
+    The exit code is 0 without a fault, 78 where settings, lists, templates or database are unusable, else 1.
+
     A shell cannot see the service's credentials; this can, with one -p for each:
 
     \b

@@ -27,7 +27,7 @@ from paperboy.mail.text import together
 from paperboy.models import MailingList, Problem
 
 _TITLE, _NAME = "Foundations of machine learning", "foundations"
-_CATEGORIES, _ADDRESS = "cs.LG, stat.ML", "you@example.org"
+_CATEGORIES, _ADDRESSES = "cs.LG, stat.ML", "you@example.org"
 
 
 @click.command()
@@ -43,15 +43,15 @@ def init(app: App, folder: Path | None) -> int:
     home = folder.absolute() if folder else app.path
     click.get_current_context().meta[ENTER](home)
     _refuse(home, (".env", LISTS_FILE, ".gitignore"))
-    title, categories, address, server = _answers()
-    first = _listed(title, categories, address)
+    title, categories, addresses, server = _answers()
+    first = _listed(title, categories, addresses)
     texts = {
         ".env": _settings(first, server),
         LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
             title=_yaml(first.title),
             categories=", ".join(_words(categories)),
-            address=_yaml(str(first.subscribers[0])),
+            addresses="\n      - ".join(_yaml(str(who)) for who in first.subscribers),
         ),
         f"prompts/topics/{first.name}.md": _topics(first.title),
         ".gitignore": _new("gitignore"),
@@ -72,14 +72,16 @@ def _refuse(home: Path, names: Iterable[str]) -> None:
 
 
 def _answers() -> tuple[str, str, str, str]:
-    """The list's title, categories and subscriber, and the mail server: asked for on a terminal."""
-    title, categories, address, server = _TITLE, _CATEGORIES, _ADDRESS, ""
+    """The list's title, categories and subscribers, and the mail server: asked for on a terminal."""
+    title, categories, addresses, server = _TITLE, _CATEGORIES, _ADDRESSES, ""
     if sys.stdin.isatty() and sys.stdout.isatty():
         title = _ask("What is the list about? Its title", title, lambda text: _listed(title=text))
         categories = _ask("arXiv categories", categories, lambda text: _listed(categories=text))
-        address = _ask("Who reads it? An address", address, lambda text: _listed(address=text))
+        addresses = _ask(
+            "Who reads it? Addresses, with commas between", addresses, lambda text: _listed(addresses=text)
+        )
         server = _ask("Mail server (empty: mail goes to a folder)", "", lambda text: text and host(text))
-    return title, categories, address, server
+    return title, categories, addresses, server
 
 
 def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
@@ -98,7 +100,7 @@ def _ask(question: str, default: str, read: Callable[[str], object]) -> str:
     return answer
 
 
-def _listed(title: str = _TITLE, categories: str = _CATEGORIES, address: str = _ADDRESS) -> MailingList:
+def _listed(title: str = _TITLE, categories: str = _CATEGORIES, addresses: str = _ADDRESSES) -> MailingList:
     """The list, read as subscribers.yaml is; what `topics` holds comes later. Raises ConfigError."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     slug = re.sub("[^a-z0-9]+", "-", ascii_title)[:60].strip("-") or "papers"
@@ -107,7 +109,7 @@ def _listed(title: str = _TITLE, categories: str = _CATEGORIES, address: str = _
         "title": title,
         "categories": _words(categories),
         "topics": "-",
-        "subscribers": [address],
+        "subscribers": [address for each in addresses.split(",") if (address := each.strip())],
     }
     text = json.dumps({"lists": [keys]}, ensure_ascii=False)  # which is YAML, too
     return lists.parse(LISTS_FILE, text, (), Settings())[0]
@@ -142,7 +144,7 @@ def _topics(title: str) -> str:
 
 
 def _settings(first: MailingList, server: str) -> str:
-    """The example; with a mail server, and the reader as sender and as operator, if one was given."""
+    """The example; with a mail server, and the first reader as sender and as operator, if one was given."""
     address, text = first.subscribers[0].address, _shipped(".env.example")
     given = {"SMTP_HOST": server, "MAIL_FROM": address, "ALERT_TO": address} if server else {}
     if is_loopback(server):

@@ -90,8 +90,8 @@ class _Commands(click.Group):
 def cli(ctx: click.Context, home: Path) -> None:
     """Paperboy mails the new arXiv papers, scored for what each list wants to read, once per morning.
 
-    Exit codes: 0 done · 1 something is still due, or check found a fault · 2 wrong usage · 75 another `run` holds
-    this home · 78 settings, lists, templates or database are unusable · 130 stopped by Ctrl-C.
+    Exit codes: 0 done · 1 something is still due, or check found a fault beyond the files · 2 wrong usage · 75
+    another `run` holds this home · 78 settings, lists, templates or database are unusable · 130 stopped by Ctrl-C.
     """
     from paperboy.app import App
 

@@ -15,7 +15,7 @@ from typing import Self, get_args
 
 import click
 
-from paperboy import daemon, lock, sample
+from paperboy import daemon, due, lock, sample
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import LISTS_FILE, Home
@@ -198,7 +198,12 @@ def run(app: App) -> int:
                 signal.signal(number, service.signalled)
             if not app.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
                 logger.info("%s", output.went_to_outbox(names))
+            begins = [
+                due.next_morning(each, app.clock()) for each in app.home.lists if each.subscribers and not each.paused
+            ]
             watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
+            if begins:
+                watches += f"; next hour: {min(begins).astimezone(app.settings.timezone):%a %d %b %H:%M %Z}"
             logger.info("%s", watches)
             if sys.stderr.isatty():
                 output.say(f"{watches}. Ctrl-C stops it.", err=True)

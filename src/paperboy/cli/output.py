@@ -264,7 +264,10 @@ class Dots:
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> list[str]:
     """A line per list, then how sending went."""
-    lines = [_of_a_list(each) for each in report.lists]
+    paused = {each.name for each in lists if each.paused}
+    lines = [
+        _of_a_list(each) + "; it is paused now" * (each.earlier and each.list_name in paused) for each in report.lists
+    ]
     lines += [f"{each.name}: no subscribers, nothing to do" for each in lists if not each.subscribers]
     lines = lines or ["Nothing is due."]
     if sent.states:

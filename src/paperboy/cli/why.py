@@ -76,14 +76,17 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
     day = f"{life.day:%a %d %b %Y}"
     fate = "no longer kept" if life.deliveries is None else output.in_words(life.deliveries) or "to nobody"
     digest = f"in the digest of {day} ({fate})"
-    asked = f"the thresholds are relevance {mailing_list.min_relevance} and novelty {mailing_list.min_novelty}"
+    least = f"relevance {mailing_list.min_relevance}"
+    limit, asked = "thresholds", f"the thresholds are {least} and novelty {mailing_list.min_novelty}"
+    if life.scores and all(kept.score.novelty is None for kept in life.scores):  # by the embedded scorer
+        limit, asked = "threshold", f"the threshold is {least}"
     author = matched_author(paper, mailing_list.authors) if paper else None
     followed = f"{author}, whom it follows" if author else "an author it followed then"
     return {
         Became.AUTHOR_MATCH: f"by {followed}, {digest}",
         Became.SELECTED: f"selected, {digest}; {asked}",
         Became.OVER_CAP: f"passed, but over the cap of {mailing_list.max_papers}; only named, {digest}",
-        Became.BELOW: f"below the thresholds on {day}; {asked}",
+        Became.BELOW: f"below the {limit} on {day}; {asked}",
         Became.FILTERED: f"filtered on {day}: {(paper and why_filtered(mailing_list, paper)) or 'the filter is gone'}",
         Became.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
         Became.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",

@@ -285,7 +285,8 @@ class SmtpTransport:
             advice = "It may be temporary." if later else "Check SMTP_USERNAME and SMTP_PASSWORD."
             text = f"{self} refuses the login of {self.username} ({code}). {advice}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
-            text = f"{self} offers no {step} that Paperboy supports.{ports}"
+            none = "" if self.username else " On this machine or in a trusted network, SMTP_SECURITY=none does without."
+            text = f"{self} offers no {step} that Paperboy supports.{ports}{none}"
             if step == "login":
                 advice = "Without a login, leave SMTP_USERNAME empty."
                 text = f"{self} offers no login that Paperboy supports (PLAIN or LOGIN), but {said}. {advice}"
