@@ -38,6 +38,10 @@ DNS_SECONDS = 3.0  # for each kind of record
 PATIENCE = 45.0  # seconds, for all servers together
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
+_OLD_PROMPT = (
+    "prompts/score.md.j2 does not use the variable language, so the LLM is not asked for comments in {}; "
+    "take the block topics from the template that came with this version"
+)
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 
@@ -78,6 +82,9 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
         yield from _tried("emails", lambda: _templates(tried))
         prompt, faults = _read("prompts", lambda: tried.prompt)
         yield from faults or [Finding("prompts", "the prompt renders")]
+        languages = sorted({each.language for each in lists or ()} - {"en"})
+        if prompt and languages and not prompt.names_language():
+            yield Finding("prompts", _OLD_PROMPT.format(", ".join(languages)), note=True)
         if settings is None:
             yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
             return

@@ -51,6 +51,7 @@ class MailingList:
     categories: tuple[str, ...]
     topics: str  # the text itself, also where the file names another file; empty: papers by followed authors alone
     timezone: ZoneInfo
+    language: str = "en"  # of comments and of the mail: a BCP 47 tag, in canonical case
     send_at: time = time(7, 0)  # local
     weekdays: frozenset[int] = EVERY_DAY  # Monday is 0
     authors: tuple[str, ...] = ()

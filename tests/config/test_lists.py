@@ -72,6 +72,7 @@ def test_smallest_list_has_the_defaults(home):
         send_at=time(6, 15),
         weekdays=EVERY_DAY,
         authors=(),
+        language="en",
         min_relevance=7,
         min_novelty=6,
         max_papers=50,
@@ -89,6 +90,7 @@ lists:
     categories: [gr-qc, cond-mat.soft, gr-qc]
     topics: topics/physics.md
     authors: [Émilie du Châtelet]
+    language: fr
     min_relevance: 10
     min_novelty: 1
     max_papers: 5
@@ -117,6 +119,7 @@ lists:
             send_at=time(0, 5),
             weekdays=frozenset({6, 0}),
             authors=("Émilie du Châtelet",),
+            language="fr",
             min_relevance=10,
             min_novelty=1,
             max_papers=5,
@@ -138,6 +141,30 @@ lists:
 
 def test_key_without_a_value_counts_as_absent(home):
     assert one(home, "title:", "authors:", "subscribers:", "#  - ada@example.org", "send_at: ~") == one(home)
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        *[("de", "de"), ("EN", "en"), ("pt-br", "pt-BR"), ("ZH-HANT", "zh-Hant"), ("zh-hant-tw", "zh-Hant-TW")],
+        *[
+            ("es-419", "es-419"),
+            ("DE-1996", "de-1996"),
+            ("sl-Rozaj-biske", "sl-rozaj-biske"),
+            ("no", "no"),
+            ("' de '", "de"),
+        ],
+    ],
+)
+def test_language_is_a_tag_in_canonical_case(home, written, canonical):
+    """YAML 1.2 reads `no` as text."""
+    assert one(home, f"language: {written}").language == canonical
+
+
+def test_language_that_yaml_1_1_reads_as_false_is_reported_with_the_fix(home):
+    text = "%YAML 1.1\n---\n" + a_list("language: no")
+    assert problems(home, text) == ["7:15: language: must be text; put it in quotes, as 'no' for Norwegian"]
+    assert read(home, text.replace("language: no", "language: 'no'"))[0].language == "no"
 
 
 def test_topics_may_be_left_out_where_authors_stand(home):
@@ -175,6 +202,7 @@ lists:
 
 
 A_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
+A_TAG = "must be a BCP 47 tag, such as de, pt-BR or zh-Hant"
 KNOWN = f"; known here: {', '.join(KEYS)}"
 
 
@@ -189,6 +217,13 @@ KNOWN = f"; known here: {', '.join(KEYS)}"
         (["keywords: {never: survey}"], [f"5:23: never: {A_LIST}"]),
         (["keywords: {must: ['', 7]}"], ["5:23: must: is empty", "5:27: each of must: must be text; put it in quotes"]),
         (["paused: maybe"], ["5:13: paused: must be true or false, without quotes"]),
+        (["language: german"], [f"5:15: language: {A_TAG}"]),
+        (["language: de_DE"], [f"5:15: language: {A_TAG}"]),
+        (["language: ''"], [f"5:15: language: {A_TAG}"]),
+        (["language: de--AT"], [f"5:15: language: {A_TAG}"]),
+        (["language: dé"], [f"5:15: language: {A_TAG}"]),
+        (["language: true"], ["5:15: language: must be text; put it in quotes, as 'no' for Norwegian"]),
+        (["language: [de, en]"], ["5:15: language: must be text; put it in quotes, as 'no' for Norwegian"]),
         (["colour: red", "5: x"], [f"5:5: unknown key 'colour'{KNOWN}", f"6:5: unknown key '5'{KNOWN}"]),
         (["name: other"], ["5:5: 'name' is given twice; remove one"]),
         ([f"title: {'x' * 2001}"], ["5:12: title: must have at most 2000 characters"]),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
 from paperboy.errors import ScoringError
+from paperboy.models import ToScore
 from paperboy.scoring.prices import Prices
 from tests.builders import mailing_list
 from tests.scoring.asking import DEAD, KEY, PRICES, PROMPT, jobs, meeting, papers, run, scorer_for
@@ -152,6 +154,17 @@ def test_criteria_come_from_the_prompt_and_the_lists_topics() -> None:
     with scorer_for(DEAD) as scorer:
         one, other = mailing_list(topics="A"), mailing_list(topics="B")
         assert scorer.criteria(one) == PROMPT.criteria("A") != scorer.criteria(other)
+        german = replace(one, language="de")
+        assert scorer.criteria(one) != scorer.criteria(german) == PROMPT.criteria("A", "de")
+
+
+def test_list_gets_its_comments_in_its_language() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        for language in ("en", "de"):
+            asked = ToScore(mailing_list(topics="A", language=language), tuple(papers(1)))
+            assert len(list(scorer.score([asked]))) == 1
+        texts = [request["messages"][1]["content"] for request in server.requests]
+    assert ['"de"' in text for text in texts] == [False, True]
 
 
 def test_probe_reports_model_place_and_format() -> None:

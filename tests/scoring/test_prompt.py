@@ -55,6 +55,28 @@ def test_shared_text_comes_first() -> None:
     assert "Topics A" in together[0].own
 
 
+def test_comments_are_asked_for_in_the_lists_language_and_english_costs_nothing() -> None:
+    """The words stand with the topics, so that lists of every language share the rest."""
+    prompt, papers = Prompt([SHIPPED]), [paper("2611.00001")]
+    english, plain = (
+        prompt.question("Stars.", papers, papers_first=False, **given) for given in ({"language": "en"}, {})
+    )
+    for tag in ("de", "pt-BR"):
+        asked = prompt.question("Stars.", papers, papers_first=False, language=tag)
+        words = f'\nWrite each comment in the language with the BCP 47 tag "{tag}".'
+        assert (asked.system, asked.shared, asked.own) == (english.system, english.shared + words, english.own)
+    assert english == plain
+    assert "language" not in english.system + english.shared + english.own.lower()
+    assert prompt.names_language()
+
+
+def test_template_from_before_lists_had_a_language_still_loads(tmp_path: Path) -> None:
+    old = Prompt([template(tmp_path)])
+    english, german = (old.question("Stars.", [], papers_first=False, language=tag) for tag in ("en", "de"))
+    assert english == german
+    assert not old.names_language()
+
+
 def test_shipped_prompt_names_no_arxiv_id_no_threshold_and_no_order_of_its_blocks() -> None:
     system = asked([]).system
     assert "JSON" in system
@@ -109,6 +131,9 @@ def test_criteria_change_with_rubric_and_topics_and_with_nothing_else(tmp_path: 
     assert usual == criteria(reply="As JSON.", papers=papers, topics="About {{ topics }}")
     assert usual != criteria(rubric="Judge by mood.")
     assert usual != criteria("Other topics")
+    prompt = Prompt([template(tmp_path)])
+    assert usual == prompt.criteria("Topics, two words", "en")
+    assert len({usual, *(prompt.criteria("Topics, two words", tag) for tag in ("de", "pt", "pt-BR"))}) == 4
     assert len(usual) == 16
     assert criteria("c", rubric="a b") != criteria("b c", rubric="a")
 
@@ -130,8 +155,18 @@ def loop(body: str) -> str:
         ({"reply": "{{ paper_count }}"}, 2, "'paper_count' is undefined; the block 'reply' has no variable"),
         ({"rubric": "{{ papers[0].title }}"}, 1, "'papers' is undefined; the block 'rubric' has no variable"),
         ({"rubric": "Judge by {{ topics }}"}, 1, "'topics' is undefined; the block 'rubric' has no variable"),
-        ({"topics": "{{ topic }}"}, 3, "'topic' is undefined; the block 'topics' has topics"),
-        ({"topics": "{{ topics }} {{ papers }}"}, 3, "'papers' is undefined; the block 'topics' has topics"),
+        ({"topics": "{{ topic }}"}, 3, "'topic' is undefined; the block 'topics' has topics and language"),
+        (
+            {"topics": "{{ topics }} {{ papers }}"},
+            3,
+            "'papers' is undefined; the block 'topics' has topics and language",
+        ),
+        ({"rubric": "{{ language }}"}, 1, "'language' is undefined; the block 'rubric' has no variable"),
+        (
+            {"topics": "{{ topics }}{% if language != 'en' %}{{ tag }}{% endif %}"},
+            3,
+            "'tag' is undefined; the block 'topics' has topics and language",
+        ),
         ({"papers": f"{loop('')}{{{{ paper }}}}"}, 4, "'paper' is undefined; the block 'papers' has papers"),
         ({"reply": "{% if topics"}, 2, "expected token 'end of statement block', got '{'"),
         ({"topics": "{{ topics"}, 3, "expected token 'end of print statement', got '{'"),

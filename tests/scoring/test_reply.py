@@ -225,7 +225,33 @@ def test_comments_are_one_plain_line_without_links(said: str, kept: str | None) 
     assert clean_comment(said) == (said if kept is None else kept)
 
 
-def test_long_comments_end_at_a_word() -> None:
+SHOWS = "It shows that wide networks forget less, e.g. by a third (Fig. 2)."
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (f"{SHOWS} " + "It fits since topics ask for it. " * 20, f"{SHOWS}{' It fits since topics ask for it.' * 5}"),
+        (f"{SHOWS} It fits {'because topics ask for it ' * 20}.", SHOWS),
+        ("Yes! Then " + "because topics ask for it " * 20, "Yes!"),
+        ("它表明宽网络遗忘更少。" * 30, "它表明宽网络遗忘更少。" * 21),
+        ("Es zeigt, dass breite Netze weniger vergessen. Übrigens auch tiefe. " * 6, None),
+        ("x" * MAX_COMMENT, "x" * MAX_COMMENT),
+        ("x" * (MAX_COMMENT - 1) + ".", "x" * (MAX_COMMENT - 1) + "."),
+        ("x" * (MAX_COMMENT + 1), "x" * (MAX_COMMENT - 1) + "…"),
+    ],
+)
+def test_long_comments_end_at_the_last_whole_sentence(said: str, kept: str | None) -> None:
+    comment = clean_comment(said)
+    assert len(comment) <= MAX_COMMENT == 240
+    if kept is None:
+        assert said.startswith(comment)
+        assert comment.endswith(".")
+    else:
+        assert comment == kept
+
+
+def test_long_comments_without_a_whole_sentence_end_at_a_word() -> None:
     comment = clean_comment("abcde, " * 200)
     assert comment.endswith("abcde…")
     assert MAX_COMMENT - 10 < len(comment) <= MAX_COMMENT

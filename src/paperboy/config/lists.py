@@ -134,6 +134,7 @@ class _List(_Strict):
     categories: _Categories
     topics: Annotated[str, AfterValidator(_topics), Field(max_length=100_000)] = ""  # needed where no authors stand
     authors: _Lines = []
+    language: Annotated[str, AfterValidator(values.language)] = "en"
     min_relevance: int = Field(0, ge=1, le=10)
     min_novelty: int = Field(0, ge=1, le=10)
     max_papers: int = Field(0, ge=1, le=10_000)
@@ -167,6 +168,7 @@ _WORDS = {  # by pydantic's type of error
 }
 _WORDS_OF_A_KEY = {
     ("list_type", "lists"): "each list begins with a dash, such as '- name: physics'",
+    ("string_type", "language"): "must be text; put it in quotes, as 'no' for Norwegian",
     ("model_type", "keywords"): "must have the keys must or never, such as {never: [survey, review]}",
     ("string_type", "subscribers"): "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>",
 }

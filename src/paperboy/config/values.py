@@ -27,6 +27,9 @@ _STAND_IN = ".example"
 _NAME_AND_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<address>[^<>]*)>")
 _PLAIN_LOCAL_PART = re.compile(r"(?=.{1,64}$)[A-Za-z0-9]+([._+-][A-Za-z0-9]+)*")
 _HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+_LANGUAGE = re.compile(  # language, script, region and variants of a BCP 47 tag
+    r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII | re.IGNORECASE
+)
 _HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*")  # a DNS name, or IPv6
 
 
@@ -122,6 +125,15 @@ def timezone(text: str) -> ZoneInfo:
         alike = did_you_mean(name, (zone for zone in zones if "/" in zone))
         hint = f", did you mean {meant!r}?" if meant else alike
         raise ValueError(f"unknown timezone{hint or '; use a name such as Europe/Berlin'}") from None
+
+
+def language(text: str) -> str:
+    """A BCP 47 tag in canonical case, as `de`, `pt-BR` or `zh-Hant`; whether such a language exists is not asked."""
+    if not _LANGUAGE.fullmatch(text.strip()):
+        raise ValueError("must be a BCP 47 tag, such as de, pt-BR or zh-Hant")
+    first, *rest = text.strip().lower().split("-")
+    form = {2: str.upper, 4: str.capitalize}  # a region, a script
+    return "-".join([first, *(form.get(len(part), str)(part) for part in rest)])
 
 
 def number(least: float, most: float, kind: Callable[[str], Any] = float) -> Callable[[str], Any]:

@@ -149,7 +149,7 @@ class LlmScorer:
         return Model(self.server.model, is_llm=True)
 
     def criteria(self, mailing_list: MailingList) -> str:
-        return self.prompt.criteria(mailing_list.topics)
+        return self.prompt.criteria(mailing_list.topics, mailing_list.language)
 
     def estimate(self, papers: Sequence[Paper]) -> Cost | None:
         """What scoring these papers may cost; None: the price is unknown."""
@@ -201,9 +201,12 @@ class LlmScorer:
         ask = partial(self.server.ask, stopped=lambda: run.over)
         while len(run.under_way) < self.concurrency and run.waiting and run.may_begin:
             batch, *others = group = run.waiting.popleft()
-            name, topics = batch.mailing_list.name, batch.mailing_list.topics
+            name, of = batch.mailing_list.name, batch.mailing_list
             try:
-                question = self.prompt.question(topics, batch.papers, papers_first=batch.shares == "papers")
+                papers_first = batch.shares == "papers"
+                question = self.prompt.question(
+                    of.topics, batch.papers, papers_first=papers_first, language=of.language
+                )
             except ConfigError as error:
                 run.problems.setdefault(name, str(error))
             if name not in run.problems:

@@ -1,8 +1,9 @@
 """`prompts/score.md.j2` → the text of one request, and the fingerprint that kept scores are keyed by.
 
 The operator may edit the template. Loading it renders two example papers, so that a loaded `Prompt` works. Each block
-gets the variable of its name and no other, so that requests share what they can. Paper texts are untrusted: each
-becomes one line that can neither close its fence nor begin another paper.
+gets the variable of its name and no other, so that requests share what they can; only `topics` also gets `language`,
+which belongs to a list as they do. Paper texts are untrusted: each becomes one line that can neither close its fence
+nor begin another paper.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from paperboy.foreign import one_line, shortened
 from paperboy.models import Paper, Problem
 
 TEMPLATE = "score.md.j2"
+ENGLISH, _ANOTHER = "en", "de"
 MAX_FIELD = 2000  # characters of a title or an abstract; arXiv's form takes abstracts of 1,920
 
 
@@ -52,28 +54,42 @@ class Prompt:
         if problems := list(dict.fromkeys(self._trial())):
             raise ConfigError(problems)
 
-    def question(self, topics: str, papers: Sequence[Paper], *, papers_first: bool) -> Question:
+    def question(
+        self, topics: str, papers: Sequence[Paper], *, papers_first: bool, language: str = ENGLISH
+    ) -> Question:
         """Ask for a score of each paper. Raises ConfigError if the template fails on them.
 
         The batches of one list share its topics, which come first. `papers_first` is for papers that lists share.
         """
-        return self._question(topics, list(map(_shown, papers)), papers_first=papers_first)
+        return self._question(topics, list(map(_shown, papers)), language, papers_first=papers_first)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its arXiv id comes second."""
-        return self._question(EXAMPLE_TOPICS, EXAMPLES[:1], papers_first=False), EXAMPLES[0]["arxiv_id"]
+        return self._question(EXAMPLE_TOPICS, EXAMPLES[:1], ENGLISH, papers_first=False), EXAMPLES[0]["arxiv_id"]
 
-    def criteria(self, topics: str) -> str:
-        """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of the topics.
+    def criteria(self, topics: str, language: str = ENGLISH) -> str:
+        """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of the topics, and the
+        language of the comments if it is not English.
 
         White space and the rest of the prompt do not change it.
         """
-        parts = (" ".join(part.split()) for part in (self._render("rubric"), topics))
+        parts = [" ".join(part.split()) for part in (self._render("rubric"), topics)]
+        parts += [language] if language != ENGLISH else []  # what was kept before lists had a language is English
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
-    def _question(self, topics: str, papers: Sequence[Mapping[str, str]], *, papers_first: bool) -> Question:
+    def names_language(self) -> bool:
+        """Whether the template asks for a list's language; one from before lists had a language does not."""
+        english, another = (
+            self._render("topics", topics=EXAMPLE_TOPICS, language=each) for each in (ENGLISH, _ANOTHER)
+        )
+        return english != another
+
+    def _question(
+        self, topics: str, papers: Sequence[Mapping[str, str]], language: str, *, papers_first: bool
+    ) -> Question:
         system = f"{self._render('rubric')}\n\n{self._render('reply')}"
-        wanted, shown = self._render("topics", topics=topics.strip()), self._render("papers", papers=papers)
+        wanted = self._render("topics", topics=topics.strip(), language=language)
+        shown = self._render("papers", papers=papers)
         return Question(system, shown, wanted) if papers_first else Question(system, wanted, shown)
 
     def _trial(self) -> Iterator[Problem]:
@@ -81,7 +97,8 @@ class Prompt:
         words = [text[:25] for paper in EXAMPLES for text in paper.values()]
         yield from self._try_block("rubric")
         yield from self._try_block("reply")
-        yield from self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS)
+        yield from self._try_block("topics", [EXAMPLE_TOPICS], "{{ topics }}", topics=EXAMPLE_TOPICS, language=ENGLISH)
+        yield from self._try_block("topics", topics=EXAMPLE_TOPICS, language=_ANOTHER)
         yield from self._try_block("papers", words, "each paper's arxiv_id, title and abstract", papers=EXAMPLES)
 
     def _try_block(self, block: str, wanted: Sequence[str] = (), fix: str = "", **given: object) -> Iterator[Problem]:

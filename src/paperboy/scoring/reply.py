@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from paperboy.foreign import one_line, shortened
+from paperboy.foreign import SENTENCE_END, last_end, one_line, shortened
 from paperboy.models import Score
 
 _TEXT, _TO_TEN = {"type": "string"}, {"type": "integer", "minimum": 1, "maximum": 10}
@@ -22,7 +22,7 @@ def _object(properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 SCHEMA = _object({"scores": {"type": "array", "items": _object(_PROPERTIES)}})  # JSON schema of a reply
-MAX_COMMENT = 400  # characters
+MAX_COMMENT = 240  # characters
 MAX_TEXT_PER_PAPER = 4000  # characters of a reply; the rest is not read
 _REREAD = 2_000  # characters: an error counts the lines before it, which must not be the whole text
 _OPENING = re.compile(r"[{\[]")
@@ -100,11 +100,12 @@ def _objects(text: str) -> Sequence[Mapping[str, Any]]:
 
 
 def clean_comment(text: str) -> str:
-    """Make one line of plain text, of at most 400 characters, without links."""
+    """Make one line of plain text without links: at most 240 characters, ended at a sentence if one ends in these."""
     text = one_line(text[: 10 * MAX_COMMENT])
     while text != (without := _without_links(text)):  # what is left may be a link, too
         text = without
-    return shortened(text, MAX_COMMENT)
+    end = last_end(text, MAX_COMMENT, SENTENCE_END) if len(text) > MAX_COMMENT else 0
+    return text[:end] or shortened(text, MAX_COMMENT)
 
 
 def _without_links(text: str) -> str:
