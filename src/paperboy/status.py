@@ -272,7 +272,7 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
         if new := [each for each in off if due.sends_on(each.mailing_list, each.standing.day)]:
             which = "" if len(new) == len(status.lists) else f" for {_names(new)}"
             comes = f"the first comes {_first(each.next for each in new)}, or now with paperboy once"
-            yield f"No mail today{which}: new since today's hour; {comes}."
+            yield f"No mail today{which}: set up after today's hour; {comes}."
         else:
             days = together(list(dict.fromkeys(f"{each.standing.day:%A}s" for each in off)))
             yield f"No list sends on {days}; the next mail comes {_first(each.next for each in status.lists)}."

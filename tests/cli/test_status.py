@@ -259,7 +259,9 @@ def test_list_that_nobody_has_served_waits_for_its_next_hour(world: World) -> No
     """It owes nothing yet, however late it is made."""
     world.clock.now += timedelta(hours=3)
     told = world.run("status", "--exit-code")
-    answer = "No mail today: new since today's hour; the first comes Sat 21 Nov 07:00 UTC, or now with paperboy once."
+    answer = (
+        "No mail today: set up after today's hour; the first comes Sat 21 Nov 07:00 UTC, or now with paperboy once."
+    )
     assert (told.code, told.out.split("\n")[0]) == (0, answer)
     assert json.loads(world.run("status", "--json").out)["state"] == "waiting"
 
