@@ -127,12 +127,18 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
 
 
 def _templates(app: App) -> str:
-    """Render samples; name the operator's files that no shipped template has, since they may be misspelt."""
+    """Render samples; name the operator's files that no shipped template has, and folders that are no list's language,
+    since they may be misspelt.
+    """
     app.templates.check()
-    own, *shipped = app.home.folders("emails")
+    _, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
-    strange = sorted({file.name for file in own.glob("*.j2")} - ours) if shipped else []
-    return "the templates render" + (f"; no shipped template uses {', '.join(strange)}" if strange else "")
+    paths = [path for path, _ in app.templates.texts] if shipped else []
+    strange = [path for path in paths if path.rpartition("/")[2] not in ours]
+    tags = tuple(f"{each.language}-" for each in app.home.lists)
+    unread = sorted(each for each in app.templates.languages if not any(tag.startswith(f"{each}-") for tag in tags))
+    said = f"; no shipped template uses {', '.join(strange)}" if strange else ""
+    return "the templates render" + said + (f"; no list has the language {', '.join(unread)}" if unread else "")
 
 
 def _of_the_home(app: App) -> Iterator[Finding]:

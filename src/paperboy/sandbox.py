@@ -26,16 +26,25 @@ _until: ContextVar[float] = ContextVar("until")  # the end of this thread's rend
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The templates of one folder of the home; `source` gives the text of a name, or None."""
+    """The templates of one folder of the home; `source` gives the text of a name, or None, and `file` the file that has
+    it, if its path is not the name.
+    """
 
     intercepted_binops = frozenset({"*", "**"})  # else 'x' * 10**8 would stand in the compiled template
 
-    def __init__(self, folder: str, source: Callable[[str], str | None], seconds: float, **options: Any) -> None:
+    def __init__(
+        self,
+        folder: str,
+        source: Callable[[str], str | None],
+        seconds: float,
+        file: Callable[[str], str] = str,
+        **options: Any,
+    ) -> None:
         def load(name: str) -> tuple[str, str, None] | None:
             return None if (text := source(name)) is None else (text, name, None)
 
         super().__init__(loader=jinja2.FunctionLoader(load), trim_blocks=True, lstrip_blocks=True, **options)
-        self._folder, self._seconds = folder, seconds
+        self._folder, self._seconds, self.file = folder, seconds, file
         self.filters["_each"] = _each
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
@@ -52,21 +61,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def _problem(self, error: Exception, name: str) -> Problem:
         """The fault at the innermost template that it came through."""
-        place, inner = name, name
-        for frame, line in walk_tb(error.__traceback__):
+        line, inner = 0, name
+        for frame, number in walk_tb(error.__traceback__):
             if isinstance(template := frame.f_globals.get("__jinja_template__"), jinja2.Template):
-                inner = template.name or name
-                place = f"{inner}:{template.get_corresponding_lineno(line)}"
+                inner, line = template.name or name, template.get_corresponding_lineno(number)
         reason = " ".join(str(error).split())
         if isinstance(error, jinja2.TemplateSyntaxError):
-            inner = error.name or name
-            place, reason = f"{inner}:{error.lineno}", str(error.message)
+            inner, line, reason = error.name or name, error.lineno, str(error.message)
         elif isinstance(error, jinja2.TemplateNotFound):
             reason = f"there is no template {error.name}"
         elif not isinstance(error, jinja2.TemplateError):
             reason = f"{type(error).__name__}: {reason}"
-        more = "" if inner == name else f" (included by {self._folder}/{name})"
-        return Problem(f"{self._folder}/{place}", (reason or type(error).__name__) + more)
+        more = "" if inner == name else f" (included by {self._folder}/{self.file(name)})"
+        place = f"{self._folder}/{self.file(inner)}" + f":{line}" * bool(line)
+        return Problem(place, (reason or type(error).__name__) + more)
 
     # what Jinja calls
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from dataclasses import fields, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from paperboy.mail.page import Author, Copy, Item, Mention, Page
 from paperboy.mail.templates import Templates
 from paperboy.mail.topics import Block
 from paperboy.models import Alert
-from tests.builders import digest, entry, paper
+from tests.builders import digest, entry, mailing_list, paper
 from tests.mail.reading import EMAILS, TEMPLATES, render
 
 
@@ -227,3 +228,86 @@ def test_included_template_of_any_name_is_escaped(tmp_path: Path) -> None:
 def test_missing_template_is_reported_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"emails/digest\.mjml\.j2: there is no template"):
         render(digest(), Templates.load([tmp_path]))
+
+
+# ---- languages
+
+
+def written(home: Path, files: dict[str, str]) -> Path:
+    """A home with plain-text templates: `de/note` is emails/de/note.txt.j2."""
+    for name, text in files.items():
+        path = home / f"{name}.txt.j2"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return home
+
+
+def first_line(templates: Templates, language: str) -> str:
+    return render(digest(mailing_list=mailing_list(language=language)), templates).text.partition("\n")[0].strip()
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        (["", "pt/"], {"en": "", "pt": "pt/", "pt-BR": "pt/", "pt-PT": "pt/", "de": ""}),
+        (["", "pt-BR/", "pt/"], {"pt-BR": "pt-BR/", "pt": "pt/", "pt-PT": "pt/"}),
+        (["", "pt-BR/"], {"pt-BR": "pt-BR/", "pt": ""}),
+        (["", "zh-Hant/"], {"zh-Hant-TW": "zh-Hant/", "zh": "", "zh-Hans": ""}),
+        (["", "en/"], {"en": "en/", "en-GB": "en/", "de": ""}),
+        (["", "backup/", ".git/", "de/old/"], {"en": "", "de": ""}),
+    ],
+)
+def test_folder_of_the_lists_language_goes_first(tmp_path: Path, there: list[str], expected: dict[str, str]) -> None:
+    """Also in another process."""
+    home = written(tmp_path, {f"{folder}_masthead": f"In {folder}\n" for folder in there})
+    templates = pickle.loads(pickle.dumps(Templates.load([home, EMAILS])))  # noqa: S301 - ours
+    assert {tag: first_line(templates, tag) for tag in expected} == {
+        tag: f"In {folder}".strip() for tag, folder in expected.items()
+    }
+
+
+def test_packaged_language_goes_before_the_operators_plain_template(tmp_path: Path) -> None:
+    packaged = written(tmp_path / "packaged", {"de/_masthead": "packaged\n", "fr/_masthead": "packaged\n"})
+    home = written(tmp_path / "home", {"_masthead": "home\n", "fr/_masthead": "mine\n"})
+    templates = Templates.load([home, packaged, EMAILS])
+    firsts = {tag: first_line(templates, tag) for tag in ("en", "de", "fr")}
+    assert firsts == {"en": "home", "de": "packaged", "fr": "mine"}
+
+
+WHOLE = "{{ page.copy.reason }} {{ page.unsubscribe_subject }}"  # all that a note needs
+INCLUDES = WHOLE + "{% from '_a.txt.j2' import b %}\n{{ b + 1 }}"
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"de/note": "one\n{% if %}"}, ["de/note.txt.j2:2: Expected an expression, got 'end of statement block'"]),
+        ({"de/note": WHOLE + "\n\n{{ a }}"}, ["de/note.txt.j2:3: 'a' is undefined"]),
+        ({"de/note": WHOLE + "{% include '_a.j2' %}"}, ["de/note.txt.j2:1: there is no template _a.j2"]),
+        ({"de/note": WHOLE.replace("reason", "kicker")}, [
+            "de/note.txt.j2: the mail must show why somebody gets the mail (page.copy.reason), and does not"
+        ]),
+        ({"pt-BR/_a": "", "pt/note": "{{ a }}"}, ["pt/note.txt.j2:1: 'a' is undefined"]),
+        ({"note": "{{ a }}", "de/_a": ""}, ["note.txt.j2:1: 'a' is undefined"]),
+        ({"note": INCLUDES, "_a": "{% set b = 1 %}", "de/_a": "\n{% set b = c.d %}"}, [
+            "de/_a.txt.j2:2: 'c' is undefined (included by emails/note.txt.j2)"
+        ]),
+        ({"note": INCLUDES, "_a": "{% set b = 1 %}", "de/_a": "{% set b = 'x' %}"}, [
+            'note.txt.j2:2: TypeError: can only concatenate str (not "int") to str (in de)'
+        ]),
+    ],
+)  # fmt: skip
+def test_broken_translation_is_reported_once_with_its_file_and_line(
+    tmp_path: Path, files: dict[str, str], told: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Templates.load([written(tmp_path, files), EMAILS]).check()
+    assert [str(problem) for problem in caught.value.problems] == [f"emails/{each}" for each in told]
+
+
+def test_fault_that_mjml_finds_in_one_language_names_it(tmp_path: Path) -> None:
+    old = (EMAILS / "_masthead.mjml.j2").read_text("utf-8")
+    (tmp_path / "de").mkdir()
+    (tmp_path / "de" / "_masthead.mjml.j2").write_text(old.replace("</h1>", ""), "utf-8")
+    with pytest.raises(ConfigError, match=r"emails/digest\.mjml\.j2: MJML does not accept .* \(in de\)"):
+        Templates.load([tmp_path, EMAILS]).check()

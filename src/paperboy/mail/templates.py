@@ -1,10 +1,12 @@
 """The operator's templates: a digest as subject, HTML and plain text, and faults with their file and line.
 
-Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`.
+Jinja gives the plain text, and MJML that becomes the HTML. A fault is a `ConfigError`. For a list of the language
+pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -41,20 +43,25 @@ from paperboy.models import (
 )
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*/")  # a folder of templates
 _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
 
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """The texts of all templates, by name: a value that another process can render with."""
+    """The texts of all templates, by path: a value that another process can render with."""
 
     texts: tuple[tuple[str, str], ...] = field(repr=False)
     seconds: float = sandbox.MOST_SECONDS  # of processor time for a render
 
     @classmethod
     def load(cls, folders: Sequence[Path]) -> Templates:
-        """Read each template from the first folder that has it. Raises ConfigError."""
-        found = {file.name: file for folder in reversed(folders) for file in folder.glob("*.j2")}
+        """Read each template, also those in folders of a language, from the first folder that has it. Raises
+        ConfigError.
+        """
+        files_of = {folder: [*folder.glob("*.j2"), *folder.glob("*/*.j2")] for folder in reversed(folders)}
+        paths = {file.relative_to(folder).as_posix(): file for folder, every in files_of.items() for file in every}
+        found = {path: file for path, file in paths.items() if "/" not in path or _LANGUAGE.match(path)}
         texts = []
         for name, file in sorted(found.items()):
             try:
@@ -84,18 +91,40 @@ class Templates:
     def check(self) -> None:
         """Render samples of every kind of mail. ConfigError with what is wrong with the templates."""
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
-        problems = [*_problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})]
+        found = {
+            each: each for each in _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
+        }
+        for language in dict.fromkeys(("en", *sorted(self.languages))):
+            for each in self._with_samples(language):
+                suffix = "" if language == "en" or f"/{language}/" in each.place else f" (in {language})"
+                found.setdefault(each, replace(each, message=each.message + suffix))
+        if found:
+            raise ConfigError(list(found.values()))
+
+    @property
+    def languages(self) -> set[str]:
+        """Those that have a folder."""
+        return {path.partition("/")[0] for path, _ in self.texts if "/" in path}
+
+    def _with_samples(self, language: str) -> Iterator[Problem]:
+        """What is wrong with digests and notes for lists of a language."""
         copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3)))  # placeholders, as in any digest
-        for digest in _samples():
+        for sample in _samples():
+            digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))
             whole = page(digest, copy=copy, unsubscribe_address="paperboy@example.org")
             needed = {
                 copy.reason: "why somebody gets the mail (page.copy.reason)",
                 copy.token: "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)",
                 **{item.url: "a link to every paper (item.url, for each item of page.items)" for item in whole.items},
             }
-            problems += _problems("digest" if whole.items else "note", partial(self._at_all_levels, whole), needed)
-        if problems:
-            raise ConfigError(list(dict.fromkeys(problems)))
+            kind, file = "digest" if whole.items else "note", self._sandbox(language).file
+            yield from _problems(kind, partial(self._at_all_levels, whole), needed, file)
+
+    def _sandbox(self, language: str) -> sandbox.Sandbox:
+        """The templates for lists of a language."""
+        parts = language.split("-")
+        tags = ("-".join(parts[:number]) for number in range(len(parts), 0, -1))
+        return _sandbox(self.texts, tuple(tag for tag in tags if tag in self.languages), self.seconds)
 
     def _at_all_levels(self, whole: Page) -> Rendered:
         """As for readers, after trying what only a crowded morning shows."""
@@ -104,22 +133,30 @@ class Templates:
         return self.to_readers(whole)
 
     def _text(self, name: str, **values: Any) -> str:
-        return _sandbox(self.texts, self.seconds).text(name, **values)
+        return self._sandbox(_language(values)).text(name, **values)
 
     def _html(self, name: str, **values: Any) -> str:
         source = self._text(name, **values)
+        file = self._sandbox(_language(values)).file(name)
         try:
             html: str = mjml.mjml2html(source, fonts={})  # else it loads fonts from Google
         except ValueError as error:
             fix = "look for a tag that is not closed, or closed twice, in it and in those that it includes"
-            raise _fault(name, f"MJML does not accept what this template gives: {error}; {fix}") from error
+            raise _fault(file, f"MJML does not accept what this template gives: {error}; {fix}") from error
         if "<mj-" in html:
             unknown = html.partition("<mj-")[2].split(">")[0].split()[0]
-            raise _fault(name, f"MJML knows no component mj-{unknown} at this place")
+            raise _fault(file, f"MJML knows no component mj-{unknown} at this place")
         return html
 
 
-def _problems(kind: str, draw: Callable[[], Rendered], needed: Mapping[str, str]) -> Iterator[Problem]:
+def _language(values: Mapping[str, Any]) -> str:
+    """Of the page that a template shows; an alert has none."""
+    return values["page"].mailing_list.language if "page" in values else ""
+
+
+def _problems(
+    kind: str, draw: Callable[[], Rendered], needed: Mapping[str, str], file: Callable[[str], str] = str
+) -> Iterator[Problem]:
     """What goes wrong in drawing a mail, and what either of its parts must show and does not."""
     try:
         mail = draw()
@@ -129,7 +166,7 @@ def _problems(kind: str, draw: Callable[[], Rendered], needed: Mapping[str, str]
     for ending, part in (("mjml", mail.html), ("txt", " ".join(mail.text.split()))):
         for words, what in needed.items():
             if words not in part:
-                yield Problem(f"emails/{kind}.{ending}.j2", f"the mail must show {what}, and does not")
+                yield Problem(f"emails/{file(f'{kind}.{ending}.j2')}", f"the mail must show {what}, and does not")
 
 
 def _fault(name: str, what: str) -> ConfigError:
@@ -151,12 +188,17 @@ class _Undefined(jinja2.StrictUndefined):
         return super()._undefined_message + "".join(f", did you mean {name!r}?" for name in meant)
 
 
-@lru_cache(maxsize=4)
-def _sandbox(texts: tuple[tuple[str, str], ...], seconds: float) -> sandbox.Sandbox:
+@lru_cache(maxsize=8)
+def _sandbox(texts: tuple[tuple[str, str], ...], folders: tuple[str, ...], seconds: float) -> sandbox.Sandbox:
+    """The templates as these folders have them, the first that has one; else from outside any."""
+    found = dict(texts)
+
+    def file(name: str) -> str:
+        return next((path for folder in folders if (path := f"{folder}/{name}") in found), name)
+
     autoescape = jinja2.select_autoescape(disabled_extensions=("txt", "txt.j2"), default=True)
-    made = sandbox.Sandbox(
-        "emails", dict(texts).get, seconds, undefined=_Undefined, autoescape=autoescape, keep_trailing_newline=True
-    )
+    options = {"undefined": _Undefined, "autoescape": autoescape, "keep_trailing_newline": True}
+    made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), seconds, file, **options)
     made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, in_attribute)}
     return made
 
