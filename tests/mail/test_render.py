@@ -133,11 +133,12 @@ def test_preheader_comes_first_and_is_hidden() -> None:
     assert "display:none" in first.get("style")
 
 
-def test_formula_without_a_unicode_form_keeps_its_tex_in_monospace() -> None:
+def test_scripts_without_a_unicode_form_are_elements_of_html() -> None:
     of = paper(title=r"Dwarfs to $M_{V,0} < -5$", abstract=r"Of $T_{\rm eff}$ and $\alpha^2$ & $a<\frob{b}$.")
     mail = render(digest([entry(1, of)]))
-    assert "<code>M_{V,0} &lt; -5</code>" in mail.html
-    assert r"Of T_eff and α² &amp; <code>a&lt;\frob{b}</code>." in mail.html
+    assert "M<sub>V,0</sub> &lt; -5" in mail.html
+    assert r"Of T<sub>eff</sub> and α² &amp; a&lt;\frob{b}." in mail.html
+    assert "M_(V,0) < -5" in mail.text
     assert "$" not in mail.text.split("THE MORNING")[0].replace("$0.03", "")
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Self
 
 from paperboy.foreign import WORD_END, composed, cut, printable
-from paperboy.tex import Span, spans
+from paperboy.tex import MARKS, SPACE, SUB, SUB_END, SUP, SUP_END, plain, to_marked
 
 WIDTH = 76  # columns of the plain-text part
 
@@ -37,64 +37,50 @@ def money(dollars: float) -> str:
 
 # Mathematics
 
-_OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # around a formula's source; no clean text has these
-_FORMULA = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
-_SCRIPT = re.compile(  # scripts that everybody reads: T_eff, 10^9.5, x^(2/3)
-    r"(?:^|(?<=[^\s\\^_{}(]))(?:[_^](?:(?:[^\W_]|[.⊙⊕∞])+|[^\s\w\\^_{}()])|\^\([^()\\^_{}]+\))(?![_^])"
-)
-_BRACES = re.compile(r"\\[{}]|\\[lr]brace")
-_SPACING = re.compile(r"(?<!\\)(?:\\[,;:> \n]|\\q?quad(?![A-Za-z])|(?<=[A-Za-z])\\[!/](?=[A-Za-z])|~)")
+_TAGS = {SUP: "<sup>", SUP_END: "</sup>", SUB: "<sub>", SUB_END: "</sub>", SPACE: " "}
+_UNMARKED = dict.fromkeys(map(ord, MARKS))
 
 
 class Prose(str):
     """A clean line: a string as plain text shows it, which Jinja, where it escapes, prints as HTML shows it.
 
-    Plain text shows a formula as legibly as Unicode goes ("10^9.5"). HTML shows one that has no good Unicode form as
-    its TeX in a monospace span.
+    Scripts that Unicode cannot write are legible in plain text ("10^9.5"), and elements in HTML.
     """
 
     __slots__ = ("marked",)
 
-    marked: str  # as HTML shows it, with the source of each such formula between two marks
+    marked: str  # with the marks of `paperboy.tex`, from which both forms come
 
-    def __new__(cls, plain: str, marked: str) -> Self:
-        made = super().__new__(cls, plain)
+    def __new__(cls, marked: str) -> Self:
+        text = plain(marked)
+        made = super().__new__(cls, composed(text) if any(mark in marked for mark in MARKS) else " ".join(text.split()))
         made.marked = marked
         return made
 
     def __html__(self) -> str:
-        return _FORMULA.sub(r"<code>\1</code>", escape(self.marked))
+        html = escape(self.marked)
+        for mark, tag in _TAGS.items():
+            html = html.replace(mark, tag)
+        return html
 
     def shortened(self, limit: int) -> Prose:
         """As `shorten` does it: what HTML shows counts, and no formula is cut."""
-        if len(self.marked) <= limit:
+        shown = self.marked.translate(_UNMARKED)
+        if len(shown) <= limit:
             return self
-        masked = _FORMULA.sub(lambda formula: "\ufffc" * len(formula[0]), self.marked)  # one long word
-        kept = self.marked[: cut(masked, limit)]
-        if kept.count(_OPEN) > kept.count(_CLOSE):
-            kept = kept[: kept.rindex(_OPEN)]
-        if not kept.strip():  # all of it is one formula
-            plain = shorten(str(self), limit)
-            return self if plain == self else Prose(plain, plain)
-        kept = f"{kept.rstrip()} …"
-        return Prose(_FORMULA.sub(r"\1", kept), kept)
+        places = [place for place, character in enumerate(self.marked) if character not in MARKS]
+        end = places[cut(shown, limit)]
+        before, after = self.marked[:end], self.marked[end:]
+        start = before.rfind(" ") + 1
+        word = before[start:] + after.partition(" ")[0]
+        if not after.startswith(" ") and any(mark in word for mark in MARKS + SPACE):
+            before = before[:start]
+        return Prose(f"{before.rstrip()} …" if before.strip() else shorten(str(self), limit))
 
 
 def prose(tex: str) -> Prose:
     """A title, an abstract or a comment for readers."""
-    parts = tuple(spans(printable(tex)))
-    plain, marked = ("".join(part.text for part in parts), "".join(_source(part) or part.text for part in parts))
-    return Prose(composed(plain), composed(marked))
-
-
-def _source(part: Span) -> str:
-    """The TeX of a formula between marks; empty for prose, and for what the text shows without TeX."""
-    markup = r"[\\^_]" if _BRACES.search(part.formula) else r"[\\^_{}]"  # braces that the formula shows are no TeX
-    if not part.formula or not re.search(markup, _SCRIPT.sub("", part.text)):
-        return ""
-    width = 2 if part.formula.startswith(("\\(", "\\[", "$$")) else 1
-    source = composed(_SPACING.sub(" ", part.formula[width:-width]))
-    return f"{_OPEN}{source}{_CLOSE}" if source else ""
+    return Prose(composed(to_marked(printable(tex))))
 
 
 # Links
@@ -110,7 +96,7 @@ _IN_LINK = re.compile(  # the places within what a mail program may take for a h
 
 def unlinked(text: Prose) -> Prose:
     """The same for a reader, but mail programs, which make links of bare addresses by themselves, find none."""
-    return Prose(*(_IN_LINK.sub(_JOINER, form) for form in (str(text), text.marked)))
+    return Prose(_IN_LINK.sub(_JOINER, text.marked))
 
 
 # Shortening

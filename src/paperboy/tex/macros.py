@@ -1,4 +1,4 @@
-"""What TeX's macros, superscripts and subscripts are in Unicode."""
+"""What TeX's macros are in Unicode."""
 
 import re
 import sys
@@ -9,29 +9,11 @@ from functools import cache
 
 from pylatexenc.latex2text import get_default_latex_context_db
 
-_RAISED = str.maketrans(
-    "0123456789+-−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWβγδφχ∘′∗*⊤",
-    "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᵠᵡ°′**ᵀ",
-)
-_LOWERED = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
-SCRIPTS = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_LOWERED.values()}
-_ALL_SCRIPTS = SCRIPTS | set(_RAISED.values())
-_ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙")  # read as well on the line: M⊙
-
-
-def raised(sign: str, text: str, *, before_word: bool = False) -> str:
-    """A superscript (`^`) or subscript (`_`) in Unicode if every character has one, else legible on the line."""
-    table = _RAISED if sign == "^" else _LOWERED
-    tight = text.replace(" ", "")
-    if tight in _ALONE or all(ord(character) in table for character in tight):
-        return tight.translate(table)
-    has_scripts = sign == "^" and any(ord(character) in _ALL_SCRIPTS for character in text)  # 2^(n²) is not (2^n)²
-    is_word = re.fullmatch(r"[\w.⊙⊕∞]+|\S", text) and not before_word and not has_scripts
-    return sign + (text if is_word else f"({text})")
+from paperboy.tex.scripts import MARKS, SUB, SUB_END, SUP, bare, script
 
 
 def enclosed(text: str) -> str:
-    return text if re.fullmatch(r"[\w.′]*\W?", text) else f"({text})"
+    return text if re.fullmatch(r"[\w.′]*\W?", bare(text)) else f"({text})"
 
 
 def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
@@ -48,14 +30,6 @@ def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
     return write
 
 
-def both_errors(above: str, below: str) -> str:
-    """A measurement's errors on the line, "(+0.2/-0.1)"; empty if they are none or Unicode has their scripts."""
-    is_pair = above[:1] == "+" and below[:1] in {"-", "−"}
-    if not is_pair or not all(re.fullmatch(r". ?\d[\d.,]* ?%?", text) for text in (above, below)):
-        return ""
-    return "" if raised("^", above)[0] != "^" and raised("_", below)[0] != "_" else f"({above}/{below})"
-
-
 def _code_point(text: str) -> str:
     r"""MathJax's `\unicode{x2014}`: what has the code point, in decimal digits or, after an x, in hexadecimal ones."""
     match = re.fullmatch(r"0?[xX]([\da-fA-F]{1,6})|([0-9]{1,7})", text.strip())
@@ -66,6 +40,112 @@ def _code_point(text: str) -> str:
     return f"\\unicode{{{text}}}" if unicodedata.category(character)[0] == "C" else character
 
 
+_STAGES = ("", *["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"])
+_ELEMENT = "(?:H|He|Li|C|N|O|F|Ne|Na|Mg|Al|Si|P|S|Cl|Ar|K|Ca|Sc|Ti|V|Cr|Mn|Fe|Co|Ni|Cu|Zn|Sr|Y|Zr|Xe|Ba|La|Ce|Nd|Eu)"
+_STAGE = "(?:[ivx]+|[IVX]+)"
+_ION = re.compile(rf"(?<![A-Za-z])({_ELEMENT}) ?({_STAGE})(?![A-Za-z])")
+_AFTER_ELEMENT = re.compile(rf"(?:^|[^A-Za-z]){_ELEMENT} ?$")
+
+
+def stage(before: str, text: str) -> str:
+    """The stage of ionization that small capitals say after an element, " II"; else empty."""
+    is_stage = re.fullmatch(_STAGE, text.strip()) and _AFTER_ELEMENT.search(before)
+    return " " * (before[-1:] != " ") + text.strip().upper() if is_stage else ""
+
+
+def ions(text: str) -> str:
+    """Small capitals with the ions in them as readers write them: "O III". "Si" is silicon."""
+    return _ION.sub(lambda ion: ion[0] if re.fullmatch(_ELEMENT, ion[0]) else f"{ion[1]} {ion[2].upper()}", text)
+
+
+def _ion(element: str, number: str) -> str:
+    number = number.strip()
+    if re.fullmatch(r"[1-9]|[12]\d", number):
+        number = "X" * (int(number) // 10) + _STAGES[int(number) % 10]
+    return f"{element} {number.upper()}"
+
+
+_OWN_ION = re.compile(
+    r"([HCNOS]|He|Ne|Na|Mg|Al|Si|Ar|Ca|Ti|Fe|Ni)(I{1,3}|IV|VI{0,3}|X{1,2}[IV]*|i{1,3}|iv|vi{0,3}|x{1,2}[iv]*)"
+)
+
+
+def own_ion(name: str) -> str:
+    r"""What an author's macro with the name of an ion says, such as `\HI` or `\oiii`; empty for any other."""
+    if re.fullmatch("i{2,3}|iv|vi{1,3}", name):
+        return name.upper()
+    ion = _OWN_ION.fullmatch(name[:1].upper() + name[1:]) or _OWN_ION.fullmatch(name[:2].capitalize() + name[2:])
+    is_word = len(name) == 2 and name.upper() not in {"HI", "CI", "OI", "NV"}
+    return f"{ion[1]} {ion[2].upper()}" if ion and not is_word else ""
+
+
+def chemistry(formula: str) -> str:
+    r"""The TeX of what mhchem's `\ce` holds: `SO4^2-` is `SO_{4}^{2-}`."""
+    tex = re.sub(r"\^(\d*[+-])", r"^{\1}", formula)
+    tex = re.sub(r"(?<=[A-Za-z)\]])(\d+)", r"_{\1}", tex)
+    tex = re.sub(r"(?<=[\w)\]}])([+-])(?=$|[\s)\]])", r"^{\1}", tex)
+    return tex.replace("<=>", "⇌").replace("->", "→")
+
+
+_PREFIXES = "giga G mega M kilo k centi c milli m micro μ nano n pico p tera T peta P exa E deci d hecto h femto f"
+_UNITS = (
+    "meter m metre m second s gram g kelvin K joule J watt W hertz Hz newton N pascal Pa tesla T gauss G jansky Jy"
+    " volt V ampere A electronvolt eV eV eV keV keV MeV MeV GeV GeV TeV TeV PeV PeV year yr day d hour h minute min"
+    " degree ° arcminute ′ arcsecond ″ parsec pc percent % astronomicalunit au angstrom Å bit bit byte B radian rad"
+    " km km cm cm mm mm nm nm Hz Hz kHz kHz MHz MHz GHz GHz THz THz kelvins K solarmass M⊙ bar bar liter L mole mol"
+)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    words = text.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+_UNIT_SIGNS = {
+    **_pairs(_PREFIXES), **{name: f"{sign} " for name, sign in _pairs(_UNITS).items()},
+    "per": "/", "squared": "² ", "cubed": "³ ",
+}  # fmt: skip
+
+
+def units(tex: str) -> str:
+    r"""Units of siunitx, `\kilo\meter\per\second`, as "km/s"."""
+    tex = re.sub(r"\\(squar|cub)(?:e|ic)((?:\\(?:kilo|centi|milli|micro|nano|mega))?\\[A-Za-z]+)", r"\2\\\1ed", tex)
+    text = re.sub(r"\\([A-Za-z]+)\s*", lambda unit: _UNIT_SIGNS.get(unit[1], unit[0]), tex)
+    return re.sub(r" +(?=[/²³])", "", text).strip()
+
+
+def number(text: str) -> str:
+    """A number of siunitx: 3.2e-5 is 3.2 × 10⁻⁵."""
+    read = re.sub(r"(?<=\d)[eE](?=[-+]?\d)", "×10^", text.strip())
+    read = re.sub(r"(?<![\w.])[eE](?=[-+]?\d)", "10^", read)
+    return re.sub(r"\^([-+]?\d+)", lambda power: script("^", power[1].lstrip("+")), read)
+
+
+def quantity(amount: str, unit: str) -> str:
+    return number(amount) + " " * (unit[:1] not in {"°", "′", "″", ""}) + unit
+
+
+def over(text: str, combining: str) -> str:
+    """An accent over each letter of a group, but not over its scripts; over the sign, if it is only one."""
+    is_one, depth, out = len(bare(text)) == 1, 0, []
+    if combining == ACCENTS["overline"] and not is_one:
+        combining = "\u0305"  # one line
+    for character in text:
+        if character in MARKS:
+            depth += 1 if character in {SUP, SUB} else -1
+        accented = depth == 0 and (character.isalnum() or is_one) and character not in MARKS
+        base = {"ı": "i", "ȷ": "j"}.get(character, character)
+        out.append(unicodedata.normalize("NFC", base + combining) if accented else character)
+    return "".join(out)
+
+
+def rows(text: str) -> str:
+    r"""The lines of `\substack`; of a measurement, its errors."""
+    above, *below = (line.strip() for line in text.split(";"))
+    is_error = len(below) == 1 and above[:1] == "+" and below[0][:1] in {"-", "−"}
+    return script("^", above) + script("_", below[0]) if is_error else ", ".join([above, *below])
+
+
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -74,7 +154,8 @@ DECLARATIONS = _names(
     "rm bf it em sc tt sf sl cal normalfont bfseries itshape ttfamily scshape slshape sffamily rmfamily mdseries"
     " upshape tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge textstyle displaystyle"
     " scriptstyle noindent limits nolimits left right middle big Big bigg Bigg bigl bigr Bigl Bigr"
-    " biggl biggr Biggl Biggr"
+    " biggl biggr Biggl Biggr displaylimits mathop mathbin mathrel mathord mathopen mathclose mathpunct mathinner"
+    " middle indent boldmath unboldmath nonumber notag selectfont centering"
 )
 LETTERS = _names("i j o O l L ss ae AE oe OE aa dh DH th TH")  # TeX's space after one belongs to it
 
@@ -88,43 +169,126 @@ ACCENTS = {
 BARE_ACCENTS = {"\u0303": "~", "\u0302": "^"}  # \~{} and \^{} are how TeX writes the characters themselves
 
 PROSE_COMMANDS = _names(
-    "text textit textbf texttt textsc textsl textrm textsf textup textmd textnormal emph mbox hbox url href"
+    "text textit textbf texttt textsc textsl textrm textsf textup textmd textnormal emph mbox hbox vbox url href"
+    " fbox makebox framebox uline enquote uppercase MakeUppercase path nolinkurl intertext"
+)
+FENCES = {  # of matrices and cases; other environments say nothing to a reader
+    "pmatrix": "()", "bmatrix": "[]", "Bmatrix": "{}", "vmatrix": "||", "Vmatrix": "‖‖", "cases": "{ ",
+    **dict.fromkeys(_names("matrix smallmatrix array aligned align split gathered gather equation eqnarray"
+    " displaymath math abstract center itemize enumerate description quote document"), "  "),
+}  # fmt: skip
+OPTIONAL = re.compile(r"\s*\[([^\[\]]*)\]")
+WITH_OPTIONS = _names(
+    "sqrt cite citep citet citealt citealp SI qty unit num si ang isotope item xrightarrow xleftarrow footnote raisebox"
 )
 COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, and what they come to
     **dict.fromkeys(PROSE_COMMANDS, (1, str)),
-    **dict.fromkeys(["mathrm", "mathit", "mathsf", "mathtt", "ensuremath", "operatorname", "underline"], (1, str)),
     **dict.fromkeys(
-        ["frac", "tfrac", "dfrac", "nicefrac", "sfrac"],
+        _names(
+            "mathrm mathit mathsf mathtt mathnormal ensuremath operatorname underline rlap llap clap mathrlap mathllap"
+            " mathclap boxed overbrace underbrace cancel bcancel xcancel slashed sout"
+            " operatornamewithlimits"
+        ),
+        (1, str),
+    ),
+    **dict.fromkeys(
+        _names("color label vspace phantom hphantom vphantom footnotemark thanks nocite pagecolor index"),
+        (1, lambda _: ""),
+    ),
+    **dict.fromkeys(_names("hspace kern mkern hskip mskip"), (1, lambda _: " ")),
+    **dict.fromkeys(
+        _names("frac tfrac dfrac cfrac nicefrac sfrac flatfrac"),
         (2, lambda above, below: f"{enclosed(above)}/{enclosed(below)}"),
     ),
-    **dict.fromkeys(["cite", "citep", "citet", "citealt"], (1, "[{}]".format)),
+    **dict.fromkeys(
+        _names("cite citep citet citealt citealp citeauthor citeyear citeyearpar citenum ref eqref"), (1, "[{}]".format)
+    ),
+    **dict.fromkeys(["binom", "dbinom", "tbinom"], (2, "({} choose {})".format)),
+    **dict.fromkeys(["begin", "end"], (1, str)),
+    **dict.fromkeys(["overset", "stackrel"], (2, lambda above, base: base + script("^", above))),
+    **dict.fromkeys(["uppercase", "MakeUppercase"], (1, lambda text: text if "\\" in text else text.upper())),
+    "romannumeral": (1, lambda number: _ion("", number).strip().lower()),
+    **dict.fromkeys(["qty", "SI"], (2, quantity)),
+    **dict.fromkeys(["si", "unit"], (1, str)),
+    "underset": (2, lambda below, base: base + script("_", below)),
+    "xrightarrow": (1, lambda above: "→" + script("^", above)),
+    "xleftarrow": (1, lambda above: "←" + script("^", above)),
+    "prescript": (3, lambda above, below, base: script("^", above) + script("_", below) + base),
+    "substack": (1, rows),
+    "enquote": (1, "“{}”".format),
+    "num": (1, number),
+    "ang": (1, "{}°".format),
+    "SIrange": (3, lambda low, high, unit: f"{number(low)}–{quantity(high, unit)}"),
+    "qtyrange": (3, lambda low, high, unit: f"{number(low)}–{quantity(high, unit)}"),
+    "numrange": (2, lambda low, high: f"{number(low)}–{number(high)}"),
+    "raisebox": (2, lambda _, text: text),
+    "colorbox": (2, lambda _, text: text),
+    "Romannum": (1, lambda number: _ion("", number).strip()),
+    "abs": (1, "|{}|".format),
+    "norm": (1, "‖{}‖".format),
+    "bra": (1, "⟨{}|".format),
+    "ket": (1, "|{}⟩".format),
+    "braket": (1, "⟨{}⟩".format),
+    **dict.fromkeys(["ce", "cf", "isotope"], (1, str)),
     **dict.fromkeys(["mathcal", "mathscr"], (1, _in_alphabet("MATHEMATICAL SCRIPT", "SCRIPT"))),
-    **dict.fromkeys(["mathbf", "boldsymbol", "bm", "pmb"], (1, _in_alphabet("MATHEMATICAL BOLD"))),
-    "mathbb": (1, _in_alphabet("MATHEMATICAL DOUBLE-STRUCK", "DOUBLE-STRUCK")),
+    **dict.fromkeys(["mathbf", "boldsymbol", "bm", "pmb", "bold"], (1, _in_alphabet("MATHEMATICAL BOLD"))),
+    **dict.fromkeys(["mathbb", "mathds", "mathbbm"], (1, _in_alphabet("MATHEMATICAL DOUBLE-STRUCK", "DOUBLE-STRUCK"))),
     "mathfrak": (1, _in_alphabet("MATHEMATICAL FRAKTUR", "BLACK-LETTER")),
     "sqrt": (1, lambda text: f"√{enclosed(text)}"),
-    "textsuperscript": (1, lambda text: raised("^", text)),
-    "textsubscript": (1, lambda text: raised("_", text)),
+    "textsuperscript": (1, lambda text: script("^", text)),
+    "textsubscript": (1, lambda text: script("_", text)),
     "href": (2, lambda address, text: text if text == address else f"{text} ({address})"),
     "footnote": (1, " ({})".format),
     "texorpdfstring": (2, lambda shown, _: shown),
     "textcolor": (2, lambda _, text: text),
-    "ion": (2, lambda element, stage: f"{element} {stage.upper()}"),
+    "ion": (2, _ion),
     "unicode": (1, _code_point),
     "not": (1, lambda text: unicodedata.normalize("NFC", text[:1] + "\u0338" + text[1:])),
+}
+
+REWRITTEN: dict[str, Callable[[str], str]] = {  # by the source of the last argument
+    **dict.fromkeys(["ce", "cf"], chemistry),
+    **dict.fromkeys(["SI", "si", "qty", "unit", "SIrange", "qtyrange"], units),
+    "substack": lambda tex: tex.replace(r"\\", ";"),
+}
+INFIXES: dict[str, Callable[[str, str], str]] = {
+    "over": lambda above, below: f"{enclosed(above)}/{enclosed(below)}",
+    "choose": "({} choose {})".format,
 }
 
 _OUR_SYMBOLS = {
     "lt": "<", "gt": ">", "lq": "‘", "rq": "’", "prime": "′", "degr": "°", "arcdeg": "°", "degree": "°", "deg": "°",
     "sun": "⊙", "Sun": "⊙", "bigodot": "⊙", "earth": "⊕", "farcs": "″.", "farcm": "′.", "fdg": "°.", "Box": "□",
+    "textmu": "μ", "logg": "log g", "vsini": "v sin i",
     "Msun": "M⊙", "msun": "M⊙", "Lsun": "L⊙", "lsun": "L⊙", "Rsun": "R⊙", "rsun": "R⊙", "kms": "km s⁻¹", "lg": "lg",
     "arcsec": "″", "arcmin": "′", "micron": "μm", "lsim": "≲", "gsim": "≳", "thicksim": "∼", "varpropto": "∝",
     "textless": "<", "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "det": "det", "mid": "|", "lvert": "|",
     "rvert": "|", "textasciitilde": "~", "quad": " ", "qquad": " ", "thinspace": " ", "newline": " ",
-    "backslash": "\\", "%": "%", "$": "$", "#": "#",
+    "medspace": " ", "thickspace": " ", "enspace": " ", "enskip": " ", "space": " ", "nobreakspace": " ",
+    "negthinspace": "", "negmedspace": "", "negthickspace": "", "backslash": "\\", "%": "%", "$": "$", "#": "#",
     "&": "&", "_": "_", "{": "{", "}": "}", "|": "‖", " ": " ", "\n": "\n", ",": " ", ";": " ", ":": " ", ">": " ",
     "!": "", "/": "", "-": "", "@": "", "\\": " ",
+    **_pairs("""
+        ne ≠ neg ¬ colon : eqsim ≂ implies ⟹ iff ⟺ impliedby ⟸ gets ← leadsto ⇝ lll ⋘ ggg ⋙ models ⊨ vDash ⊨ bot ⊥
+        Re ℜ Im ℑ triangle △ bigstar ★ lor ∨ land ∧ lhd ⊲ rhd ⊳ unlhd ⊴ unrhd ⊵ ddagger ‡ centerdot · coloneqq ≔
+        eqqcolon ≕ colonequals ≔ Join ⋈ thickapprox ≈ nsim ≁ ncong ≇ restriction ↾ dashrightarrow ⇢ bigsqcup ⨆
+        biguplus ⨄ lbrack [ rbrack ] lgroup ( rgroup ) llbracket ⟦ rrbracket ⟧ imath ı jmath ȷ copyright © circledR
+        ® checkmark ✓ S § P ¶ pounds £ euro € yen ¥ textbar | textunderscore _ textminus − textmicro μ textbraceleft
+        { textbraceright } slash / mathellipsis … mathdollar $ mathendash – tr tr Tr Tr arg arg argmin argmin argmax
+        argmax dim dim gcd gcd hom hom ker ker Pr Pr cot cot coth coth csc csc sec sec diag diag rank rank erf erf
+        sgn sgn bmod mod mod mod clubsuit ♣ diamondsuit ♢ heartsuit ♡ spadesuit ♠ Finv Ⅎ Game ⅁ mars ♂ ddag ‡ flqq «
+        frqq » glqq „ grqq “ eg e.g. ie i.e. BibTeX BibTeX mum μm muas μas Zsun Z⊙ Msolar M⊙ Mearth M⊕ Rearth R⊕ Ha
+        Hα Hb Hβ Halpha Hα halpha Hα Hbeta Hβ hbeta Hβ Lya Lyα lya Lyα feh [Fe/H] item • precapprox ⪷ succapprox ⪸
+    """),
+    **dict.fromkeys(_names("par newpage linebreak break hfill hfil smallskip medskip bigskip"), " "),
+    **dict.fromkeys(_names("xspace protect relax allowbreak nobreak"), ""),
+    "msunyr": "M⊙ yr⁻¹", "Msunyr": "M⊙ yr⁻¹", "projlim": "proj lim", "injlim": "inj lim",
+    **dict.fromkeys(("teff", "Teff"), f"T{SUB}eff{SUB_END}"),
 }  # fmt: skip
+_GREEK = _names(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi"
+    " omega"
+)
 
 
 @cache
@@ -134,4 +298,9 @@ def symbols() -> dict[str, str]:
     theirs = {spec.macroname: spec.simplify_repl for spec in specs if isinstance(spec.simplify_repl, str)}
     taken = {*COMMANDS, *ACCENTS, *DECLARATIONS, "today"}
     plain = {name for name, text in theirs.items() if text and not re.search(r"%\(?\w|[<>]", text)}
-    return {name: theirs[name] for name in plain - taken} | _OUR_SYMBOLS
+    found = {name: theirs[name] for name in plain - taken} | _OUR_SYMBOLS
+    for name in _GREEK:
+        capital = unicodedata.normalize("NFC", found[name].upper())
+        found |= {f"up{name}": found[name], f"Up{name}": capital, f"up{name.capitalize()}": capital}
+        found |= {f"var{name.capitalize()}": capital}
+    return found

@@ -2,8 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 
 from paperboy.foreign import composed
 from paperboy.tex.macros import (
@@ -11,42 +10,32 @@ from paperboy.tex.macros import (
     BARE_ACCENTS,
     COMMANDS,
     DECLARATIONS,
+    FENCES,
+    INFIXES,
     LETTERS,
+    OPTIONAL,
     PROSE_COMMANDS,
-    SCRIPTS,
-    both_errors,
-    enclosed,
-    raised,
+    REWRITTEN,
+    WITH_OPTIONS,
+    ions,
+    over,
+    own_ion,
+    stage,
     symbols,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of prose, or one formula. `formula` is its TeX with the delimiters, and empty for prose."""
-
-    text: str  # for the reader
-    formula: str = ""
+from paperboy.tex.scripts import MARKS, SPACE, SUB_END, SUP_END, plain, raised, script, settled
 
 
 def to_text(tex: str) -> str:
     """A title or an abstract as a reader expects it: `CO$_2$` is "CO₂", `$5 and $10` stays."""
-    return "".join(span.text for span in spans(tex))
+    return plain(to_marked(tex))
 
 
-def name_to_text(name: str) -> str:
-    r"""An author's name: `F\'elix` is "Félix", and braces never stay."""
-    if not re.search(r"[\\{}~]", name):
-        return name
-    text = _read(re.sub(r"(?<!\\)~", " ", name), math=False)
-    return composed(text.translate({ord("{"): None, ord("}"): None}))
-
-
-def spans(tex: str) -> Iterator[Span]:
-    r"""The prose and the formulas in order; a formula within `\emph{…}` is a span of its own, too."""
-    if not re.search(r"[\\${~`]|--", tex):
-        yield Span(tex)
-        return
+def to_marked(tex: str) -> str:
+    """The same with marks around each script that Unicode has not. No blank within a formula is a space."""
+    if not re.search(r"[\\${}~`^]|--", tex):
+        return tex
+    tex = _clean(tex)
     taken = {*tex}
     free = (chr(code) for code in range(0xF0000, 0x10FFFE) if chr(code) not in taken)
     formulas = dict(zip(free, _formulas(tex), strict=False))  # one private character stands for each in the prose
@@ -55,31 +44,48 @@ def spans(tex: str) -> Iterator[Span]:
         pieces += [tex[at:start], mark]
         at = end
     prose = _read(_typography("".join(pieces) + tex[at:]), math=False)
-    for part in re.split(f"({_MARK})", prose):
-        if part in formulas:
-            start, end, body = formulas[part]
-            yield Span(math_to_text(body), tex[start:end])
-        elif part:
-            yield Span(part)
+    bodies = {mark: _formula(body) for mark, (_, _, body) in formulas.items()}
+    return settled(re.sub(_MARK, lambda mark: bodies.get(mark[0], mark[0]), prose))
+
+
+def name_to_text(name: str) -> str:
+    r"""An author's name: `F\'elix` is "Félix", and braces never stay."""
+    if not re.search(r"[\\{}~]", name):
+        return name
+    text = plain(_read(re.sub(r"(?<!\\)~", " ", _clean(name)), math=False))
+    return composed(text.translate({ord("{"): None, ord("}"): None}))
 
 
 def math_to_text(body: str) -> str:
-    """The inside of a formula, without its delimiters, in one line. A matrix and its like stay as they are."""
-    has_rows = re.search(r"\\begin\s*\{", body)
-    return re.sub(r"\s+", " ", body.strip() if has_rows else _read(body.strip(), math=True))
+    """The inside of a formula, without its delimiters, in one line."""
+    return plain(_formula(_clean(body)))
+
+
+def _clean(tex: str) -> str:
+    for mark in MARKS + SPACE:
+        tex = tex.replace(mark, "")
+    return tex
+
+
+def _formula(body: str) -> str:
+    read = _read(body.strip(), math=True)
+    return re.sub(r"\s+", SPACE, read) if read.strip() else " " * bool(read)
 
 
 # --- formulas
 
 _MARK = "[\U000f0000-\U0010ffff]"
 _DELIMITED = re.compile(r"\\.|\$\$(?P<double>[^$]+)\$\$|\$(?P<single>(?:[^$\\]|\\.)+)\$", re.DOTALL)
+_DOLLAR = re.compile(r"\\.|[{}$]", re.DOTALL)
 _CLOSINGS = {r"\(": r"\)", r"\[": r"\]"}
+_PLAINLY = re.compile(r"\{?[-+/A-Za-z]\}?|'{1,2}|[\s\d.,]+'*")  # $W$1, and $ 300$, whose "<" got lost
 _PROSE = re.compile(r"\s[a-z]{2,}(\s|$)")
 
 
 def _formulas(tex: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and inside of each formula."""
     at = 0
+    braces: dict[int, int] | None = None  # found when they are needed
     last = {closing: tex.rfind(closing) for closing in _CLOSINGS.values()}  # searched for once, not from each opening
     while match := _DELIMITED.search(tex, at):
         start, at = match.span()
@@ -88,10 +94,30 @@ def _formulas(tex: str) -> Iterator[tuple[int, int, str]]:
             end = tex.index(closing, at + 1)
             body, at = tex[at:end], end + 2
             yield start, at, body
-        elif match.lastgroup == "single" and not _is_formula(match["single"], tex[at : at + 1]):
-            at = start + 1
+        elif match.lastgroup == "single":
+            if match["single"].count("{") > match["single"].count("}"):  # \text{if $x$} within a formula
+                braces = _closing_braces(tex) if braces is None else braces
+                at = _after_dollar(tex, start + 1, braces) or at
+            body = tex[start + 1 : at - 1]
+            if _is_formula(body, tex[at : at + 1]):
+                yield start, at, body
+            else:
+                at = start + 1
         elif match.lastgroup:
             yield start, at, match[match.lastgroup]
+
+
+def _after_dollar(tex: str, at: int, braces: Mapping[int, int]) -> int:
+    """After the next dollar that is in no group which begins before it; 0 if the group around ends, or the text."""
+    while match := _DOLLAR.search(tex, at):
+        at = match.end()
+        if match[0] == "$":
+            return at
+        if match[0] in {"{", "}"}:
+            at = braces.get(match.start(), -1) + 1
+            if not at:
+                return 0
+    return 0
 
 
 def _is_formula(body: str, after: str) -> bool:
@@ -101,14 +127,14 @@ def _is_formula(body: str, after: str) -> bool:
     is_money = re.match(r"\s*\d", body) and _PROSE.search(body) and not re.search(r"\\[A-Za-z,;: ]|[\^~]", body)
     if is_money or "\n\n" in body:
         return False
-    is_plainly_math = bool(re.search(r"[\\^_<>=]|^[-+/]$", body))
-    return is_plainly_math or not (body[0].isspace() or body[-1].isspace() or after.isdigit())
+    is_plainly_math = re.search(r"[\\^_<>=]", body) or _PLAINLY.fullmatch(body)
+    return bool(is_plainly_math) or not (body[0].isspace() or body[-1].isspace() or after.isdigit())
 
 
 # --- the typography of prose
 
 _TYPOGRAPHIC = re.compile(
-    r"(?P<as_is>https?://\S+|\\(?:url|href)\s*\{[^{}]*\}|\\.)"
+    r"(?P<as_is>https?://\S+|\\(?:url|href)\s*\{[^{}]*\}|\\verb\*?(?P<bar>[^\w\s*]).{0,200}?(?P=bar)|\\.)"
     r"|``(?P<double>(?:(?!``|'').)*)''|``(?P<half>(?:(?!``|''|\").)*)\"|(?<![\w`])`(?P<single>[^`'\s](?:[^`']|'(?=\w))*)'(?![\w'])"
     r"|(?P<dash>(?<!-)---?(?!-))|(?P<tie>~)",
     re.DOTALL,
@@ -146,10 +172,13 @@ def _is_tie(before: str, after: str) -> bool:
 
 _DEEPEST = 40  # groups within groups; beyond it the source stands
 _TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[{}^_~'\s]|[^\\{}^_~'\s]+|\\", re.DOTALL)
-_INDEX = re.compile(r"\s*\[([^\[\]]*)\]")
+_PROSE_TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[{}^_]|[^\\{}^_]+|\\", re.DOTALL)
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _OPERAND = re.compile(r"\w|\\(?!left|[bB]ig)[A-Za-z]")
-_UNIT = re.compile(r"[A-Za-z\d{]|\\(?:math|text|rm|[A-Z])")
+_MARKUP = re.compile(rf"\\|{_MARK}")
+_SCRIPT = re.compile(rf"\{{|\\[A-Za-z]|{_MARK}")  # begins one in prose
+_POWER = re.compile(r"[-+−]?\d+(?:\.\d+)?(?!\w)")  # 10^5 without dollars
+_VERBATIM = re.compile(r"([^\w\s*])(.{0,200}?)\1")
 
 _Stretch = tuple[int, int]  # of the text: its start and its end
 
@@ -163,49 +192,69 @@ class _Reader:
     closes it is known beforehand, so that the time is linear in the text's length.
     """
 
-    def __init__(self, tex: str, closing: Mapping[int, int], stretch: _Stretch, *, math: bool, depth: int = 0) -> None:
+    def __init__(
+        self, tex: str, closing: Mapping[int, int], stretch: _Stretch, *, math: bool, depth: int = 0, level: int = 0
+    ) -> None:
         self.tex, self.closing, self.math, self.depth = tex, closing, math, depth
+        self.level = level  # of scripts around; in a formula's \text it is at least 1
         self.start, self.end = stretch
         self.at = self.start
-        self.last = self.last_sign = ""  # of what was written: the last character, and the last that is no space
+        self.last = ""  # of what was written: the last few characters, without marks
+        self.tables = 0  # that have begun
+        self.infix: tuple[str, str] | None = None  # the macro between two operands, and the one before it
 
     def read(self) -> str:
         if self.depth == _DEEPEST:
             return self.tex[self.start : self.end]
-        out = []
-        while match := self._match(_TOKEN):
+        out: list[str] = []
+        token = _TOKEN if self.math else _PROSE_TOKEN
+        while match := self._match(token):
             start, self.at = self.at, match.end()
-            if text := self._text_of(match[0], start):
+            if self.math and not self.infix and match[0][1:] in INFIXES:
+                self.infix = match[0][1:], "".join(out).strip()
+                out.clear()
+            elif text := self._text_of(match[0], start):
                 out.append(text)
-                self.last, self.last_sign = text[-1], text.rstrip()[-1:] or self.last_sign
-        return "".join(out)
+                self.last = (self.last + text[-6:].rstrip(SUP_END + SUB_END))[-6:]
+        read = "".join(out)
+        return INFIXES[self.infix[0]](self.infix[1], read.strip()) if self.infix else read
 
     def _text_of(self, piece: str, start: int) -> str:
         if piece[0] == "\\" and len(piece) > 1:
             return self._macro(piece[1:], start)
         if group := self._group_at(start):
             return self._group(group)
-        if piece in {"^", "_"} and (self.math or self._next() == "{"):
+        if piece in {"^", "_"} and (self.math or self.level or self._match(_SCRIPT)):
             return self._script(piece)
-        return {"'": "′", "~": " "}.get(piece, piece) if self.math else piece
+        if piece == "^" and (power := self._match(_POWER)) and re.search(r"[\w)]$", self.last):
+            self.at = power.end()
+            return script("^", power[0])
+        if self.tables:
+            piece = piece.replace("&", " ")
+        if self.math or self.level:
+            piece = piece.replace("$", "")
+        return {"'": "′", "~": " "}.get(piece, piece).replace("---", "—").replace("--", "–") if self.math else piece
 
     def _group(self, group: _Stretch) -> str:
         start, end = group
         self.at = end + 1
         text, inner = self._inside(group), self.tex[start:end]
+        if declared := re.search(r"\\(sc|scshape|small|footnotesize|scriptsize|tiny)(?![A-Za-z])", inner):
+            return stage(self.last, text) or (ions(text) if declared[1][:2] == "sc" else text)
         before = self.tex[max(self.start, start - 41) : start - 1]
-        if self.math or re.match(r"\s*\\", inner) or re.search(r"\\[A-Za-z]+\*?[ \t]*$", before):
+        if self.math or _MARKUP.search(inner) or re.search(r"\\[A-Za-z]+\*?[ \t]*$", before):
             return text
-        begins_word = not self.last.isalnum() and self._next().isalpha()
+        begins_word = not self.last[-1:].isalnum() and self._next().isalpha()
         is_protected = begins_word and re.fullmatch(r"[A-Z]\w*", inner)  # BibTeX's {B}ayes
-        return text if is_protected else f"{{{text}}}"
+        is_sign = self.last[-1:].isdigit() and inner in {",", "."}  # 2{,}392
+        return text if is_protected or is_sign else f"{{{text}}}"
 
     def _macro(self, name: str, start: int) -> str:
         after_name = self.at
         name = name.removesuffix("*") if len(name) > 1 else name
         if name in DECLARATIONS:
             self._skip_spaces()
-            if name in {"left", "right"} and self._next() == ".":
+            if name in {"left", "right", "middle"} and self._next() == ".":
                 self.at += 1
             return ""
         if (symbol := symbols().get(name)) is not None:
@@ -213,40 +262,72 @@ class _Reader:
         if (text := self._command(name)) is not None:
             return text
         self.at = after_name
+        if ion := own_ion(name):
+            return self._symbol(name, ion)
         return self.tex[start:after_name] + self._verbatim_braces()
 
     def _command(self, name: str) -> str | None:
         """What a macro with arguments comes to; None where it is not known or an argument is missing."""
         if name in ACCENTS:
             return self._accent(name)
-        if name == "sqrt" and (index := self._match(_INDEX)):
-            self.at = index.end()
-            argument = self._argument()
-            return raised("^", self._inside(index.span(1))) + f"√{enclosed(self._inside(argument))}"
+        if name in {"verb", "qty"} and (text := self._special(name)) is not None:
+            return text
+        option = None
+        while name in WITH_OPTIONS and (match := self._match(OPTIONAL)):
+            option, self.at = match, match.end()
         count, write = COMMANDS.get(name, (0, None))
         arguments = [self._argument() for _ in range(count)]
         if write is None or None in arguments:
             return None
-        as_math = self.math and name not in PROSE_COMMANDS
-        return write(*(self._inside(argument, math=as_math) for argument in arguments))
+        is_prose = name in PROSE_COMMANDS or not self.math
+        level = max(1, self.level) if self.math else self.level  # in a formula, prose has scripts
+        texts = [self._inside(argument, math=not is_prose, level=level) for argument in arguments]
+        if name in REWRITTEN:
+            texts[-1] = self._rewritten(REWRITTEN[name], arguments[-1])
+        if name in {"begin", "end"}:
+            return self._environment(name, texts[0])
+        index = self._inside(option.span(1)) if option and name in {"sqrt", "isotope"} else ""
+        read: str = script("^", index) + write(*texts)
+        return (stage(self.last, read) or ions(read)) if name == "textsc" else read
+
+    def _special(self, name: str) -> str | None:
+        if name == "qty":  # of the package physics; it changes the bracket after it, as \left does
+            return "" if self._next() in {"(", "["} else None
+        verbatim = self._match(_VERBATIM)
+        self.at = verbatim.end() if verbatim else self.at
+        return verbatim[2] if verbatim else None
+
+    def _rewritten(self, rewrite: Callable[[str], str], argument: _Stretch | None) -> str:
+        """An argument in a language of its own, such as chemistry, read as the formula that it stands for."""
+        tex = rewrite(self.tex[slice(*argument)]) if argument else ""
+        stretch = (0, len(tex))
+        return _Reader(tex, _closing_braces(tex), stretch, math=True, depth=self.depth + 1, level=self.level).read()
+
+    def _environment(self, name: str, environment: str) -> str | None:
+        if (fences := FENCES.get(environment.rstrip("*"))) is None:
+            return None
+        self.tables = max(0, self.tables + (1 if name == "begin" else -1))
+        if environment == "array" and name == "begin":
+            self._argument()  # the columns
+        return fences[name == "end"].strip()
 
     def _symbol(self, name: str, symbol: str) -> str:
         if not name.isalpha():
-            return symbol
+            return "; " if name == "\\" and self.tables else symbol
         if not self.math:
             if name in LETTERS:
                 self._skip_spaces()
             return symbol
-        if name == "deg" and not self.last.isdigit():
+        if name == "deg" and not self.last[-1:].isdigit():
             symbol = "deg"  # of a polynomial
         spaces, after = self._skip_spaces(), self._next()
         if symbol.isalpha() and symbol.isascii() and len(symbol) > 1:  # log, sin
             has_operand = self._match(_OPERAND) and after != "_"
-            return " " * self.last.isalnum() + symbol + " " * bool(has_operand)
+            return " " * self.last[-1:].isalnum() + symbol + " " * bool(has_operand)
         if not after.isalnum():
             return symbol + spaces
         # As much space after a relation as there is before it.
-        return symbol + " " * (self.last == " " and not symbol.isalpha())
+        return symbol + " " * (self.last[-1:] == " " and not symbol.isalpha())
 
     def _accent(self, name: str) -> str | None:
         gap, combining = self._skip_spaces(), ACCENTS[name]
@@ -254,15 +335,13 @@ class _Reader:
             return None
         is_braced = self.tex[self.at - 1] == "}"
         text = self._inside(argument)
+        if len(name) > 1:
+            return None if "\\" in text else over(text.strip(), combining)  # over an unknown macro
         base = {"ı": "i", "ȷ": "j"}.get(text.strip(), text.strip())
         if not base and is_braced and combining in BARE_ACCENTS:
             return BARE_ACCENTS[combining]
         accented = unicodedata.normalize("NFC", base[:1] + combining)
-        if self.math and name.isalpha():
-            fits = len(base) == 1 or (base and all(ord(character) in SCRIPTS for character in base[1:]))
-        else:
-            fits = base[:1].isalpha() and (is_braced or name.isalpha() or len(accented) == 1)
-        if fits:
+        if base[:1].isalpha() and (is_braced or name.isalpha() or len(accented) == 1):
             return accented + base[1:]
         return f"\\{name}{gap}{{{text}}}" if is_braced else f"\\{name}{gap}{text}"
 
@@ -271,26 +350,10 @@ class _Reader:
         if (argument := self._argument()) is None:
             self.at = start
             return sign
-        text = self._inside(argument, math=True)
-        if errors := self._both_errors(sign, text):
-            return errors
-        return raised(sign, text, before_word=self._next().isalnum()) if text.strip() else ""
-
-    def _both_errors(self, sign: str, text: str) -> str:
-        """A measurement's two errors, if this script and the next are that; else empty, and nothing is read."""
-        start = self.at
-        if self.last_sign and self.last_sign in "∫∬∭∮∑∏|":  # whose limits these are
-            return ""
-        self._skip_spaces()
-        if re.match(r"[-+−] ?\d", text) and self._next() == {"^": "_", "_": "^"}[sign]:
-            self.at += 1
-            argument = self._argument() or (self.at, self.at)
-            # What has scripts of its own is no error; read here and again at its turn, it would cost twice a level.
-            other = "" if re.search(r"[\^_]", self.tex[slice(*argument)]) else self._inside(argument, math=True)
-            if errors := both_errors(text, other) if sign == "^" else both_errors(other, text):
-                return " " * (self.last not in {" ", "("}) + errors + " " * bool(self._match(_UNIT))
-        self.at = start
-        return ""
+        text = self._inside(argument, math=True, level=self.level + 1)
+        if self.level > 1:  # deeper than HTML shows well
+            return raised(sign, text.strip(), before_word=self._next().isalnum()) if text.strip() else ""
+        return script(sign, text)
 
     def _argument(self) -> _Stretch | None:
         """Where the inside of the group or the single token is that comes next; None at the end."""
@@ -320,9 +383,12 @@ class _Reader:
         end = self.closing.get(start, self.end)
         return (start + 1, end) if end < self.end else None
 
-    def _inside(self, stretch: _Stretch | None, *, math: bool | None = None) -> str:
+    def _inside(self, stretch: _Stretch | None, *, math: bool | None = None, level: int | None = None) -> str:
+        if not stretch:
+            return ""
         math = self.math if math is None else math
-        return _Reader(self.tex, self.closing, stretch, math=math, depth=self.depth + 1).read() if stretch else ""
+        level = self.level if level is None else level
+        return _Reader(self.tex, self.closing, stretch, math=math, depth=self.depth + 1, level=level).read()
 
     def _skip_spaces(self) -> str:
         start = self.at

@@ -1,0 +1,92 @@
+"""Superscripts and subscripts: marked while TeX is read, and afterwards plain text or HTML.
+
+The marks are noncharacters, which no clean text has, and they always come in pairs.
+"""
+
+import re
+
+SUP, SUP_END, SUB, SUB_END = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
+MARKS = SUP + SUP_END + SUB + SUB_END
+SPACE = "\ufdd4"  # within a formula, which is one word when a text is cut
+
+_RAISED = str.maketrans(
+    "0123456789+-−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWβγδφχ∘′∗*⊤",
+    "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᵠᵡ°′**ᵀ",
+)
+_LOWERED = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+_SMALL = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_RAISED.values(), *_LOWERED.values()}
+_ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙°")  # read as well on the line: M⊙
+
+_INNERMOST = re.compile(f"{SUP}([^{MARKS}]*){SUP_END}|{SUB}([^{MARKS}]*){SUB_END}")
+_SCRIPTED = re.compile(rf"(?<!\S)[^\s{SUP}{SUB}]*[{SUP}{SUB}]\S*")
+_ERROR = rf"[ {SPACE}]?\d[\d.,]*[ {SPACE}]?%?"
+_UP, _DOWN = rf"{SUP}(\+{_ERROR}){SUP_END}", rf"{SUB}([-−]{_ERROR}){SUB_END}"
+_ERRORS = re.compile(rf"(?<![∫∬∭∮∑∏|])(?:{_UP}[ {SPACE}]?{_DOWN}|{_DOWN}[ {SPACE}]?{_UP})")
+
+
+def script(sign: str, text: str) -> str:
+    """A superscript (`^`) or subscript (`_`), marked."""
+    text = text.strip()
+    if not text:
+        return ""
+    return f"{SUP}{text}{SUP_END}" if sign == "^" else f"{SUB}{text}{SUB_END}"
+
+
+def raised(sign: str, text: str, *, before_word: bool = False) -> str:
+    """A script in Unicode if every character has one, else legible on the line."""
+    tight = re.sub(f"[ {SPACE}]", "", text)
+    if _has_unicode(sign, tight):
+        return tight.translate(_RAISED if sign == "^" else _LOWERED)
+    has_scripts = sign == "^" and any(ord(character) in _SMALL for character in text)  # 2^(n²) is not (2^n)²
+    is_word = re.fullmatch(r"([^\W_]|[.⊙⊕∞])+|\S", text) and not before_word and not has_scripts
+    return sign + (text if is_word else f"({text})")
+
+
+def _has_unicode(sign: str, tight: str) -> bool:
+    table = _RAISED if sign == "^" else _LOWERED
+    return tight in _ALONE or all(ord(character) in table for character in tight)
+
+
+def plain(marked: str) -> str:
+    """What a reader of plain text sees: x₂, T_eff, 10^9.5 and 0.4 (+0.12/-0.1)."""
+    if SUP in marked or SUB in marked:
+        marked, left = _ERRORS.sub(_on_line, marked), 1
+        while left:
+            marked, left = _INNERMOST.subn(_raised, marked)
+    return marked.replace(SPACE, " ")
+
+
+def settled(marked: str) -> str:
+    """The same with scripts in Unicode in each word, or formula, where Unicode has all of them."""
+    return _SCRIPTED.sub(_in_unicode, marked) if SUP in marked or SUB in marked else marked
+
+
+def bare(marked: str) -> str:
+    """What is left without its scripts."""
+    left = 1
+    while left:
+        marked, left = _INNERMOST.subn("", marked)
+    return marked
+
+
+def _in_unicode(match: re.Match[str]) -> str:
+    word = match[0]
+    scripts = _INNERMOST.findall(word)
+    tight = [("^" if up else "_", re.sub(SPACE, "", up or down)) for up, down in scripts]
+    if word.count(SUP) + word.count(SUB) > len(scripts) or not all(_has_unicode(*each) for each in tight):
+        return word
+    return _INNERMOST.sub(_raised, word)
+
+
+def _raised(match: re.Match[str]) -> str:
+    sign, text = ("_", match[2]) if match[1] is None else ("^", match[1])
+    return raised(sign, text, before_word=match.string[match.end() : match.end() + 1].isalnum())
+
+
+def _on_line(match: re.Match[str]) -> str:
+    """A measurement's errors, "(+0.2/-0.1)", unless Unicode has their scripts."""
+    above, below = match[1] or match[4], match[2] or match[3]
+    if _has_unicode("^", above) and _has_unicode("_", below):
+        return match[0]
+    before, after = match.string[match.start() - 1 : match.start()], match.string[match.end() : match.end() + 1]
+    return " " * (before not in {" ", SPACE, "("}) + f"({above}/{below})" + " " * after.isalnum()
