@@ -5,9 +5,19 @@ from functools import partial
 
 import pytest
 
-from paperboy.curate import before_start, curate, matched_author, name_key, outcome_of, passes, ways_in, why_filtered
+from paperboy.curate import (
+    before_start,
+    curate,
+    grouped,
+    matched_author,
+    name_key,
+    outcome_of,
+    passes,
+    ways_in,
+    why_filtered,
+)
 from paperboy.models import Became, Counts, Digest, Keywords, Outcome, Score
-from tests.builders import LLM, mailing_list, paper
+from tests.builders import LLM, entry, mailing_list, paper
 
 TODAY = date(2026, 11, 20)
 
@@ -122,6 +132,38 @@ def test_cap_counts_no_followed_authors_and_loses_nothing() -> None:
     chosen = curate(Digest(capped, TODAY, LLM), papers, scores, {})
     assert [entry.paper.arxiv_id for entry in chosen.entries] == ["2611.00001", "2611.00003"]
     assert [(entry.rank, entry.paper.arxiv_id) for entry in chosen.over_cap] == [(3, "2611.00002")]
+
+
+@pytest.mark.parametrize(
+    ("followed", "scores", "sizes"),
+    [
+        (0, [(9, 9), (9, 8), (8, 8), (8, 7)], {"closest": 3, "also": 1}),  # within 2 of the best
+        (0, [(10, 10), (7, 7), (7, 7), (7, 7)], {"closest": 3, "also": 1}),  # at least three
+        (0, [(10, 10), (7, 7)], {"closest": 2}),  # if there are
+        (0, [(9, 8)] * 30, {"closest": 12, "also": 18}),  # at most twelve
+        (2, [(9, 8)] * 4, {"followed": 2, "closest": 4}),
+        (2, [], {"followed": 2}),
+        (0, [(9, None), (8, None), (7, None), (6, None), (5, None)], {"closest": 3, "also": 2}),  # novelty is unknown
+        (0, [], {}),
+    ],
+)
+def test_groups_are_followed_authors_then_the_closest_then_the_rest(
+    followed: int, scores: list[tuple[int, int | None]], sizes: dict[str, int]
+) -> None:
+    of = [entry(n, relevance=3, matched_author="Ada Lovelace") for n in range(1, followed + 1)]
+    of += [entry(n, relevance=r, novelty=v) for n, (r, v) in enumerate(scores, start=followed + 1)]
+    groups = grouped(of)
+    assert {str(group): len(some) for group, some in groups.items()} == sizes
+    assert [each for some in groups.values() for each in some] == of
+
+
+def test_best_ten_below_the_thresholds_are_kept_in_sight() -> None:
+    papers = [paper(f"2611.{n:05}") for n in range(1, 21)]
+    scores = {each.arxiv_id: Score(6 if n < 12 else 9, 1 + n % 9) for n, each in enumerate(papers)}
+    of = curate(Digest(mailing_list(min_novelty=10), TODAY, LLM), papers, scores, {})
+    best = sorted((s.relevance + (s.novelty or 0) for s in scores.values()), reverse=True)
+    assert [s.relevance + (s.novelty or 0) for s in (each.score for each in of.nearest) if s] == best[:10]
+    assert {of.became[each.paper.arxiv_id] for each in of.nearest} == {Became.BELOW}
 
 
 def test_every_paper_is_accounted_for() -> None:

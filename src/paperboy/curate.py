@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
-from paperboy.models import Became, Counts, Digest, Entry, MailingList, Outcome, Paper, Score
+from paperboy.models import Became, Counts, Digest, Entry, Group, MailingList, Outcome, Paper, Score
 from paperboy.tex import to_text
 
 # Letters that Unicode does not take apart into a base and an accent.
@@ -89,6 +89,7 @@ def before_start(
     return frozenset(each.arxiv_id for each in papers if each.published < start and not ways_of[each] & open_ways)
 
 
+NEAREST = 10  # papers below the thresholds that are kept in sight
 MOST_MORNINGS = 3  # without a score while others get one; then a paper is let go
 
 
@@ -110,18 +111,17 @@ def curate(
         Entry(0, paper, scores.get(paper.arxiv_id), matched_author(paper, mailing_list.authors)) for paper in papers
     ]
     matches = sorted((each for each in found if each.matched_author), key=lambda each: each.paper.arxiv_id)
-    others = [(each.score, each) for each in found if each.score and not each.matched_author]
-    passed = sorted((each for each in others if passes(mailing_list, each[0])), key=_best_first)
-    ranked = tuple(
-        replace(each, rank=rank) for rank, each in enumerate([*matches, *(each for _, each in passed)], start=1)
-    )
+    others = sorted((each for each in found if each.score and not each.matched_author), key=_best_first)
+    passed = [each for each in others if each.score and passes(mailing_list, each.score)]
+    below = [each for each in others if each.score and not passes(mailing_list, each.score)]
+    ranked = tuple(replace(each, rank=rank) for rank, each in enumerate([*matches, *passed], start=1))
     in_digest = len(matches) + mailing_list.max_papers
     entries, over_cap = ranked[:in_digest], ranked[in_digest:]
     unscored = [each.paper for each in found if not (each.score or each.matched_author)]
     let_go = tuple(paper for paper in unscored if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS)
     carried = tuple(paper for paper in unscored if paper not in let_go)
     became = dict.fromkeys(filtered, Became.FILTERED)
-    became |= {each.paper.arxiv_id: Became.BELOW for _, each in others}
+    became |= {each.paper.arxiv_id: Became.BELOW for each in below}
     became |= {each.paper.arxiv_id: Became.SELECTED for each in entries}
     became |= {each.paper.arxiv_id: Became.AUTHOR_MATCH for each in matches}
     became |= {each.paper.arxiv_id: Became.OVER_CAP for each in over_cap}
@@ -133,12 +133,31 @@ def curate(
         author_matches=len(matches),
         selected=len(entries) - len(matches),
         over_cap=len(over_cap),
-        below=len(others) - len(passed),
+        below=len(below),
         filtered=len(filtered),
     )
     return replace(
-        digest, entries=entries, over_cap=over_cap, carried_over=carried, let_go=let_go, became=became, counts=counts
+        digest,
+        entries=entries,
+        over_cap=over_cap,
+        nearest=tuple(below[:NEAREST]),
+        carried_over=carried,
+        let_go=let_go,
+        became=became,
+        counts=counts,
     )
+
+
+def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
+    """A digest's entries by their groups, in order. Closest to the topics are those whose relevance and novelty add up
+    to within 2 of the best: at least 3, if there are, and at most 12.
+    """
+    followed = tuple(each for each in entries if each.matched_author)
+    others = tuple(each for each in entries if not each.matched_author)
+    near = sum(_together(each) >= _together(others[0]) - 2 for each in others)
+    closest = min(max(near, 3), 12)
+    found = {Group.FOLLOWED: followed, Group.CLOSEST: others[:closest], Group.ALSO: others[closest:]}
+    return {group: some for group, some in found.items() if some}
 
 
 def outcome_of(
@@ -168,6 +187,10 @@ def passes(mailing_list: MailingList, score: Score) -> bool:
     return novel and score.relevance >= mailing_list.min_relevance
 
 
-def _best_first(scored: tuple[Score, Entry]) -> tuple[int, int, str]:
-    score, entry = scored
-    return (-(score.relevance + (score.novelty or 0)), -score.relevance, entry.paper.arxiv_id)
+def _together(entry: Entry) -> int:
+    """Relevance and novelty, each if there is one."""
+    return entry.score.relevance + (entry.score.novelty or 0) if entry.score else 0
+
+
+def _best_first(entry: Entry) -> tuple[int, int, str]:
+    return (-_together(entry), -entry.score.relevance if entry.score else 0, entry.paper.arxiv_id)

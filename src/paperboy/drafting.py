@@ -26,7 +26,6 @@ from paperboy.models import (
     Composed,
     Cost,
     Digest,
-    Entry,
     MailingList,
     Model,
     Outcome,
@@ -114,7 +113,6 @@ class Draft:
     leftover: bool  # all papers, if any, failed before while others were scored, and fail again
     problem: str  # why some papers have no score
     composed: Composed | None = None  # None: there is no mail, or it was not composed
-    below: tuple[Entry, ...] = ()  # the best that the thresholds hold back; of a dry run
 
     def outcome(self, missing: str) -> Outcome | None:
         """What the day's outcome would be while the list may wait."""

@@ -200,6 +200,14 @@ class Entry:
     matched_author: str | None = None  # as the list spells the name it follows
 
 
+class Group(StrEnum):
+    """The parts of a digest, in their order."""
+
+    FOLLOWED = "followed"  # by followed authors
+    CLOSEST = "closest"  # the best by their scores
+    ALSO = "also"
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """How many papers of a digest had which outcome. Counts that do not add up are refused."""
@@ -254,6 +262,7 @@ class Digest:
     only_days: int = 0  # after a long absence: older papers were not looked at; 0: all were
     entries: tuple[Entry, ...] = ()
     over_cap: tuple[Entry, ...] = ()  # passed, but beyond max_papers; ranks go on after the entries
+    nearest: tuple[Entry, ...] = ()  # the best ten below the thresholds, without a rank
     carried_over: tuple[Paper, ...] = ()
     let_go: tuple[Paper, ...] = ()
     became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id; papers carried over come back

@@ -6,7 +6,7 @@ Marks nothing as sent. Scores are kept, because they were paid for.
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -15,12 +15,11 @@ from paperboy.drafting import Draft, Drafter, Material
 from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
-from paperboy.models import Became, Composed, Delivery, DeliveryState, Entry, MailingList, Paper, Subscriber
+from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
 from paperboy.store import Store
 
 _FETCH_HOLDS = timedelta(minutes=15)  # people who try out topics preview often; arXiv need not be asked each time
 _SOMEBODY = Subscriber("you@example.org")
-_MOST_BELOW = 10  # papers below the thresholds that a dry run shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Previews:
                 still_due.append(each)
         served = [each for each in self.lists if each.subscribers and not each.paused]
         missing = self._look(served) if still_due else ""
-        return missing, found | {each.mailing_list.name: _drafted(each) for each in self._materials(still_due)}
+        return missing, found | {each.mailing_list.name: drafting.draft(each) for each in self._materials(still_due)}
 
     def _materials(self, lists: Sequence[MailingList], *, seen_today: bool = False) -> list[Material]:
         """The material of these lists' digests, all of it scored."""
@@ -89,19 +88,6 @@ class Previews:
         if fetch_holds and all(c in fetched and fetched[c] >= since for each in lists for c in each.categories):
             return ""
         return fetching.look(self.drafter, self.feed, lists, self.now, self.lookback).missing
-
-
-def _drafted(material: Material) -> Draft:
-    """A draft with the best papers below the thresholds."""
-    made, scores = drafting.draft(material), material.scores
-    below = [each for each in material.papers if made.digest.became.get(each.arxiv_id) is Became.BELOW]
-
-    def best_first(paper: Paper) -> tuple[int, int, str]:
-        score = scores[paper.arxiv_id]
-        return (-(score.relevance + (score.novelty or 0)), -score.relevance, paper.arxiv_id)
-
-    best = sorted(below, key=best_first)[:_MOST_BELOW]
-    return replace(made, below=tuple(Entry(0, each, scores[each.arxiv_id]) for each in best))
 
 
 def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:

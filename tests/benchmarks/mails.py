@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from itertools import groupby
 from statistics import median
 
-import lxml.html
-
 from paperboy.mail.fit import size
-from paperboy.mail.text import prose
 from paperboy.models import Digest, Rendered
 from tests.mail import browser, layout, real_days
 from tests.mail.browser import Browser
-from tests.mail.reading import flat, render, visible
+from tests.mail.reading import entries, how_much, render, visible
 
 RUNS = 7
 PHONE = 390  # px
@@ -53,36 +49,14 @@ def milliseconds(digest: Digest) -> float:
 
 def abstracts(digest: Digest, mail: Rendered) -> str:
     """By group: how many abstracts the HTML shows whole, cut, and not at all."""
-    expected = {entry.paper.arxiv_id: _words(prose(entry.paper.abstract).__html__()) for entry in digest.entries}
-    shown = [(group, _state(expected.pop(paper), words)) for group, paper, words in _entries(mail.html)]
+    papers = {entry.paper.arxiv_id: entry.paper for entry in digest.entries}
+    shown = [(each.group, how_much(papers.pop(each.paper).abstract, each)) for each in entries(mail.html)]
     found = []
     for group, members in groupby(shown, key=lambda each: each[0]):
         states = [state for _, state in members]
-        found.append(f"{group or 'all'} " + "/".join(str(states.count(state)) for state in ("whole", "cut", "absent")))
-    return ", ".join([*found, f"not in the HTML {len(expected)}"] if expected else found)
-
-
-def _entries(html: str) -> Iterator[tuple[str, str, str]]:
-    """Of each entry in the HTML: the first word of its group, the arXiv id, and its words."""
-    group, paper, words = "", "", ""
-    for element in lxml.html.document_fromstring(html).iter("h1", "h2", "h3", "p"):
-        if element.tag == "p":
-            words += f" {element.text_content()}"
-            continue
-        if paper:
-            yield group, paper, flat(words)
-        [url, *_] = element.xpath(".//a[contains(@href, '//arxiv.org/abs/')]/@href") or [""]
-        paper, words = url.rpartition("/abs/")[2], ""
-        if element.tag == "h2" and not paper:
-            group = element.text_content().split()[0].lower()
-
-
-def _state(abstract: str, words: str) -> str:
-    return "whole" if abstract in words else "cut" if abstract[:60] in words else "absent"
-
-
-def _words(html: str) -> str:
-    return flat(lxml.html.fragment_fromstring(html, create_parent="p").text_content())
+        counted = "/".join(str(states.count(state)) for state in ("whole", "cut", "absent"))
+        found.append(f"{group.partition(' ')[0].lower() or 'all'} {counted}")
+    return ", ".join([*found, f"not in the HTML {len(papers)}"] if papers else found)
 
 
 def measured(name: str, window: Browser) -> str:

@@ -73,7 +73,7 @@ def broken(window: Browser) -> list[str]:
     """Badges, scores of the contents, and the fact line of each entry, where they take more than one line."""
     script = """
     const facts = entries.flatMap(entry => entry.paragraphs.filter(p => p.matches('.f')).slice(0, 1));
-    const kept = [...facts, ...document.querySelectorAll('.b, .o td:not(:has(a))')];
+    const kept = [...facts, ...document.querySelectorAll('.b, .o b')];
     return kept.filter(shown).filter(e => lines(e).length > 1).map(words);
     """
     found: list[str] = _of(window, script)
@@ -83,7 +83,7 @@ def broken(window: Browser) -> list[str]:
 def orphans(window: Browser, most: int = 3) -> list[str]:
     """Titles, reasons, facts and the first paragraph whose last line is one word of at most so many characters."""
     script = """
-    return [...document.querySelectorAll('h1, h2, h3, .w, .f, .l')].filter(shown).map(lines)
+    return [...document.querySelectorAll('h1, h2, h3, .g, .w, .f, .l')].filter(shown).map(lines)
         .filter(found => found.length > 1 && found.at(-1).length <= arguments[0])
         .filter(found => /\\s/.test(found.at(-2)) && !/[-\u2013\u2014]$/.test(found.at(-2)))
         .map(found => found.slice(-2).join(' / '));
@@ -118,9 +118,9 @@ def entry_links(window: Browser) -> list[tuple[str, str]]:
 
 
 def characters_per_line(window: Browser) -> list[int]:
-    """Of the abstracts: the length of each line but the last of each."""
+    """Of the abstracts, the paragraphs of entries that have no class: the length of each line but the last of each."""
     script = """
-    const whole = entries.flatMap(entry => entry.paragraphs.filter(p => p.matches('.s, :not([class])')));
+    const whole = entries.flatMap(entry => entry.paragraphs.filter(p => p.matches(':not([class])')));
     return whole.flatMap(p => lines(p).slice(0, -1).map(line => line.length));
     """
     found: list[int] = _of(window, script)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import html as entities
 import re
 from pathlib import Path
+from typing import NamedTuple
+
+import lxml.html
 
 from paperboy.mail.page import Copy, Page, page
 from paperboy.mail.templates import Templates
+from paperboy.mail.text import prose
 from paperboy.models import Digest, Rendered
 
 EMAILS = Path(__file__).parents[2] / "emails"
 TEMPLATES = Templates.load([EMAILS])
-COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2)
+COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2, "ada@example.org")
 FROM = "papers@example.org"
 THANKS = "Thank you to arXiv for use of its open access interoperability."
 
@@ -37,3 +41,36 @@ def visible(html: str) -> str:
 def flat(text: str) -> str:
     """The words of the text on one line."""
     return " ".join(text.split())
+
+
+class Shown(NamedTuple):
+    """An entry of the HTML: its title's heading links to arXiv, and the nearest `h2` above it names its group."""
+
+    group: str
+    paper: str  # arXiv id
+    title: str
+    words: str  # of the paragraphs up to the next heading
+
+
+def entries(html: str) -> list[Shown]:
+    """The entries of the HTML, in its order."""
+    group, found, is_entry = "", [], False
+    for element in lxml.html.document_fromstring(html).iter("h1", "h2", "h3", "p"):
+        words = flat(element.text_content())
+        if element.tag == "p":
+            if is_entry:
+                found[-1] = found[-1]._replace(words=flat(f"{found[-1].words} {words}"))
+            continue
+        links = element.xpath(".//a[contains(@href, '//arxiv.org/abs/')]")
+        is_entry = bool(links)
+        if is_entry:
+            found.append(Shown(group, links[0].get("href").rpartition("/abs/")[2], flat(links[0].text_content()), ""))
+        elif element.tag == "h2":
+            group = words
+    return found
+
+
+def how_much(abstract: str, entry: Shown) -> str:
+    """How much of a paper's abstract an entry shows: "whole", "cut" or "absent"."""
+    whole = flat(lxml.html.fragment_fromstring(prose(abstract).__html__(), create_parent="p").text_content())
+    return "whole" if whole in entry.words else "cut" if whole[:60] in entry.words else "absent"

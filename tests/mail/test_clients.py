@@ -33,9 +33,13 @@ ENHANCEMENTS = {
     MEDIA_SCHEME: "where it is not known, the mail is light, or inverted by the client: its colours survive that",
     "color-scheme CSS property": "tells a client that both schemes are designed; without it, some invert the light one",
     "color-scheme meta tag": "the same, for clients that look for it there",
-    ":hover": "underlines a title under the mouse; it is a link without it, too",
-    "white-space": "keeps a line of the contents to one line, on a phone alone; without it the line wraps",
-    "text-overflow": "the same: ends such a line in an ellipsis",
+    "Local anchors": "a row of the contents leads down to its paper; where it does not, scrolling does",
+    "min-height property": "makes a row of the contents high enough for a thumb; Outlook for Windows has mice",
+    "text-decoration-color": "makes the line under a title lighter than its words",
+    "text-decoration-thickness": "the same: a thin line",
+    "text-underline-offset": "the same: a line apart from its words",
+    "text-wrap": "leaves no short last line; where it is not known, some titles end in one",
+    "white-space": "keeps a number of a table on one line, where it is anyway unless the words beside it are long",
 }
 
 BARE = """<mjml lang="en" dir="ltr">

@@ -1,18 +1,19 @@
-"""No mail is ever clipped, and what has to go goes fairly."""
+"""No mail is ever clipped, and what has to go goes from the tail."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from itertools import pairwise
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from paperboy.errors import ConfigError
-from paperboy.mail.fit import fitted, levels, size
+from paperboy.mail.fit import cut, fitted, in_html, in_text, most_cuts, size
 from paperboy.mail.page import Page
 from paperboy.mail.templates import HTML_BUDGET, Templates
+from paperboy.models import Digest, Entry
 from tests.builders import digest, entry, mailing_list, paper
 from tests.mail.reading import EMAILS, THANKS, page_of, render, visible
 
@@ -27,107 +28,140 @@ HEAVY = [
 ]
 
 
+def day(number: int, abstract: str = SENTENCE * 15, **of_entry: str) -> list[Entry]:
+    """That many entries: twelve that are closest to the topics, and a tail."""
+    return [
+        entry(n, paper(f"2611.{n:05}", abstract=abstract), relevance=9 if n <= 12 else 7, **of_entry)
+        for n in range(1, number + 1)
+    ]
+
+
 @pytest.mark.parametrize(("number", "abstract", "comment", "authors"), HEAVY)
 def test_html_of_any_day_fits_the_budget(number: int, abstract: int, comment: int, authors: int) -> None:
-    """The HTML keeps its budget and its end; the text drops nothing."""
+    """The HTML keeps its budget and its end, and each paper or how many it leaves out; the text has all."""
     body, remark = (SENTENCE * 2_000)[:abstract], ("A remark on this paper. " * 500)[:comment].strip()
     names = (*(f"Author Number{n}" for n in range(authors - 1)), "Yoshua Bengio")
-    of = digest(
-        [entry(n, paper(f"2611.{n:05}", abstract=body, authors=names), comment=remark) for n in range(1, number + 1)]
-    )
-    mail = render(of)
+    of = [entry(n, paper(f"2611.{n:05}", abstract=body, authors=names), comment=remark) for n in range(1, number + 1)]
+    mail = render(digest(of))
     assert size(mail.html) <= HTML_BUDGET
-    assert size(mail.html) > HTML_BUDGET * 0.4 or number == 1
+    assert size(mail.html) > HTML_BUDGET * 0.9 or number in {1, 51}
     assert THANKS in mail.html
-    assert mail.text.count("    > Why: A remark on this paper.") == number
+    assert mail.text.count("\n\n    > A remark on this paper.") == number
     assert all(f"https://arxiv.org/abs/2611.{n:05}\n" in mail.text for n in range(1, number + 1))
-    shown = len(re.findall("<h2", mail.html))
-    assert (shown == number) or f"And {number - shown} more in the plain-text part" in mail.html
+    shown = len(re.findall("<h3", mail.html))
+    assert (shown == number) or f"no room for {number - shown} more papers" in visible(mail.html)
 
 
 def test_day_that_fits_is_shown_whole() -> None:
-    body = SENTENCE * 20
-    mail = render(digest([entry(1, paper(abstract=body))]))
-    assert body.strip() in mail.html
-    assert "shortened" not in mail.html
+    mail = render(digest(day(3)))
+    assert mail.html.count((SENTENCE * 15).strip()) == 3
+    assert "no mail program" not in mail.html
 
 
-def many(number: int, **of_paper: str) -> Page:
-    return page_of(digest([entry(n, paper(f"2611.{n:05}", **of_paper)) for n in range(1, number + 1)]))
+def shapes(page: Page) -> Counter[str]:
+    """How many papers are shown in which form."""
+    return Counter(
+        "title" if item.bare else "brief" if item.brief else "whole" if len(item.abstract) > 400 else "short"
+        for item in page.items
+    )
 
 
-def test_each_level_shortens_all_papers_alike() -> None:
-    whole, *shorter, without, bare = levels(many(3, abstract=SENTENCE * 25))
-    assert not whole.shortened
-    assert all(len(item.abstract) == len(SENTENCE) * 25 - 1 for item in whole.items)
-    lengths = [{len(item.abstract) for item in level.items} for level in (whole, *shorter, without)]
-    assert all(max(after) < min(before) for before, after in pairwise(lengths))
-    assert all(str(item.abstract).endswith("stand here. …") for level in shorter for item in level.items)
-    assert (without.without_abstract, [item.bare for item in bare.items]) == (3, [True] * 3)
-
-
-def test_best_papers_stay_where_titles_alone_do_not_fit() -> None:
-    def draw(page: Page) -> str:
-        drawn.append(page)
-        return "x" * (1_000 + 300 * len(page.items))
-
-    drawn: list[Page] = []
-    html = fitted(many(90), draw, 10_000)
-    assert html == draw(drawn[-1])
-    assert 25 <= len(drawn[-1].items) <= 30
-    assert [item.rank for item in drawn[-1].items] == list(range(1, len(drawn[-1].items) + 1))
-    assert drawn[-1].hidden == 90 - len(drawn[-1].items)
-    assert fitted(many(90), draw, 999) is None
-
-
-@pytest.mark.parametrize(("number", "named", "left"), [(40, 40, 0), (110, 30, 80)])
-def test_contents_name_every_paper_and_the_best_thirty_where_papers_have_only_titles(
-    number: int, named: int, left: int
-) -> None:
-    title, body = "A title? It " + "goes on " * 20, SENTENCE * 10
-    html = render(
-        digest([entry(n, paper(f"2611.{n:05}", title=title, abstract=body)) for n in range(1, number + 1)])
-    ).html
-    lines = re.findall(r'<li><a href="[^"]*">(.*?)</a></li>', html)
-    assert len(lines) == named
-    assert all(100 < len(line) <= 122 for line in lines), "cut at a word, not at a question mark"
-    assert (f"and {left} more below" in html) == bool(left)
-
-
-def test_html_says_what_only_the_text_part_has() -> None:
-    def said(number: int) -> str:
-        abstract = SENTENCE * 28
-        return visible(
-            render(digest([entry(n, paper(f"2611.{n:05}", abstract=abstract)) for n in range(1, number + 1)])).html
-        )
-
-    assert "this mail," not in said(3)
-    never = [
-        entry(1, paper(abstract="")),
-        *(entry(n, paper(f"2611.{n:05}", abstract=SENTENCE * 28)) for n in range(2, 50)),
+def test_cuts_take_from_the_tail_first() -> None:
+    """Names, then what is under the tail's titles, then the tail; abstracts of the first groups only after it."""
+    over = [entry(n, paper(f"2611.{n:05}")) for n in range(31, 41)]
+    page = in_html(page_of(digest(day(30), over_cap=over)))
+    seen = []
+    for cuts in range(most_cuts(page) + 1):
+        now = cut(page, cuts)
+        shape = (len(now.over_cap), *(shapes(now)[kind] for kind in ("brief", "title", "whole", "short")))
+        if not seen or shape != seen[-1]:
+            seen.append(shape)
+    assert seen == [
+        *((named, 18, 0, 12, 0) for named in range(10, 3, -1)),
+        *((3, 18 - bare, bare, 12, 0) for bare in range(19)),
+        *((3, 0, 18 - gone, 12, 0) for gone in range(1, 19)),
+        *((3, 0, 0, 12 - short, short) for short in range(1, 13)),
+        *((3, brief, 0, 0, 12 - brief) for brief in range(1, 13)),
+        *((3, 12 - gone, 0, 0, 0) for gone in range(1, 13)),
+        *((named, 0, 0, 0, 0) for named in (2, 1, 0)),
     ]
-    assert "abstracts are shortened here" in render(digest(never)).html, "not: one paper has no abstract here"
-    assert "clips this mail, abstracts are shortened here; the plain-text part has everything." in said(60)
-    assert re.search(r"clips this mail, \d+ papers have no abstract here; the plain", said(110))
-    assert re.search(r"clips this mail, \d+ papers have only title and reason here; the plain", said(220))
-    assert re.search(r"and \d+ more below", said(220))
-    assert re.search(r"And \d+ more in the plain-text part of this mail\. So that", said(600))
 
 
-def test_long_list_of_authors_keeps_its_ends_and_followed_authors() -> None:
+def test_as_little_as_possible_is_cut() -> None:
+    def draw(page: Page) -> str:
+        return "x" * (1_000 + sum(100 if item.bare else 500 if item.brief else 1_500 for item in page.items))
+
+    whole = page_of(digest(day(60)))
+    html = fitted(whole, draw, 30_000)
+    assert html is not None
+    assert 30_000 - 400 < len(html) <= 30_000
+    assert fitted(whole, draw, 50_000) == draw(in_html(whole))
+    assert fitted(whole, draw, 999) is None
+
+
+@pytest.mark.parametrize(("number", "named", "left"), [(2, 2, 0), (10, 10, 0), (11, 10, 1), (110, 10, 100)])
+def test_contents_are_the_ten_best_with_whole_titles(number: int, named: int, left: int) -> None:
+    title = "A title? It " + "goes on " * 20
+    of = [entry(n, paper(f"2611.{n:05}", title=title)) for n in range(1, number + 1)]
+    html = render(digest(of)).html
+    rows = re.findall(r'<li><a href="#p(\d+)" dir="auto"><b>(.*?) </b>(.*?)</a></li>', html)
+    assert rows == [(str(n), "8/7", title.strip()) for n in range(1, named + 1)]
+    assert (f"{left} more below" in html) == bool(left)
+
+
+def test_html_says_what_it_has_no_room_for() -> None:
+    def said(number: int) -> str:
+        return visible(render(digest(day(number, abstract=SENTENCE * 28, comment=SENTENCE * 3))).html)
+
+    assert "no mail program" not in said(30)
+    assert re.search(
+        r"\d+ papers above have their titles alone, so that no mail program cuts this mail off\.", said(150)
+    )
+    assert re.search(r"This mail has no room for \d+ more papers that passed\.", said(600))
+    assert "plain-text part" not in said(600), "few readers can open it"
+
+
+NAMED = [paper(f"2611.2{n:04}", title=f"Left over {n:03} " + "and so on " * 12) for n in range(400)]
+
+
+def of_named(number: int) -> dict[str, Digest]:
+    papers = NAMED[:number]
+    return {
+        "carried over": digest(day(20), carried_over=papers),
+        "let go": digest(day(20), let_go=papers),
+        "over the cap": digest(day(20), over_cap=[entry(21 + n, each) for n, each in enumerate(papers)]),
+    }
+
+
+@pytest.mark.parametrize("kind", of_named(0))
+def test_papers_without_an_entry_are_named_as_far_as_the_bytes_allow(kind: str) -> None:
+    few, many = render(of_named(30)[kind]), render(of_named(400)[kind])
+    assert [n for n in range(30) if f"Left over {n:03} " not in few.html] == []
+    shown = len(set(re.findall(r"Left over (\d+) ", many.html)))
+    assert 100 < shown < 400
+    assert f"and {400 - shown} more" in visible(many.html)
+    assert all(each.title.strip() in " ".join(many.text.split()) for each in NAMED)
+    assert many.html.count((SENTENCE * 15).strip()) == 12, "no abstract goes for a name"
+
+
+def test_long_list_of_authors_keeps_its_ends_and_followed_authors_in_both_parts() -> None:
     names = tuple(f"Author {n}" for n in range(100))
     mail = render(digest([entry(1, paper(authors=(*names[:50], "Yoshua Bengio", *names[50:])))]))
     assert "Author 5, …, Yoshua Bengio, …, Author 99 (101 authors)" in visible(mail.html)
-    assert all(name in " ".join(mail.text.split()) for name in names)
+    assert "Author 5, …, *Yoshua Bengio*, …, Author 99 (101 authors)" in " ".join(mail.text.split())
+
+
+def test_text_has_whole_abstracts_up_to_the_twentieth_paper_of_the_tail() -> None:
+    whole = page_of(digest(day(40)))
+    assert [item.rank for item in in_text(whole).items if not item.brief] == list(range(1, 20))
+    assert [item.rank for item in in_html(whole).items if not item.brief] == list(range(1, 13))
 
 
 def test_thousand_topics_leave_room_for_the_papers() -> None:
     topics = "\n".join(f"- topic {n}" for n in range(1_000))
-    of = [entry(n, paper(f"2611.{n:05}", abstract=SENTENCE * 15)) for n in range(1, 41)]
-    mail = render(digest(of, mailing_list=mailing_list(topics=topics)))
-    assert len(re.findall("<h2", mail.html)) == 40
-    assert "The plain-text part of this mail has the topics in full." in mail.html
-    assert mail.html.count(SENTENCE.strip()) > 40 * 4
+    mail = render(digest(day(40), mailing_list=mailing_list(topics=topics)))
+    assert mail.html.count((SENTENCE * 15).strip()) == 12
+    assert re.search(r"The topics go on for \d+ more lines\.", visible(mail.html))
     assert "topic 999" in mail.text
 
 
@@ -137,12 +171,14 @@ def test_followed_authors_are_all_shown_among_thousands() -> None:
     of = digest([entry(1, paper(authors=others + followed))], mailing_list=mailing_list(authors=followed))
     shown = visible(render(of).html)
     assert all(f"{name}," in shown for name in followed[:-1])
-    assert "(3,000 authors)" in shown
+    assert "(3,000\u00a0authors)" in shown or "(3,000 authors)" in shown
 
 
 def test_template_too_large_by_itself_is_reported(tmp_path: Path) -> None:
     shutil.copytree(EMAILS, tmp_path, dirs_exist_ok=True)
     template = tmp_path / "_masthead.mjml.j2"
-    template.write_text(template.read_text("utf-8").replace("<h1>", "<h1>" + "x" * 96_000), "utf-8")
+    text = template.read_text("utf-8")
+    assert "</h1>" in text
+    template.write_text(text.replace("</h1>", "x" * 96_000 + "</h1>"), "utf-8")
     with pytest.raises(ConfigError, match=r"emails/digest.mjml.j2: .*95,000 bytes"):
         render(digest(), Templates.load([tmp_path]))

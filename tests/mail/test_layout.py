@@ -47,8 +47,8 @@ def test_offsets_of_a_page(window: Browser) -> None:
         pytest.param('<p>By all authors <b class="b">Score 8</b></p>', ["Score / 8"], id="a badge broken in a line"),
         pytest.param('<p hidden>By all authors <b class="b">Score 8</b></p>', [], id="a badge that nobody sees"),
         pytest.param(
-            '<table class="o"><tr><td width="30">9 / 8</td><td><a href="#p1">A title</a></td></tr></table>',
-            ["9 / / / 8"],
+            '<ul class="o"><li style="width:5ch"><a href="#p1"><b>9 / 10</b> A title</a></li></ul>',
+            ["9 / / 10"],
             id="a score of the contents",
         ),
     ],
@@ -88,7 +88,7 @@ def test_rows_of_the_contents(window: Browser, row: str) -> None:
 
 
 def test_lines_of_abstracts_are_counted_without_the_last_ones(window: Browser) -> None:
-    abstract = '<p class="s">Twelve words of an abstract fill just three lines</p>'
+    abstract = "<p>Twelve words of an abstract fill just three lines</p>"
     shown(window, f"{TITLE}<p class='w'>The reason is not counted.</p>{abstract}<h2>End</h2><p>{'Not this. ' * 9}</p>")
     assert layout.characters_per_line(window) == [len("Twelve words of an"), len("abstract fill just")]
 

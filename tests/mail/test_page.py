@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from datetime import date
+from dataclasses import replace
 from html import unescape
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,75 +16,67 @@ from markupsafe import escape
 
 from paperboy.curate import MOST_MORNINGS
 from paperboy.mail.text import money
-from paperboy.models import Cost, Digest, Entry, Paper, Shortfall, Spending, Usage
+from paperboy.models import Cost, Digest, Entry, Paper, Rendered, Shortfall, Spending, Usage
 from paperboy.scoring.reply import clean_comment
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
 from tests.mail.reading import flat, page_of, render, visible
 
 
-def titled(*titles: str, name: str = "Graphs") -> str:
+def inbox(*titles: str, **of_list: Any) -> tuple[str, str]:
+    """The subject and the preheader of a digest of papers with these titles, the best first."""
     of = [entry(rank, paper(f"2611.{rank:05}", title=title)) for rank, title in enumerate(titles, 1)]
-    return page_of(digest(of, mailing_list=mailing_list(title=name), date=date(2026, 3, 2))).subject
+    return first_seen(render(digest(of, mailing_list=mailing_list(**of_list))))
 
 
-def test_subject_has_the_first_title_where_it_fits() -> None:
-    assert titled("On $k$-trees") == "Graphs, 2 Mar: 1 paper · On k-trees"
-    assert titled("On trees", "On graphs") == "Graphs, 2 Mar: 2 papers · On trees"
+def first_seen(mail: Rendered) -> tuple[str, str]:
+    hidden = re.search(r'<div style="display:none[^>]*>([^<]*)</div>', mail.html)
+    assert hidden
+    return mail.subject, unescape(hidden[1]).strip()
 
 
 @pytest.mark.parametrize(
-    ("title", "shown"),
+    ("titles", "subject", "preheader"),
     [
-        ("TreeLab Two: A very long explanation of what the trees in it are good for", " · TreeLab Two"),
-        ("TreeLab: A very long explanation of what the trees in it are good for", ""),
-        ("Is this a tree? A very long answer to the question that nobody asked here", " · Is this a tree?"),
-        ("Trees that grow - a very long explanation of how and when and where they do", " · Trees that grow"),
-        ("A very long title that has no clause at which anybody could cut it short", ""),
-        ("A very long title that has its colon far too late for any inbox: this one", ""),
+        (["On $k$-trees"], "1 paper: On k-trees", ""),
+        (["On trees", "On graphs"], "2 papers: On trees", "On graphs"),
+        (["Can it?", "a < b & c", "Third", "Fourth"], "4 papers: Can it?", "a < b & c · Third · Fourth"),
+        (
+            ["A title with so many words that no inbox has room for all of them", "Next"],
+            "2 papers: A title with so many words that no inbox has room for all …",
+            "Next",
+        ),
+        (["w" * 100, "Next"], f"2 papers: {'w' * 58} …", "Next"),
     ],
 )
-def test_subject_has_a_long_title_up_to_its_colon(title: str, shown: str) -> None:
-    assert titled(title) == "Graphs, 2 Mar: 1 paper" + shown
+def test_subject_has_the_number_and_the_first_title_and_the_preheader_the_next(
+    titles: Sequence[str], subject: str, preheader: str
+) -> None:
+    assert inbox(*titles, title="A list, whose title stands in From") == (subject, preheader)
+    assert len(subject) <= 70
 
 
-@pytest.mark.parametrize(("length", "fits"), [(45, True), (46, False)])
-@pytest.mark.parametrize("joint", [": ", " - "])
-def test_subject_is_at_most_70_characters_with_a_title(length: int, joint: str, *, fits: bool) -> None:
-    """The subject is 70 characters wide."""
-    subject = titled("A " + "x" * (length - 2) + joint + "and the rest of it")
-    assert (len(subject) == 70) == fits
-    assert subject.endswith("x") == fits
-
-
-def test_long_list_title_is_clipped_in_the_subject() -> None:
-    assert titled("On trees", name="word " * 60).endswith("word …, 2 Mar: 1 paper")
-    assert len(titled("On trees", name="word " * 60)) < 125
-
-
-def test_long_list_title_leaves_no_room_for_a_paper() -> None:
-    assert titled("On trees", name="L" * 60) == "L" * 60 + ", 2 Mar: 1 paper"
-
-
-def test_preheader_continues_where_the_subject_ends() -> None:
-    of = [entry(rank, paper(f"2611.{rank:05}", title=f"Paper {rank}")) for rank in (1, 2, 3)]
-    short = page_of(digest(of, mailing_list=mailing_list(title="Graphs")))
-    assert short.subject.endswith("Paper 1")
-    assert short.preheader == "Paper 2 · Paper 3"
-    long = page_of(
-        digest(of, mailing_list=mailing_list(title="A list with quite a long name, which takes all the room"))
-    )
-    assert long.preheader == "Paper 1 · Paper 2 · Paper 3"
-    head = [entry(1, paper(title="Paper one: the whole of a very long story about the first of all papers")), *of[1:]]
-    after_it = page_of(digest(head, mailing_list=mailing_list(title="Graphs")))
-    assert after_it.subject.endswith("Paper one")
-    assert after_it.preheader == "Paper 2 · Paper 3"
-    alone = page_of(digest(of[:1], mailing_list=mailing_list(title="Graphs")))
-    assert alone.preheader == "Paper 1"
+def test_inbox_shows_the_best_by_the_scores_first() -> None:
+    """A followed author's paper stands first in the mail, but its scores may be low."""
+    matched = entry(1, paper("2611.00001", title="Low"), relevance=3, matched_author="Yoshua Bengio")
+    of = [matched, *(entry(n, paper(f"2611.0000{n}", title=f"High {n}")) for n in (2, 3))]
+    assert first_seen(render(digest(of))) == ("3 papers: High 2", "High 3 · Low")
 
 
 def test_preheader_is_as_long_as_an_inbox_shows() -> None:
-    many = page_of(digest([entry(n, paper(f"2611.{n:05}", title="Is this a long title? Yes")) for n in range(1, 9)]))
-    assert 100 <= len(many.preheader) <= 132
+    assert 100 <= len(inbox(*["Is this a long title? Yes"] * 9)[1]) <= 132
+
+
+def test_groups_keep_the_numbers_of_papers_without_room() -> None:
+    of = [
+        entry(1, matched_author="Yoshua Bengio"),
+        *(entry(n, relevance=9 if n < 6 else 7, novelty=8 if n < 6 else 6) for n in range(2, 11)),
+    ]
+    whole = page_of(digest(of))
+    groups = [(group.kind, group.number, [item.rank for item in group.items]) for group in whole.groups]
+    assert groups == [("followed", 1, [1]), ("closest", 4, [2, 3, 4, 5]), ("also", 5, [6, 7, 8, 9, 10])]
+    shown = replace(whole, items=whole.items[:7])
+    assert [group.number for group in shown.groups] == [1, 4, 5]
+    assert shown.hidden == 3
 
 
 @pytest.mark.parametrize(
@@ -166,7 +159,8 @@ def test_no_mail_program_finds_a_link_in_a_comment(said: str, stored: str | None
     assert comment == (said if stored is None else stored)
     mail = render(digest([entry(1, comment=comment)]))
     shown = (comment if mailed is None else mailed).replace("¦", "\u2060")
-    in_text, in_html = re.search(r"Why:(.*?)\n\n", mail.text, re.DOTALL), re.search("Why:</b>(.*?)</p>", mail.html)
+    in_text = re.search(r"\n(    >.*?)\n\n", mail.text, re.DOTALL)
+    in_html = re.search('<p class="w"[^>]*>(.*?)</p>', mail.html)
     assert in_text
     assert in_html
     assert " ".join(re.sub(r"(?m)^ *>", "", in_text[1]).split()) == shown
@@ -225,8 +219,9 @@ def test_money_is_never_rounded_to_nothing(dollars: float, words: str) -> None:
 
 def test_contents_are_left_out_for_a_single_paper() -> None:
     assert "CONTENTS" not in render(digest(entries(1))).text
-    contents = flat(render(digest(entries(2))).text.partition("CONTENTS")[2].partition("PAPERS")[0])
-    assert contents == "1. On the Learning of Paper 2611.00001 2. On the Learning of Paper 2611.00002"
+    contents = flat(render(digest(entries(2))).text.partition("CONTENTS")[2].partition("CLOSEST")[0])
+    rows = "1. 8/7 On the Learning of Paper 2611.00001 2. 8/7 On the Learning of Paper 2611.00002"
+    assert contents == f"Closest to your topics · 2 {rows}"
 
 
 WAITING = [paper(f"2611.2000{n}", title=f"Waits {n}") for n in range(4)]
@@ -256,7 +251,7 @@ def test_figures_add_up_level_by_level() -> None:
         carried_over=[paper("2611.10005"), paper("2611.10006")],
         below=1_000,
     )
-    text = render(of).text.partition("THE MORNING IN NUMBERS\n\n")[2].partition("\n\n\n")[0]
+    text = render(of).text.partition("THE MORNING IN NUMBERS\n\n")[2].partition("\n\n")[0]
     rows = [
         (len(indent) // 2 - 1, label, number) for indent, label, number in re.findall(r"( +)(.*?)  +(\S+)\n?", text)
     ]
@@ -264,7 +259,7 @@ def test_figures_add_up_level_by_level() -> None:
         (0, "Total arXiv papers", "1,007"),
         (1, "Scanned", "1,004"),
         (2, "Relevant", "3"),
-        (3, "by authors this list follows", "1"),
+        (3, "by authors you follow", "1"),
         (3, "by their scores", "2"),
         (2, "Passed, beyond the 50 that this list takes", "1"),
         (2, "Below the thresholds", "1,000"),
@@ -276,74 +271,86 @@ def test_figures_add_up_level_by_level() -> None:
 def test_figures_that_are_zero_are_left_out() -> None:
     for part in both(digest()):
         assert (
-            "Total arXiv papers 13 Scanned 13 Relevant 3 Below the thresholds 10 Who scored them".lower()
-            in part.lower()
+            "Total arXiv papers 13 Scanned 13 Relevant 3 Below the thresholds 10 Prompt tokens".lower() in part.lower()
         )
 
 
 # --- tokens and money
 
 
-def test_bill_says_what_the_tokens_were() -> None:
-    for part in both(paid(Usage(27, 148_232, 31_232, 1_216, 9_120, 320))):
-        for words in (
-            "Tokens 148,232 9,120 157,352",
-            "Cost $0.0100 $0.0200 $0.0300",
-            "Asked in 27 calls. Of the prompt, 31,232 tokens came from the provider's cache and 1,216 went into it;",
-            "; of the completion, 320 tokens went into reasoning.",
-        ):
-            assert words in part
-
-
 @pytest.mark.parametrize(
-    ("usage", "words"),
+    ("usage", "rows", "said"),
     [
-        (Usage(2, 900, completion_tokens=80), "Asked in 2 calls."),
+        (
+            Usage(27, 148_232, 31_232, 1_216, 9_120, 320),
+            "Prompt tokens 148,232 $0.0100 Completion tokens 9,120 $0.0200 All tokens 157,352 $0.0300",
+            (
+                "Scored by gpt-6-luna in 27 calls: 31,232 prompt tokens came from the provider's cache, 1,216 went "
+                "into it; 320 completion tokens went into reasoning."
+            ),
+        ),
+        (Usage(2, 900, completion_tokens=80), "All tokens 980 $0.0300", "Scored by gpt-6-luna in 2 calls."),
         (
             Usage(1, 900, 1, completion_tokens=80),
-            "Asked in 1 call. Of the prompt, 1 token came from the provider's cache.",
+            "",
+            "Scored by gpt-6-luna in 1 call: 1 prompt token came from the provider's cache.",
         ),
         (
             Usage(1, 900, cache_write_tokens=768, completion_tokens=80),
-            "Asked in 1 call. Of the prompt, 768 tokens went into the provider's cache.",
+            "",
+            "Scored by gpt-6-luna in 1 call: 768 prompt tokens went into the provider's cache.",
         ),
         (
             Usage(1, 900, completion_tokens=80, reasoning_tokens=64),
-            "Asked in 1 call. Of the completion, 64 tokens went into reasoning.",
+            "",
+            "Scored by gpt-6-luna in 1 call: 64 completion tokens went into reasoning.",
         ),
     ],
 )
-def test_bill_leaves_out_tokens_that_are_zero(usage: Usage, words: str) -> None:
+def test_bill_says_what_the_tokens_were(usage: Usage, rows: str, said: str) -> None:
     for part in both(paid(usage)):
-        assert f" {words} " in part
+        assert rows in part
+        assert said in part
 
 
 def test_server_that_counts_no_tokens_is_reported_as_such() -> None:
     """Its calls are all that is known of it; not even that it was free."""
     for part in both(paid(Usage(calls=3))):
-        assert "Tokens not counted by the server" in part
-        assert "Cost not known" in part
-        assert "price unknown" not in part
-        assert "Asked in 3 calls." in part
+        assert "Scored by gpt-6-luna in 3 calls: its server counts no tokens." in part
+        assert "Prompt tokens" not in part
         assert "$" not in part
 
 
 def test_tokens_are_shown_where_the_price_is_unknown() -> None:
     for part in both(paid(Usage(1, 900, completion_tokens=100), cost=None)):
-        assert "Tokens 900 100 1,000" in part
-        assert "Cost price unknown" in part
+        assert "Prompt tokens 900 Completion tokens 100 All tokens 1,000" in part
+        assert "Scored by gpt-6-luna in 1 call, at a price that is not known." in part
         assert "$" not in part
 
 
 def test_morning_of_kept_scores_says_why_it_cost_nothing() -> None:
     for part in both(digest(spending=Spending())):
-        assert "Cost $0.00 $0.00 $0.00" in part
         assert "No calls for this list: its scores were paid for earlier, or by another list." in part
 
 
 def test_note_has_its_bill() -> None:
     for part in both(digest([], below=20)):
-        assert "Of the prompt, 4,096 tokens came from the provider's cache and 1,152 went into it" in part
+        assert "4,096 prompt tokens came from the provider's cache, 1,152 went into it" in part
+
+
+@pytest.mark.parametrize(
+    ("dollars", "price"),
+    [
+        (0.0, ""),
+        (0.004, ", for less than a cent"),
+        (0.0151, ", for about $0.02"),
+        (0.4, ", for about $0.40"),
+        (1234.0, ", for about $1,234.00"),
+    ],
+)
+def test_lead_has_the_price_in_words(dollars: float, price: str) -> None:
+    for part in both(paid(Usage(1, 900, completion_tokens=100), Cost(dollars, 0.0))):
+        assert f"3 of 13 new papers{price}." in part
 
 
 def test_embedded_scorer_has_no_bill() -> None:
@@ -370,8 +377,8 @@ def test_mail_says_why_papers_were_carried_over(of: Sequence[Entry], shortfall: 
     html, text = both(digest(of, carried_over=WAITING, shortfall=shortfall))
     for part in (html, text):
         assert f"Not scored yet, and back on the next morning: 4, because {because}." in part
-    assert f"Not scored this morning, and back on the next, because {because}: Waits 0" in html
-    assert f"NOT SCORED THIS MORNING, AND BACK ON THE NEXT Why: {because}. - Waits 0" in text
+    assert f"Not scored, and back on the next morning · 4 Why: {because}. Waits 0" in html
+    assert f"NOT SCORED, AND BACK ON THE NEXT MORNING · 4 Why: {because}. - Waits 0" in text
 
 
 @pytest.mark.parametrize(("number", "opening"), [(1, "1 paper could not be"), (4, "4 papers could not be")])
@@ -382,10 +389,10 @@ def test_papers_let_go_are_in_the_first_paragraph_and_named_at_the_end(
     assert MOST_MORNINGS == 3  # else the templates need another word
     is_named = "and is named at the end." if number == 1 else "and are named at the end."
     html, text = both(digest(of, let_go=WAITING[:number]))
-    for part, chosen in ((html, "How these papers" if of else "What this list"), (text, "PAPERS" if of else "WHAT")):
-        assert f"{opening} scored on three mornings {is_named}" in part.partition(chosen)[0]
-    assert "Could not be scored on three mornings, and will not come back: Waits 0" in html
-    assert "COULD NOT BE SCORED ON THREE MORNINGS, AND WILL NOT COME BACK - Waits 0" in text
+    for part in (html, text):
+        assert f"{opening} scored on three mornings {is_named}" in re.split("(?i)not scored on three mornings", part)[0]
+    assert f"Not scored on three mornings, and let go · {number} Waits 0" in html
+    assert f"NOT SCORED ON THREE MORNINGS, AND LET GO · {number} - Waits 0" in text
 
 
 def test_mail_is_silent_about_papers_let_go_where_there_are_none() -> None:
@@ -406,16 +413,16 @@ def test_mail_is_silent_about_the_budget_where_no_paper_waits() -> None:
 
 def first_words(of: Digest) -> tuple[str, str, str]:
     """What an inbox shows of a note, subject and preheader, and what stands first in it."""
-    mail, page = render(of), page_of(of)
-    lead = flat(mail.text.partition("2026")[2].partition("WHAT THIS LIST")[0])
+    mail = render(of)
+    lead = flat(mail.text.partition("2026")[2].partition("This list looks for")[0])
     assert lead in visible(mail.html)
-    return mail.subject.partition(": ")[2], page.preheader, lead
+    return *first_seen(mail), lead
 
 
 def test_note_says_that_all_were_scanned_and_none_passed() -> None:
     assert first_words(digest([], below=183)) == (
-        "no relevant papers today",
-        "None of 183 scanned papers passed.",
+        "No relevant papers today among 183 new papers",
+        "",
         (
             "No relevant papers today. 183 new papers came in cs.LG, stat.ML; all were scanned, and none passed the "
             "thresholds of this list."
@@ -426,7 +433,7 @@ def test_note_says_that_all_were_scanned_and_none_passed() -> None:
 def test_note_claims_nothing_of_papers_that_were_not_scanned() -> None:
     """It claims no more than it knows: a relevant paper may be among those that wait."""
     assert first_words(digest([], below=14, carried_over=WAITING, shortfall=Shortfall.SERVER)) == (
-        "none of 14 scanned papers passed",
+        "None of the 14 scanned papers passed",
         "4 of 18 new papers not scored.",
         (
             "None of the 14 scanned papers passed. 18 new papers came in cs.LG, stat.ML. Not scored yet, and back on "
@@ -437,7 +444,7 @@ def test_note_claims_nothing_of_papers_that_were_not_scanned() -> None:
 
 def test_note_counts_papers_let_go_as_not_scanned() -> None:
     assert first_words(digest([], below=14, let_go=WAITING[:1])) == (
-        "none of 14 scanned papers passed",
+        "None of the 14 scanned papers passed",
         "1 of 15 new papers not scored.",
         (
             "None of the 14 scanned papers passed. 15 new papers came in cs.LG, stat.ML. 1 paper could not be scored "
@@ -448,18 +455,37 @@ def test_note_counts_papers_let_go_as_not_scanned() -> None:
 
 def test_note_speaks_of_a_single_paper_in_the_singular() -> None:
     assert first_words(digest([], below=1)) == (
-        "no relevant papers today",
-        "The one scanned paper did not pass.",
+        "No relevant papers today among 1 new paper",
+        "",
         (
             "No relevant papers today. 1 new paper came in cs.LG, stat.ML; it was scanned, and did not pass the "
             "thresholds of this list."
         ),
     )
     assert first_words(digest([], below=1, let_go=WAITING)) == (
-        "the one scanned paper did not pass",
+        "The one scanned paper did not pass",
         "4 of 5 new papers not scored.",
         (
             "The one scanned paper did not pass. 5 new papers came in cs.LG, stat.ML. 4 papers could not be scored on "
             "three mornings and are named at the end."
         ),
     )
+
+
+def test_note_shows_the_three_nearest_misses_and_the_topics_in_a_line() -> None:
+    misses = tuple(
+        entry(0, paper(f"2611.3000{n}", title=f"Miss {n}"), relevance=6, novelty=9 - n, comment=f"Nearly {n}.")
+        for n in range(4)
+    )
+    topics = "# Topics\n\nRelevant: trees.\n\n- and graphs"
+    of = digest([], below=9, nearest=misses, mailing_list=mailing_list(topics=topics))
+    assert first_seen(render(of))[1] == "Miss 0 · Miss 1 · Miss 2"
+    for part in both(of):
+        assert "This list looks for: Topics · Relevant: trees. · and graphs" in part
+        at = [part.index(words) for words in ("Miss 0", "Miss 1", "Miss 2")]
+        assert at == sorted(at)
+        assert "6/9: relevance 6, novelty 9 of 10" in part
+        assert "Miss 3" not in part
+        for n in range(3):
+            assert f"6/{9 - n}" in part
+            assert f"Nearly {n}." in part

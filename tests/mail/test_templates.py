@@ -91,14 +91,14 @@ def test_broken_template_is_reported_with_its_file_and_line(tmp_path: Path, name
         (
             "digest.txt.j2",
             "",
-            r"emails/digest\.txt\.j2: the mail must show why somebody gets the mail \(page\.copy\.reason",
+            r"emails/digest\.txt\.j2: the mail must show who gets the mail \(page\.copy\.address",
         ),
         (
             "digest.mjml.j2",
             "<mjml><mj-body></mj-body></mjml>",
             r"emails/digest\.mjml\.j2: the mail must show how to leave",
         ),
-        ("note.txt.j2", "{{ page.copy.reason }}", r"emails/note\.txt\.j2: .* how to leave the list \(page\.unsub"),
+        ("note.txt.j2", "{{ page.copy.address }}", r"emails/note\.txt\.j2: .* how to leave the list \(page\.unsub"),
         ("_entry.mjml.j2", "{{ item.title }}", r"emails/digest\.mjml\.j2: .* a link to every paper \(item\.url"),
         ("alert.mjml.j2", "<mjml><mj-body></mj-body></mjml>", r"emails/alert\.mjml\.j2: .*alert\.headline"),
     ],
@@ -119,28 +119,42 @@ def test_template_without_a_required_part_is_reported(tmp_path: Path, name: str,
             r"emails/note\.mjml\.j2: MJML does not accept .*look for a tag that is not closed",
         ),
         ("note.mjml.j2", "</mjml>", "</mjml></mjml>", r"MJML does not accept .*unexpected token in root template"),
-        ("_entry.mjml.j2", "format(item.author_count)", "format(item.authorcount)", r"no attribute 'authorcount'"),
-        ("digest.mjml.j2", "And {{ page.hidden }}", "And {{ page.hiden }}", r"no attribute 'hiden'"),
-        ("digest.mjml.j2", '<p class="f">So that', '<p class="f">{{ page.foo }}So that', r"no attribute 'foo'"),
-        ("digest.mjml.j2", "and {{ page.items|length", "and {{ page.itms|length", r"no attribute 'itms'"),
-        ("alert.mjml.j2", "alert.details|length - 50", "alert.detials|length - 50", r"no attribute 'detials'"),
-        ("_end.mjml.j2", ", {{ page.followed|length", ", {{ page.folowed|length", r"no attribute 'folowed'"),
-        ("digest.mjml.j2", "{{ page.without_abstract|counted", "{{ page.without|counted", r"no attribute 'without'"),
-        ("digest.mjml.j2", "{{ bare|length|counted", "{{ page.foo }}{{ bare|length|counted", r"no attribute 'foo'"),
-        ("digest.mjml.j2", "abstracts are shortened here;", "{{ page.foo }};", r"no attribute 'foo'"),
-        ("_end.mjml.j2", "<p>The plain-text part of this mail has", "<p>{{ page.foo }}", r"no attribute 'foo'"),
-        (
-            "_end.mjml.j2",
-            "papers|length - 10",
-            "papers|lenght - 10",
-            r"No filter named 'lenght' found",
-        ),
+        ("_entry.mjml.j2", "words.authors(item.author_count)", "words.authors(item.authorcount)", "'authorcount'"),
         (
             "_entry.mjml.j2",
-            "{% if item.comment %}",
-            "{% if item.bare and page.foo %}{% endif %}{% if item.comment %}",
+            "{{ words.low_score }}",
+            "{{ words.lowscore }}",
+            r"'_words\.j2'>? has no attribute 'lowscore'|lowsc",
+        ),
+        ("_entry.mjml.j2", "{{ words.no_score }}", "{{ words.noscore }}", r"noscore"),
+        ("_entry.mjml.j2", "{% if item.brief %} class", "{% if item.breif %} class", r"no attribute 'breif'"),
+        (
+            "_entry.mjml.j2",
+            "{% if not item.bare and item.authors %}",
+            "{% if item.bare and page.foo %}{% endif %}{% if 1 %}",
             "foo",
         ),
+        ("digest.mjml.j2", "words.no_room(page.hidden)", "words.no_room(page.hiden)", r"no attribute 'hiden'"),
+        ("digest.mjml.j2", "{{ words.only_titles(bare) }}", "{{ page.foo }}", r"no attribute 'foo'"),
+        ("digest.mjml.j2", "{{ words.more(left) }}", "{{ words.mroe(left) }}", r"mroe"),
+        ("alert.mjml.j2", "alert.details|length - 50", "alert.detials|length - 50", r"no attribute 'detials'"),
+        (
+            "_end.mjml.j2",
+            "words.topics_go_on(page.topics_left_out)",
+            "words.topics_go_on(page.left)",
+            r"no attribute 'left'",
+        ),
+        ("_named.mjml.j2", "words.and_more(number - named|length)", "words.and_more(number - named|lenght)", "lenght"),
+        (
+            "_words.j2",
+            "number(page.followed|length - 40)",
+            "number(page.folowed|length - 40)",
+            r"no attribute 'folowed'",
+        ),
+        ("_words.j2", "number(counts.filtered)) if", "number(counts.filterd)) if", r"no attribute 'filterd'"),
+        ("inbox.txt.j2", "words.not_all_scored or", "words.not_all or", r"not_all"),
+        ("note.mjml.j2", "{{ words.misses }}", "{{ words.miss }}", r"miss"),
+        ("note.txt.j2", "{{ words.misses|upper }}", "{{ words.miss|upper }}", r"miss"),
     ],
 )
 def test_fault_in_any_branch_or_tag_is_reported(
@@ -175,7 +189,7 @@ def test_fault_in_an_included_template_names_the_one_that_included_it(tmp_path: 
     old = (
         (EMAILS / "digest.mjml.j2")
         .read_text("utf-8")
-        .replace('{% set heading = page.title|shorten(400) ~ ", " ~ page.date %}', "")
+        .replace('{% set heading = page.title|shorten(400) ~ ", " ~ words.today %}', "")
     )
     with pytest.raises(
         ConfigError,
@@ -187,16 +201,16 @@ def test_fault_in_an_included_template_names_the_one_that_included_it(tmp_path: 
 @pytest.mark.parametrize(
     "broken",
     [
-        "{{ page.copy.reason|wrap(' ' * 50) }}",
-        "{% if 'x' in page.copy.reason %}{{ page.copy.reason }}{% endif %}",
-        "{{ page.copy.reason|truncate(20) }}",
+        "{{ page.copy.address|wrap(' ' * 50) }}",
+        "{% if 'x' in page.copy.address %}{{ page.copy.address }}{% endif %}",
+        "{{ page.copy.address|truncate(20) }}",
     ],
 )
 def test_placeholder_that_a_template_changes_is_reported(tmp_path: Path, broken: str) -> None:
     """At a morning it is one long word, in whose place each copy's words come later."""
     end = (EMAILS / "_end.txt.j2").read_text("utf-8")
-    with pytest.raises(ConfigError, match=r"emails/digest\.txt\.j2: .*page\.copy\.reason"):
-        changed(tmp_path, "_end.txt.j2", end.replace("{{ page.copy.reason }}", broken)).check()
+    with pytest.raises(ConfigError, match=r"emails/digest\.txt\.j2: .*page\.copy\.address"):
+        changed(tmp_path, "_end.txt.j2", end.replace("{{ words.reason }}", broken)).check()
 
 
 def test_titles_and_abstracts_work_with_jinjas_filters(tmp_path: Path) -> None:
@@ -226,7 +240,7 @@ def test_included_template_of_any_name_is_escaped(tmp_path: Path) -> None:
 
 
 def test_missing_template_is_reported_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"emails/digest\.mjml\.j2: there is no template"):
+    with pytest.raises(ConfigError, match=r"emails/inbox\.txt\.j2: there is no template"):
         render(digest(), Templates.load([tmp_path]))
 
 

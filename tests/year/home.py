@@ -95,9 +95,9 @@ def file_of(lists: Iterable[Reading], *, broken: bool = False) -> str:
 
 _BODY = "<mjml><mj-body><mj-section><mj-column><mj-text>{}</mj-text></mj-column></mj-section></mj-body></mjml>\n"
 _PAPERS = "{% for item in page.items %}<p>{{ item.url }}</p>{% endfor %}"
-_LEAVE = "<p>{{ page.copy.reason }}</p><p>{{ page.unsubscribe_url }}</p>"
+_LEAVE = "<p>{{ page.copy.address }}</p><p>{{ page.unsubscribe_url }}</p>"
 _TEXT = "{% for item in page.items %}\n{{ item.url }}\n{% endfor %}\n"
-_LEAVE_TEXT = "{{ page.copy.reason }}\n{{ page.unsubscribe_subject }}\n"
+_LEAVE_TEXT = "{{ page.copy.address }}\n{{ page.unsubscribe_subject }}\n"
 EMAILS = {
     "digest.mjml.j2": _BODY.format(_PAPERS + _LEAVE),
     "digest.txt.j2": _TEXT + _LEAVE_TEXT,

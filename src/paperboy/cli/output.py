@@ -302,8 +302,8 @@ def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> li
     first = f"{name}: {outcome}, {papers(counts)}, to {counted(len(mailing_list.subscribers), 'subscriber')}"
     if outcome is Outcome.NOTE and not mailing_list.send_empty:
         first = f"{name}: {papers(counts)}; none passed, and send_empty is false, so no mail"
-    below = [f"  below the thresholds ({'/'.join(map(str, passing))}), the best:"] if made.below else []
-    return [first, *_scored(made.digest.entries), *below, *_scored(made.below)]
+    below = [f"  below the thresholds ({'/'.join(map(str, passing))}), the best:"] if made.digest.nearest else []
+    return [first, *_scored(made.digest.entries), *below, *_scored(made.digest.nearest)]
 
 
 def _scored(entries: Sequence[Entry]) -> Iterator[str]:

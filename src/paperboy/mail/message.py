@@ -20,17 +20,18 @@ from email.charset import Charset
 from email.parser import BytesHeaderParser
 from email.utils import format_datetime, parseaddr
 from functools import lru_cache
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from markupsafe import escape
 
 from paperboy.foreign import one_line
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
-from paperboy.mail.text import wrap
+from paperboy.mail.text import clipped, wrap
 from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, Rendered, Subscriber
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
+_TITLE = 60  # characters of a list's title in From
 _ALERT = "_alert"  # the list name of alerts in the outbox; no list can be called that
 
 
@@ -51,19 +52,31 @@ class Composer:
         mailing_list, marks = digest.mailing_list, placeholders(self.secret, digest.mailing_list.name)
         whole = page(digest, copy=marks, unsubscribe_address=addr_spec(self.reply_to or self.sender))
         rendered = self.templates.to_readers(whole)
+        name, owner = mailing_list.name, quote(whole.unsubscribe_address, safe="@")
         headers = [
-            *self._headers(rendered.subject, now.astimezone(mailing_list.timezone)),
+            *self._headers(clipped(whole.title, _TITLE), rendered.subject, now.astimezone(mailing_list.timezone)),
             *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
-            _header("List-Id", f"{_words(mailing_list.title, _ATOMS)} <{mailing_list.name}.lists.{self._domain}>"),
+            _header("List-Id", f"{_words(mailing_list.title, _ATOMS)} <{name}.lists.{self._domain}>"),
+            f"List-Help: <mailto:{owner}?subject=help>",
+            f"List-Owner: <mailto:{owner}>",
+            "List-Post: NO",
+            f"Feedback-ID: {digest.date:%Y%m%d}:{name[:64]}:{'digest' if whole.items else 'note'}:"
+            + hashlib.sha256(self._domain.encode()).hexdigest()[:15],
             "Precedence: bulk",
         ]
         return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered, marks))
 
-    def alert(self, alert: Alert, to: Subscriber, now: datetime) -> Envelope:
-        """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
+    def alert(
+        self, alert: Alert, to: Subscriber, now: datetime, about: str = "", since: datetime | None = None
+    ) -> Envelope:
+        """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`. Mails `about` the same trouble
+        refer to the first one, which is dated `since`: so mail programs show them together.
+        """
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
-        own_id = self._message_id("alert", instant.date(), "alert", instant.isoformat(), alert.headline)
-        message = own_headers(to, own_id) + freeze(self._headers(rendered.subject, instant), rendered)
+        own_id, first = (self._alert_id(about or alert.headline, at) for at in (instant, since or instant))
+        headers = self._headers(parseaddr(self.sender)[0], rendered.subject, instant)
+        headers += [f"In-Reply-To: {first}", f"References: {first}"] if first != own_id else []
+        message = own_headers(to, own_id) + freeze(headers, rendered)
         return Envelope(addr_spec(self.sender), to.address, message, _ALERT)
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
@@ -80,20 +93,29 @@ class Composer:
         reason = "This is a test, sent to {} alone; nothing was marked as sent."
         subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()
         marked = replace(composed, message=_SUBJECT.sub(lambda _: subject, composed.message, count=1))
-        return self._envelope(marked, delivery, "Test mail", reason)
+        return self._envelope(
+            marked,
+            delivery,
+            f"Test mail to {delivery.addressed.subscriber.address} alone, nothing was marked as sent",
+            reason,
+        )
 
     @property
     def _domain(self) -> str:
         return addr_spec(self.sender).rpartition("@")[2]
 
-    def _headers(self, subject: str, now: datetime) -> list[str]:
+    def _headers(self, sender: str, subject: str, now: datetime) -> list[str]:
         return [
-            _header("From", _mailbox(*parseaddr(self.sender))),
+            _header("From", _mailbox(sender, self.sender)),
             _header("Subject", _words(subject)),
             f"Date: {format_datetime(now)}",
             "Auto-Submitted: auto-generated",
             "X-Auto-Response-Suppress: All",
         ]
+
+    def _alert_id(self, about: str, at: datetime) -> str:
+        instant = at.astimezone(UTC)
+        return self._message_id("alert", instant.date(), "alert", instant.isoformat(), about)
 
     def _message_id(self, name: str, day: date, *fields: str) -> str:
         """An identifier that does not give away the fields that it is made of."""
@@ -101,7 +123,7 @@ class Composer:
 
     def _envelope(self, composed: Composed, delivery: Delivery, kicker: str, reason: str) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
-        copy = Copy(kicker, reason.format(own.subscriber.address), own.token)
+        copy = Copy(kicker, reason.format(own.subscriber.address), own.token, own.subscriber.address)
         leave = unsubscribe_uri(_replies_to(composed.message), list_name, own.token)
         marks = [placeholders(secret, list_name) for secret in (self.secret, *self.older)]
         its = next((each for each in marks if each.token.encode() in composed.message), marks[0])

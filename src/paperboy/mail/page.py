@@ -5,19 +5,22 @@ All text here is clean (`mail.text`), with TeX turned into Unicode, and not esca
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date as Day  # noqa: N812  # a page has a field of that name
+from datetime import timedelta
+from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from paperboy.curate import name_key
+from paperboy.curate import grouped, name_key, passes
 from paperboy.foreign import one_line
-from paperboy.mail.text import Prose, clipped, counted, prose, unlinked
+from paperboy.mail.text import Prose, prose, unlinked
 from paperboy.mail.topics import Block, blocks
-from paperboy.models import Counts, Digest, Entry, MailingList, Paper, Shortfall, Spending
+from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
 
-_PREHEADER = 130  # characters; no client shows more before it shows the mail itself
+_BEST = 6  # titles; no inbox shows more of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +42,44 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry."""
+    """An entry, or a paper just below the thresholds."""
 
     rank: int
+    group: str  # "followed", "closest" or "also"
     arxiv_id: str
     url: str
     pdf_url: str
     html_url: str  # empty for papers from before December 2023, when arXiv began to make HTML
     title: Prose
     category: str
-    date: str  # "18 Nov 2026", of its submission
+    submitted: Day
     authors: tuple[Author, ...]
     author_count: int  # also where `authors` was shortened
     author_match: str  # the followed name, or empty
+    passed: bool  # whether its scores alone would have brought it
     comment: Prose
     relevance: int | None  # None: an author match that nobody could score
     novelty: int | None
     abstract: Prose
-    bare: bool = False  # only title and comment are to be shown
+    brief: bool  # the abstract is left out
+    bare: bool = False  # only the title and the scores are to be shown
+
+
+class Part(NamedTuple):
+    """A group of a digest."""
+
+    kind: str  # as in Item.group
+    number: int  # of its papers, also where not all are shown
+    items: tuple[Item, ...]
 
 
 class Copy(NamedTuple):
     """What differs from copy to copy: a recipient's own values, or the placeholders of the bytes that all share."""
 
     kicker: str  # the first word of the mail: "Paperboy", or that this is a test
-    reason: str  # one or two sentences: why this person gets the mail
+    reason: str  # of older templates: a sentence in English that says why this person gets the mail
     token: str  # what an unsubscribe mail carries
+    address: str = ""  # the recipient's
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +89,11 @@ class Page:
     mailing_list: MailingList  # without its subscribers
     copy: Copy
     title: str  # of the list
-    date: str  # "Friday, 20 November 2026"
-    subject: str
-    preheader: str
+    date: Day  # local
     items: tuple[Item, ...]
+    sizes: Mapping[str, int]  # how many papers each group has, also where not all are shown
+    best: tuple[Prose, ...]  # titles by their scores, the highest first, whatever their group
+    nearest: tuple[Item, ...]  # the best three below the thresholds, without a rank
     counts: Counts
     model: str  # empty: nobody scored, for the list has no topics
     spending: Spending | None  # None: no LLM
@@ -90,11 +106,21 @@ class Page:
     unsubscribe_address: str
     unsubscribe_subject: str
     unsubscribe_url: str
-    hidden: int = 0  # items that only the plain-text part shows
-    shortened: bool = False  # whether any abstract was cut
-    without_abstract: int = 0  # items whose abstract only the plain-text part shows
-    topics_cut: bool = False
-    looked_from: str = ""  # "23 October 2026": papers submitted before were not looked at. Empty: all were
+    looked_from: Day | None  # papers submitted before were not looked at; None: all were
+    preheader: str = ""  # what an inbox shows after the subject
+    topics_left_out: int = 0  # lines
+
+    @property
+    def groups(self) -> tuple[Part, ...]:
+        """The items by their groups."""
+        return tuple(
+            Part(kind, self.sizes[kind], tuple(some)) for kind, some in groupby(self.items, lambda item: item.group)
+        )
+
+    @property
+    def hidden(self) -> int:
+        """How many papers were left out, so that no mail program clips the mail."""
+        return sum(self.sizes.values()) - len(self.items)
 
     def __getattr__(self, name: str) -> Any:
         """`page.max_papers` is the list's: an option that a mail shows is named in the template alone."""
@@ -104,24 +130,23 @@ class Page:
 def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     """Everything of a digest, nothing shortened, as the plain-text part shows it."""
     mailing_list = digest.mailing_list
-    followed = frozenset(name_key(name) for name in mailing_list.authors)
-    items = tuple(_item(entry, followed) for entry in digest.entries)
-    title = one_line(mailing_list.title)
-    oldest = digest.date - timedelta(digest.only_days)
-    subject, in_subject = _subject(title, digest.date, items, digest.counts)
+    followed, groups = frozenset(map(name_key, mailing_list.authors)), grouped(digest.entries)
+    items = tuple(_item(entry, mailing_list, followed, group) for group, entries in groups.items() for entry in entries)
+    by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
         mailing_list=replace(mailing_list, subscribers=()),
         copy=copy,
-        title=title,
-        date=f"{digest.date:%A}, {digest.date.day} {digest.date:%B %Y}",
-        subject=subject,
-        preheader=_preheader(items[in_subject:] or items, digest.counts),
+        title=one_line(mailing_list.title),
+        date=digest.date,
         items=items,
+        sizes=Counter(item.group for item in items),
+        best=tuple(item.title for item in by_score[:_BEST]),
+        nearest=tuple(_item(entry, mailing_list, followed, Group.ALSO) for entry in digest.nearest[:3]),
         counts=digest.counts,
         model=one_line(digest.model.name) if mailing_list.topics else "",
         spending=digest.spending if digest.model.is_llm and mailing_list.topics else None,
         shortfall=digest.shortfall,
-        looked_from=f"{oldest.day} {oldest:%B %Y}" if digest.only_days else "",
+        looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
         topics=blocks(mailing_list.topics),
         followed=tuple(one_line(name) for name in mailing_list.authors),
         over_cap=tuple(_mention(entry.paper) for entry in digest.over_cap),
@@ -133,66 +158,31 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
     )
 
 
-# --- subject and preheader
-
-_TITLE = 100  # characters of a list's in a subject
-SUBJECT_WIDTH = 70  # characters, within which the top paper's title may still join
-_CLAUSE = re.compile(r"(?<=\S{3})(?=: | [-–—] |(?<=[?!]) )")  # dashes of titles
-
-
-def _subject(title: str, day: date, items: Sequence[Item], counts: Counts) -> tuple[str, int]:
-    """The list, the day, how many, and the top paper if it fits, whole or up to its colon; and how many it names."""
-    start = f"{clipped(title, _TITLE)}, {_short(day)}:"
-    if not items:
-        is_whole = counts.scored == counts.unfiltered  # else it claims no more than was scanned
-        return f"{start} {'no relevant papers today' if is_whole else _none_passed(counts)}", 0
-    start += f" {counted(len(items), 'paper')}"
-    top = str(items[0].title)
-    room = SUBJECT_WIDTH - len(start) - len(" · ")
-    clauses = (match.start() for match in _CLAUSE.finditer(top, 0, room + 3) if " " in top[: match.start()])
-    end = max((end for end in (len(top), *clauses) if end <= room), default=0)
-    return (f"{start} · {top[:end]}", 1) if end else (start, 0)
-
-
-def _none_passed(counts: Counts) -> str:
-    if not counts.scored:
-        return f"none of {counted(counts.considered, 'new paper')} is for this list"
-    if counts.scored == 1:
-        return "the one scanned paper did not pass"
-    return f"none of {counted(counts.scored, 'scanned paper')} passed"
-
-
-def _preheader(items: Sequence[Item], counts: Counts) -> str:
-    """What an inbox shows after the subject: the titles that the subject does not."""
-    if not items:
-        if left := counts.unfiltered - counts.scored:
-            return f"{left:,} of {counted(counts.considered, 'new paper')} not scored."
-        return f"{_none_passed(counts).capitalize()}."
-    return clipped(" · ".join(str(item.title) for item in items[:5]), _PREHEADER)
-
-
 # --- entries
 
 
-def _item(entry: Entry, followed: frozenset[str]) -> Item:
+def _item(entry: Entry, mailing_list: MailingList, followed: frozenset[str], group: Group) -> Item:
     paper, score = entry.paper, entry.score
     authors = tuple(Author(one_line(name), name_key(name) in followed) for name in paper.authors)
     return Item(
         rank=entry.rank,
+        group=group,
         arxiv_id=paper.arxiv_id,
         url=_url("abs", paper),
         pdf_url=_url("pdf", paper),
         html_url=_url("html", paper) if "2312" <= paper.arxiv_id[:4] <= "9999" else "",
         title=_title(paper),
         category=one_line(paper.primary_category),
-        date=f"{_short(paper.published.date())} {paper.published:%Y}",
+        submitted=paper.published.date(),
         authors=authors,
         author_count=len(authors),
         author_match=one_line(entry.matched_author or ""),
+        passed=score is not None and passes(mailing_list, score),
         comment=unlinked(prose(_without_markdown(score.comment if score else ""))),
         relevance=score.relevance if score else None,
         novelty=score.novelty if score else None,
         abstract=prose(paper.abstract),
+        brief=group is Group.ALSO,
     )
 
 
@@ -213,10 +203,6 @@ def _without_markdown(comment: str) -> str:
     plain = re.sub(r"(?m)^\s*(?:#{1,6}|[-*+]|\d+\.)\s+", "", comment)
     plain = re.sub(r"`+([^`]+)`+", r"\1", plain)
     return re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"\1", plain)
-
-
-def _short(day: date) -> str:
-    return f"{day.day} {day:%b}"
 
 
 # --- links

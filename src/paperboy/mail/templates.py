@@ -24,13 +24,14 @@ from paperboy import files, sandbox
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.errors import ConfigError
 from paperboy.foreign import one_line
-from paperboy.mail.fit import fitted, levels
+from paperboy.mail.fit import fitted, in_html, in_text, levels
 from paperboy.mail.page import Copy, Page, page
 from paperboy.mail.text import clipped, counted, money, shorten, wrap
 from paperboy.models import (
     Alert,
     Cost,
     Digest,
+    Group,
     Keywords,
     MailingList,
     Model,
@@ -75,11 +76,13 @@ class Templates:
         no HTML within the budget exists.
         """
         kind = "digest" if whole.items else "note"
+        subject, _, preheader = self._text("inbox.txt.j2", page=whole).strip().partition("\n")
+        whole = replace(whole, preheader=one_line(preheader))
         html = fitted(whole, lambda shown: self._html(f"{kind}.mjml.j2", page=shown), HTML_BUDGET - _COPY_ROOM)
         if html is None:
             what = f"the HTML has more than {HTML_BUDGET:,} bytes even without a paper"
             raise _fault(f"{kind}.mjml.j2", f"{what}; make the template or the topics shorter")
-        return Rendered(whole.subject, html, self._text(f"{kind}.txt.j2", page=whole))
+        return Rendered(one_line(subject), html, self._text(f"{kind}.txt.j2", page=in_text(whole)))
 
     def alert(self, alert: Alert) -> Rendered:
         """Render the operator's mail. Errors as for `to_readers`."""
@@ -108,32 +111,35 @@ class Templates:
 
     def _with_samples(self, language: str) -> Iterator[Problem]:
         """What is wrong with digests and notes for lists of a language."""
-        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3)))  # placeholders, as in any digest
+        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3, 4)))  # placeholders, as in any digest
         for sample in _samples():
             digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))
             whole = page(digest, copy=copy, unsubscribe_address="paperboy@example.org")
             needed = {
-                copy.reason: "why somebody gets the mail (page.copy.reason)",
+                copy.address: "who gets the mail (page.copy.address)",
                 copy.token: "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)",
                 **{item.url: "a link to every paper (item.url, for each item of page.items)" for item in whole.items},
             }
             kind, file = "digest" if whole.items else "note", self._sandbox(language).file
             yield from _problems(kind, partial(self._at_all_levels, whole), needed, file)
 
-    def _sandbox(self, language: str) -> sandbox.Sandbox:
+    def _sandbox(self, language: str, *, escapes: bool = True) -> sandbox.Sandbox:
         """The templates for lists of a language."""
         parts = language.split("-")
         tags = ("-".join(parts[:number]) for number in range(len(parts), 0, -1))
-        return _sandbox(self.texts, tuple(tag for tag in tags if tag in self.languages), self.seconds)
+        return _sandbox(self.texts, tuple(tag for tag in tags if tag in self.languages), self.seconds, escapes=escapes)
 
     def _at_all_levels(self, whole: Page) -> Rendered:
         """As for readers, after trying what only a crowded morning shows."""
-        for level in levels(whole) if whole.items else ():
-            self._html("digest.mjml.j2", page=replace(level, items=level.items * 20, topics_cut=True, hidden=2))
+        tail = tuple(replace(item, group=Group.ALSO, rank=99, brief=True) for item in whole.items) * 9
+        sizes = {**whole.sizes, Group.ALSO: len(tail)}
+        crowded = replace(in_html(whole), items=whole.items + tail, sizes=sizes, topics_left_out=3)
+        for shown in levels(crowded) if whole.items else ():
+            self._html("digest.mjml.j2", page=shown)
         return self.to_readers(whole)
 
     def _text(self, name: str, **values: Any) -> str:
-        return self._sandbox(_language(values)).text(name, **values)
+        return self._sandbox(_language(values), escapes=not name.endswith(".txt.j2")).text(name, **values)
 
     def _html(self, name: str, **values: Any) -> str:
         source = self._text(name, **values)
@@ -189,15 +195,17 @@ class _Undefined(jinja2.StrictUndefined):
 
 
 @lru_cache(maxsize=8)
-def _sandbox(texts: tuple[tuple[str, str], ...], folders: tuple[str, ...], seconds: float) -> sandbox.Sandbox:
+def _sandbox(
+    texts: tuple[tuple[str, str], ...], folders: tuple[str, ...], seconds: float, *, escapes: bool
+) -> sandbox.Sandbox:
     """The templates as these folders have them, the first that has one; else from outside any."""
     found = dict(texts)
 
     def file(name: str) -> str:
         return next((path for folder in folders if (path := f"{folder}/{name}") in found), name)
 
-    autoescape = jinja2.select_autoescape(disabled_extensions=("txt", "txt.j2"), default=True)
-    options = {"undefined": _Undefined, "autoescape": autoescape, "keep_trailing_newline": True}
+    # What both parts of a mail include, such as their words, is escaped in HTML, and in plain text it is not.
+    options = {"undefined": _Undefined, "autoescape": escapes, "keep_trailing_newline": True}
     made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), seconds, file, **options)
     made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, in_attribute)}
     return made
@@ -233,6 +241,7 @@ def _samples() -> Iterator[Digest]:
         (rich, [by_ada, *papers[1:]], [Score(4, 5), Score(9, 8, "It & more."), Score(8, 7), below], priced),
         (poor, [bare], [Score(7, None)], None),
         (rich, papers, [below], unpriced),
+        (rich, [by_ada], [], priced),
         (poor, [bare], [below], uncounted),
         (replace(rich, topics=""), [by_ada], [], None),
         (replace(rich, topics=""), [], [], None),
