@@ -6,6 +6,7 @@ import html as entities
 import itertools
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,11 +16,11 @@ from lxml import html as lxml_html
 from paperboy.foreign import one_line
 from paperboy.mail.fit import size
 from paperboy.mail.page import page
-from paperboy.mail.templates import HTML_BUDGET
+from paperboy.mail.templates import HTML_BUDGET, Templates
 from paperboy.mail.text import prose
 from paperboy.models import Alert, Digest, Spending
 from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
-from tests.mail.reading import COPY, TEMPLATES, THANKS, flat, render, visible
+from tests.mail.reading import COPY, EMAILS, TEMPLATES, THANKS, flat, render, visible
 
 ALERT = Alert("It", ("happened",))
 
@@ -177,6 +178,26 @@ def test_html_has_the_structure_that_screen_readers_need() -> None:
         for table in root.iter("table"):
             is_data = table.find(".//th") is not None and table.find(".//table") is None
             assert is_data or table.get("role") == "presentation"
+
+
+def test_each_text_says_its_language(tmp_path: Path) -> None:
+    """Comments are in the list's; papers are in English, and the words in that of their file."""
+    german = mailing_list(language="de")
+
+    def languages(of: Digest, by: Templates = TEMPLATES) -> dict[str, str | None]:
+        root = lxml_html.document_fromstring(render(of, by).html)
+        found = {"mail": root, "title": root.find(".//h3"), "comment": root.find(".//p[@class='w']")}
+        return {name: each.get("lang") for name, each in found.items()}
+
+    english = {"mail": "en", "title": None, "comment": None}
+    assert languages(digest()) == english
+    assert languages(digest(mailing_list=german)) == english | {"comment": "de"}
+    assert languages(digest([entry()], mailing_list=german, model=EMBEDDED, spending=Spending())) == english
+    words = (EMAILS / "_words.j2").read_text("utf-8").replace('lang = "en"', 'lang = "de"')
+    (tmp_path / "de").mkdir()
+    (tmp_path / "de" / "_words.j2").write_text(words, "utf-8")
+    by = Templates.load([tmp_path, EMAILS])
+    assert languages(digest(mailing_list=german), by) == {"mail": "de", "title": "en", "comment": None}
 
 
 def test_what_strangers_wrote_has_a_direction_of_its_own() -> None:

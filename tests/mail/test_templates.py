@@ -288,7 +288,7 @@ def test_packaged_language_goes_before_the_operators_plain_template(tmp_path: Pa
     assert firsts == {"en": "home", "de": "packaged", "fr": "mine"}
 
 
-WHOLE = "{{ page.copy.reason }} {{ page.unsubscribe_subject }}"  # all that a note needs
+WHOLE = "{{ page.copy.address }} {{ page.unsubscribe_subject }}"  # all that a note needs
 INCLUDES = WHOLE + "{% from '_a.txt.j2' import b %}\n{{ b + 1 }}"
 
 
@@ -298,8 +298,8 @@ INCLUDES = WHOLE + "{% from '_a.txt.j2' import b %}\n{{ b + 1 }}"
         ({"de/note": "one\n{% if %}"}, ["de/note.txt.j2:2: Expected an expression, got 'end of statement block'"]),
         ({"de/note": WHOLE + "\n\n{{ a }}"}, ["de/note.txt.j2:3: 'a' is undefined"]),
         ({"de/note": WHOLE + "{% include '_a.j2' %}"}, ["de/note.txt.j2:1: there is no template _a.j2"]),
-        ({"de/note": WHOLE.replace("reason", "kicker")}, [
-            "de/note.txt.j2: the mail must show why somebody gets the mail (page.copy.reason), and does not"
+        ({"de/note": WHOLE.replace("address", "kicker")}, [
+            "de/note.txt.j2: the mail must show who gets the mail (page.copy.address), and does not"
         ]),
         ({"pt-BR/_a": "", "pt/note": "{{ a }}"}, ["pt/note.txt.j2:1: 'a' is undefined"]),
         ({"note": "{{ a }}", "de/_a": ""}, ["note.txt.j2:1: 'a' is undefined"]),
