@@ -136,16 +136,8 @@ def curate(
         below=len(below),
         filtered=len(filtered),
     )
-    return replace(
-        digest,
-        entries=entries,
-        over_cap=over_cap,
-        nearest=tuple(below[:NEAREST]),
-        carried_over=carried,
-        let_go=let_go,
-        became=became,
-        counts=counts,
-    )
+    mail = replace(digest, entries=entries, over_cap=over_cap, nearest=tuple(below[:NEAREST]))
+    return replace(mail, carried_over=carried, let_go=let_go, became=became, counts=counts)
 
 
 def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
