@@ -324,7 +324,7 @@ def test_server_that_counts_no_tokens_is_reported_as_such() -> None:
 def test_tokens_are_shown_where_the_price_is_unknown() -> None:
     for part in both(paid(Usage(1, 900, completion_tokens=100), cost=None)):
         assert "Prompt tokens 900 Completion tokens 100 All tokens 1,000" in part
-        assert "Scored by gpt-6-luna in 1 call, at a price that is not known." in part
+        assert "Scored by gpt-6-luna in 1 call, price unknown." in part
         assert "$" not in part
 
 
