@@ -85,16 +85,20 @@ const found = {};
 while (walker.nextNode()) {
     const e = walker.currentNode.parentElement, words = walker.currentNode.data.trim();
     if (!words || !e.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
-    const style = getComputedStyle(e);
-    const key = [style.color, under(e), parseFloat(style.fontSize)].join('|');
-    found[key] ??= [style.color, under(e), parseFloat(style.fontSize), words.slice(0, 60)];
+    let line = e;
+    while (line.matches('sub, sup')) line = line.parentElement;
+    const kind = [getComputedStyle(e).color, under(e), parseFloat(getComputedStyle(line).fontSize)];
+    found[kind.join('|')] ??= [...kind, words.slice(0, 60)];
 }
 return Object.values(found);
 """
 
 
 def texts(window: Browser) -> list[tuple[tuple[float, ...], tuple[float, ...], float, str]]:
-    """Each kind of visible text: its colour, the one under it (0 to 1 each), its size in px, and some of its words."""
+    """Each kind of visible text: its colour, the one under it (0 to 1 each), its size in px, and some of its words.
+
+    A subscript has the size of the text that it belongs to.
+    """
     return [(_rgb(ink), _rgb(paper), size, words) for ink, paper, size, words in window.run(TEXTS)]
 
 
