@@ -176,6 +176,7 @@ def test_macros_of_packages_are_read(tex: str, text: str) -> None:
         (r"$T_{\rm eff}^4 x^2$ and $x^2$", "T<sub>eff</sub><sup>4</sup> x<sup>2</sup> and x²"),
         (r"T$_{\rm eff}$-H$_2$", "T<sub>eff</sub>-H<sub>2</sub>"),
         (r"$x^{a_b}$, $x^{a_{b_c}}$", "x<sup>a<sub>b</sub></sup>, x<sup>a<sub>b_c</sub></sup>"),
+        (r"M$_\odot$ and $30^\circ$, $5^\dagger$", "M<sub>⊙</sub> and 30°, 5†"),
         (r"$5^{+0.2}_{-0.1}$ kpc", "5<sup>+0.2</sup><sub>-0.1</sub> kpc"),
         (r"$\frac{a_{b,c}}{d}$", "a<sub>b,c</sub>/d"),
         (r"$M_{\{V\}}$, $x^{}y$, 10^{9.5}", "M<sub>{V}</sub>, xy, 10<sup>9.5</sup>"),
@@ -297,11 +298,12 @@ def test_hostile_repetition_is_read_in_bounded_time(unit: str, text: str | None)
         ("{" * 50_000 + "}" * 50_000, "{" * 50_000 + "}" * 50_000),
         (r"\textit{" * 41 + "x" + "}" * 41, r"\textit{x}"),
         (r"\textit{" * 40 + "x" + "}" * 40, "x"),
+        (r"\SI{1}{" * 30 + "m" + "}" * 30, "1 " * 30 + "m"),
         ("$x$" * 33_333, "x" * 33_333),
         ("{" * 200_000, "{" * 200_000),
         (r"\'e" * 20_000, "é" * 20_000),
     ],
-    ids=["delimiters", "braces", "too deep", "deep", "long", "unclosed", "accents"],
+    ids=["delimiters", "braces", "too deep", "deep", "rewritten", "long", "unclosed", "accents"],
 )
 def test_long_text_is_read_and_the_source_stands_beyond_the_limit_of_depth(tex: str, text: str) -> None:
     begun = time.thread_time()
@@ -323,6 +325,7 @@ def test_ten_times_the_text_takes_about_ten_times_as_long(seed: int) -> None:
 
 HOSTILE = [
     *"a1 {}$^_~`'\\-\n[]()", r"\(", r"\)", r"\[", "$$", "``", "''", "--", "{{", "}}", r"\sqrt[", r"\frac", r"\hat{",
+    r"\ce{", r"\SI{1}{", r"\over", r"\begin{cases}", r"\text{$", r"\verb|", r"\textsc{", r"\cite[",
     r"\'", r"\foo{", r"\url{", r"\left", r"\not", "^{+1}", "_{-1}", "_{", r"\rm ", r"\alpha ", "https://",
 ]  # fmt: skip
 

@@ -10,12 +10,12 @@ MARKS = SUP + SUP_END + SUB + SUB_END
 SPACE = "\ufdd4"  # within a formula, which is one word when a text is cut
 
 _RAISED = str.maketrans(
-    "0123456789+-−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWβγδφχ∘′∗*⊤",
-    "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᵠᵡ°′**ᵀ",
+    "0123456789+-−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWβγδφχ∘°′″∗*†‡⊤",
+    "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᵠᵡ°°′″**†‡ᵀ",
 )
 _LOWERED = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
 _SMALL = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_RAISED.values(), *_LOWERED.values()}
-_ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙°")  # read as well on the line: M⊙
+_ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙°")  # read as well on the line of plain text: M⊙
 
 _INNERMOST = re.compile(f"{SUP}([^{MARKS}]*){SUP_END}|{SUB}([^{MARKS}]*){SUB_END}")
 _SCRIPTED = re.compile(rf"(?<!\S)[^\s{SUP}{SUB}]*[{SUP}{SUB}]\S*")
@@ -32,19 +32,20 @@ def script(sign: str, text: str) -> str:
     return f"{SUP}{text}{SUP_END}" if sign == "^" else f"{SUB}{text}{SUB_END}"
 
 
-def raised(sign: str, text: str, *, before_word: bool = False) -> str:
-    """A script in Unicode if every character has one, else legible on the line."""
+def raised(sign: str, text: str, after: str = "") -> str:
+    """A script in Unicode if every character has one, else legible on the line before the character `after`."""
     tight = re.sub(f"[ {SPACE}]", "", text)
-    if _has_unicode(sign, tight):
+    if tight in _ALONE or _has_unicode(sign, tight):
         return tight.translate(_RAISED if sign == "^" else _LOWERED)
     has_scripts = sign == "^" and any(ord(character) in _SMALL for character in text)  # 2^(n²) is not (2^n)²
-    is_word = re.fullmatch(r"([^\W_]|[.⊙⊕∞])+|\S", text) and not before_word and not has_scripts
+    goes_on = re.search(r"\d\d$|[^\W\d_][A-Za-z\d]$", text[-1:] + after)  # not so 10^9.5M
+    is_word = re.fullmatch(r"([^\W_]|[.⊙⊕∞])+|\S", text) and not goes_on and not has_scripts
     return sign + (text if is_word else f"({text})")
 
 
 def _has_unicode(sign: str, tight: str) -> bool:
     table = _RAISED if sign == "^" else _LOWERED
-    return tight in _ALONE or all(ord(character) in table for character in tight)
+    return all(ord(character) in table for character in tight)
 
 
 def plain(marked: str) -> str:
@@ -80,7 +81,7 @@ def _in_unicode(match: re.Match[str]) -> str:
 
 def _raised(match: re.Match[str]) -> str:
     sign, text = ("_", match[2]) if match[1] is None else ("^", match[1])
-    return raised(sign, text, before_word=match.string[match.end() : match.end() + 1].isalnum())
+    return raised(sign, text, match.string[match.end() : match.end() + 1])
 
 
 def _on_line(match: re.Match[str]) -> str:

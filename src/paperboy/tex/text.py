@@ -177,7 +177,7 @@ _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _OPERAND = re.compile(r"\w|\\(?!left|[bB]ig)[A-Za-z]")
 _MARKUP = re.compile(rf"\\|{_MARK}")
 _SCRIPT = re.compile(rf"\{{|\\[A-Za-z]|{_MARK}")  # begins one in prose
-_POWER = re.compile(r"[-+−]?\d+(?:\.\d+)?(?!\w)")  # 10^5 without dollars
+_POWER = re.compile(r"[-+−]?\d+(?:\.\d+)?")  # 10^5 without dollars
 _VERBATIM = re.compile(r"([^\w\s*])(.{0,200}?)\1")
 
 _Stretch = tuple[int, int]  # of the text: its start and its end
@@ -263,7 +263,7 @@ class _Reader:
             return text
         self.at = after_name
         if ion := own_ion(name):
-            return self._symbol(name, ion)
+            return " " * self.last[-1:].isalpha() + self._symbol(name, ion)
         return self.tex[start:after_name] + self._verbatim_braces()
 
     def _command(self, name: str) -> str | None:
@@ -279,16 +279,16 @@ class _Reader:
         arguments = [self._argument() for _ in range(count)]
         if write is None or None in arguments:
             return None
-        is_prose = name in PROSE_COMMANDS or not self.math
-        level = max(1, self.level) if self.math else self.level  # in a formula, prose has scripts
-        texts = [self._inside(argument, math=not is_prose, level=level) for argument in arguments]
-        if name in REWRITTEN:
-            texts[-1] = self._rewritten(REWRITTEN[name], arguments[-1])
+        as_math = self.math and name not in PROSE_COMMANDS
+        level = max(1, self.level) if self.math and not as_math else self.level  # in a formula, prose has scripts
+        own = [arguments.pop()] if name in REWRITTEN else []  # read twice, it would cost twice a level
+        texts = [self._inside(argument, math=as_math, level=level) for argument in arguments]
+        texts += [self._rewritten(REWRITTEN[name], argument) for argument in own]
         if name in {"begin", "end"}:
             return self._environment(name, texts[0])
         index = self._inside(option.span(1)) if option and name in {"sqrt", "isotope"} else ""
         read: str = script("^", index) + write(*texts)
-        return (stage(self.last, read) or ions(read)) if name == "textsc" else read
+        return (stage(self.last, read) or ions(read)) if name in {"textsc", "romannumeral", "Romannum"} else read
 
     def _special(self, name: str) -> str | None:
         if name == "qty":  # of the package physics; it changes the bracket after it, as \left does
@@ -352,7 +352,7 @@ class _Reader:
             return sign
         text = self._inside(argument, math=True, level=self.level + 1)
         if self.level > 1:  # deeper than HTML shows well
-            return raised(sign, text.strip(), before_word=self._next().isalnum()) if text.strip() else ""
+            return raised(sign, text.strip(), self._next()) if text.strip() else ""
         return script(sign, text)
 
     def _argument(self) -> _Stretch | None:
