@@ -298,12 +298,13 @@ def test_hostile_repetition_is_read_in_bounded_time(unit: str, text: str | None)
         ("{" * 50_000 + "}" * 50_000, "{" * 50_000 + "}" * 50_000),
         (r"\textit{" * 41 + "x" + "}" * 41, r"\textit{x}"),
         (r"\textit{" * 40 + "x" + "}" * 40, "x"),
+        (r"\dot{" * 39 + r"\foo" + "}" * 39, r"\dot{" * 39 + r"\foo" + "}" * 39),
         (r"\SI{1}{" * 30 + "m" + "}" * 30, "1 " * 30 + "m"),
         ("$x$" * 33_333, "x" * 33_333),
         ("{" * 200_000, "{" * 200_000),
         (r"\'e" * 20_000, "é" * 20_000),
     ],
-    ids=["delimiters", "braces", "too deep", "deep", "rewritten", "long", "unclosed", "accents"],
+    ids=["delimiters", "braces", "too deep", "deep", "accents deep", "rewritten", "long", "unclosed", "accents"],
 )
 def test_long_text_is_read_and_the_source_stands_beyond_the_limit_of_depth(tex: str, text: str) -> None:
     begun = time.thread_time()

@@ -170,6 +170,7 @@ def _is_tie(before: str, after: str) -> bool:
 
 # --- macros, groups and scripts
 
+_WIDEST = 200  # characters under an accent
 _DEEPEST = 40  # groups within groups; beyond it the source stands
 _TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[{}^_~'\s]|[^\\{}^_~'\s]+|\\", re.DOTALL)
 _PROSE_TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[{}^_]|[^\\{}^_]+|\\", re.DOTALL)
@@ -335,13 +336,13 @@ class _Reader:
             return None
         is_braced = self.tex[self.at - 1] == "}"
         text = self._inside(argument)
-        if len(name) > 1:
-            return None if "\\" in text else over(text.strip(), combining)  # over an unknown macro
+        if len(name) > 1 and "\\" not in text and len(text) < _WIDEST:  # else no formula, or an unknown macro
+            return over(text.strip(), combining)
         base = {"ı": "i", "ȷ": "j"}.get(text.strip(), text.strip())
         if not base and is_braced and combining in BARE_ACCENTS:
             return BARE_ACCENTS[combining]
         accented = unicodedata.normalize("NFC", base[:1] + combining)
-        if base[:1].isalpha() and (is_braced or name.isalpha() or len(accented) == 1):
+        if len(name) == 1 and base[:1].isalpha() and (is_braced or name.isalpha() or len(accented) == 1):
             return accented + base[1:]
         return f"\\{name}{gap}{{{text}}}" if is_braced else f"\\{name}{gap}{text}"
 
