@@ -79,11 +79,11 @@ class Browser:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"].get("value")
 
-    def picture(self, *, height: int = 0, end: bool = False) -> bytes:
-        """A PNG of the whole page, or of its first `height` px, or of its last."""
+    def picture(self, *, height: int = 0, top: int = 0, end: bool = False) -> bytes:
+        """A PNG of the whole page, or of `height` px from `top` on, or of its last."""
         width, page = self.run("return [innerWidth, document.documentElement.scrollHeight]")
         shown = min(height or page, page)
-        clip = {"x": 0, "y": page - shown if end else 0, "width": width, "height": shown, "scale": 1}
+        clip = {"x": 0, "y": page - shown if end else top, "width": width, "height": shown, "scale": 1}
         shot = self._do("Page.captureScreenshot", {"format": "png", "clip": clip, "captureBeyondViewport": True})
         return base64.b64decode(shot["data"])
 
@@ -171,13 +171,16 @@ def pictures(folder: Path, *, real: bool) -> None:
 
 
 def readme_picture(*, scale: float = 1.25) -> bytes:
-    """The sample's digest on a desk in the light, and on a phone in the dark; a phone's pixels are a fifth smaller."""
+    """The sample's digest on a desk in the light, and further down on a phone in the dark, whose pixels are a fifth
+    smaller.
+    """
     html = _with_georgia(mails.MAILS["digest"]().html)
     with browser() as window:
         window.show(html, 700, "light", scale=scale)
         light = window.picture(height=800)
         window.show(html, 390, "dark", scale=scale * 0.8)
-        dark = window.picture(height=910)
+        closest = window.run("return document.querySelectorAll('h2')[1].getBoundingClientRect().top")
+        dark = window.picture(height=910, top=int(closest) - 20)
         shots = {name: base64.b64encode(shot).decode() for name, shot in (("light", light), ("dark", dark))}
         window.show(BOARD.format(desktop=800, phone=728, **shots), 1_042, "light", scale=scale)
         window.run("await Promise.all([...document.images].map(image => image.decode()))")
