@@ -137,7 +137,7 @@ def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: Wor
     assert {"2611.00008", "2611.00009"} <= {*world.llm.asked[0], *world.llm.asked[1]}
     text, html = sent(world)
     assert "CONTENTS\n\nFrom authors you follow · 1\n   1.   9/8  Later\n" in text
-    assert '<p class="g">From authors you follow&nbsp;· 1</p>' in html
+    assert '<p class="g">From authors you follow&nbsp;·&nbsp;1</p>' in html
     assert "    > Author match: Emmy N." in text
 
 
