@@ -15,6 +15,7 @@ from email.header import decode_header, make_header
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
+from html import unescape
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -256,6 +257,7 @@ def test_test_mail_is_marked_and_has_the_headers_of_a_real_one() -> None:
     assert {name for name in headers(real) if parsed(real)[name] != parsed(trial)[name]} == {"Subject"}
     for part in bodies(trial):
         assert "Test mail to ada@example.org alone, nothing was marked as sent · Friday" in part
+        assert "Your address (each reader's own) is on this list." in unescape(part)
         assert delivery(by).addressed.token in part
 
 

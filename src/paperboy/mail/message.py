@@ -86,19 +86,21 @@ class Composer:
 
     def envelope(self, composed: Composed, delivery: Delivery) -> Envelope:
         """Complete the frozen message for the delivery's subscriber."""
-        return self._envelope(composed, delivery, "Paperboy", "Your address {} is on this list.")
+        own = delivery.addressed
+        to = own.subscriber.address
+        return self._envelope(
+            composed, delivery, Copy("Paperboy", f"Your address {to} is on this list.", own.token, to)
+        )
 
     def test(self, composed: Composed, delivery: Delivery) -> Envelope:
         """Complete the frozen message as a test mail: subject and body say so, all other headers are the real ones."""
-        reason = "This is a test, sent to {} alone; nothing was marked as sent."
+        to = delivery.addressed.subscriber.address
+        kicker = f"Test mail to {to} alone, nothing was marked as sent"
+        reason = f"This is a test, sent to {to} alone; nothing was marked as sent."
         subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()
         marked = replace(composed, message=_SUBJECT.sub(lambda _: subject, composed.message, count=1))
-        return self._envelope(
-            marked,
-            delivery,
-            f"Test mail to {delivery.addressed.subscriber.address} alone, nothing was marked as sent",
-            reason,
-        )
+        shown = Copy(kicker, reason, delivery.addressed.token, "(each reader's own)")
+        return self._envelope(marked, delivery, shown)
 
     @property
     def _domain(self) -> str:
@@ -121,9 +123,8 @@ class Composer:
         """An identifier that does not give away the fields that it is made of."""
         return f"<{day:%Y%m%d}.{name}.{_keyed(self.secret, *fields)[:24]}@{self._domain}>"
 
-    def _envelope(self, composed: Composed, delivery: Delivery, kicker: str, reason: str) -> Envelope:
+    def _envelope(self, composed: Composed, delivery: Delivery, copy: Copy) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
-        copy = Copy(kicker, reason.format(own.subscriber.address), own.token, own.subscriber.address)
         leave = unsubscribe_uri(_replies_to(composed.message), list_name, own.token)
         marks = [placeholders(secret, list_name) for secret in (self.secret, *self.older)]
         its = next((each for each in marks if each.token.encode() in composed.message), marks[0])
