@@ -220,7 +220,7 @@ def test_preheader_comes_first_and_is_hidden() -> None:
 def test_scripts_without_a_unicode_form_are_elements_of_html() -> None:
     of = paper(title=r"Dwarfs to $M_{V,0} < -5$", abstract=r"Of $T_{\rm eff}$ and $\alpha^2$ & $a<\frob{b}$.")
     mail = render(digest([entry(1, of)]))
-    assert "M<sub>V,0</sub> &lt; -5" in mail.html
+    assert "M<sub>V,0</sub> &lt;&nbsp;-5" in mail.html
     assert r"Of T<sub>eff</sub> and α² &amp; a&lt;\frob{b}." in mail.html
     assert "M_(V,0) < -5" in mail.text
     assert "$" not in mail.text.split("THE MORNING")[0].replace("$0.03", "")
@@ -373,7 +373,7 @@ def test_any_paper_reads_back_from_its_html(title: str, name: str, abstract: str
     assert "<mj-" not in mail.html
     root = lxml_html.document_fromstring(mail.html)
     shown = in_html(title) or "(no title)"
-    assert root.find(".//h3/a").text_content() == shown
+    assert root.find(".//h3/a").text_content().replace("\xa0", " ") == shown.replace("\xa0", " ")
     body = [each.text_content() for each in root.iter("p") if not each.get("class")]
     wanted = in_html(abstract)
     assert not wanted or wanted in body

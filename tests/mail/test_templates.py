@@ -11,7 +11,8 @@ import pytest
 
 from paperboy.errors import ConfigError
 from paperboy.mail.page import Author, Copy, Item, Mention, Page
-from paperboy.mail.templates import Templates
+from paperboy.mail.templates import Templates, tied
+from paperboy.mail.text import prose
 from paperboy.mail.topics import Block
 from paperboy.models import Alert
 from tests.builders import digest, entry, mailing_list, paper
@@ -325,3 +326,17 @@ def test_fault_that_mjml_finds_in_one_language_names_it(tmp_path: Path) -> None:
     (tmp_path / "de" / "_masthead.mjml.j2").write_text(old.replace("</h1>", ""), "utf-8")
     with pytest.raises(ConfigError, match=r"emails/digest\.mjml\.j2: MJML does not accept .* \(in de\)"):
         Templates.load([tmp_path, EMAILS]).check()
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("One word holds on to it", "One word holds on to&nbsp;it"),
+        ("A long last word: stability", "A long last word: stability"),
+        ("word", "word"),
+        ("a < b & c", "a &lt; b &amp;&nbsp;c"),
+        (prose("at $10^{9.5}$ K"), "at 10<sup>9.5</sup>&nbsp;K"),
+    ],
+)
+def test_short_last_word_is_tied_to_the_one_before_it(text: str, html: str) -> None:
+    assert tied(text) == html

@@ -45,6 +45,7 @@ from paperboy.models import (
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*/")  # a folder of templates
+_SHORT = 6  # letters of a last word, with its full stop
 _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
 
 
@@ -207,8 +208,15 @@ def _sandbox(
     # What both parts of a mail include, such as their words, is escaped in HTML, and in plain text it is not.
     options = {"undefined": _Undefined, "autoescape": escapes, "keep_trailing_newline": True}
     made = sandbox.Sandbox("emails", lambda name: found.get(file(name)), seconds, file, **options)
-    made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, in_attribute)}
+    made.filters |= {each.__name__: each for each in (wrap, shorten, clipped, counted, money, tied, in_attribute)}
     return made
+
+
+def tied(text: object) -> Markup:
+    """Text as HTML in which a short last word holds on to the one before it, so as not to stand alone on a line."""
+    html = escape(text)
+    head, _, last = html.rpartition(" ")
+    return head + Markup("&nbsp;") + last if head and len(last) <= _SHORT else html
 
 
 def in_attribute(text: str) -> Markup:
