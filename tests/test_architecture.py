@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 
 FLOORS = {
-    0: {"models", "errors", "foreign", "wire", "files"},
+    0: {"models", "errors", "foreign", "wire", "files", "tokens"},
     1: {"sandbox", "lock", "curate", "announcements", "due", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
     3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status", "heartbeat"},

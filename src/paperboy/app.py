@@ -28,6 +28,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Composed, MailingList, MorningReport, Problem
 from paperboy.store import Store
 from paperboy.store.database import require
+from paperboy.tokens import unsubscribe_token
 
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
@@ -188,7 +189,7 @@ class App(ExitStack):
 
         sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
         secret, *older = self.store.secrets()
-        return Composer(self.templates, str(sender), str(reply_to), secret, tuple(older))
+        return Composer(self.templates, str(sender), str(reply_to), secret, tuple(older), self.settings.web_url)
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
@@ -397,13 +398,13 @@ class App(ExitStack):
 
     def named_by(self, token: str) -> tuple[str, str] | None:
         """The list and the address of a mail's token. A test mail is in no ledger, but carries its reader's token."""
-        from paperboy.mail.message import unsubscribe_token
-
         store = self.store_to_ask
-        secrets, found = store.secrets(), store.suppressions.by_token(token)
+        secrets, found = store.secrets(), store.readers.leaving(token)
         everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
         tokens = ((each, unsubscribe_token(*each, secret)) for each in everybody for secret in secrets)
-        return found or next((each for each, its in tokens if its == token), None)
+        if found:
+            return found.list_name, found.address
+        return next((each for each, its in tokens if its == token), None)
 
     def forget(self, address: str) -> tuple[tuple[int, ...], int]:
         """Erase an address from subscribers.yaml, from the version in force, and from the database once nobody composes

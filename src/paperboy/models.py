@@ -63,7 +63,16 @@ class MailingList:
     exclude: tuple[str, ...] = ()  # categories whose papers it never takes
     keywords: Keywords = Keywords()
     paused: bool = False
+    archive: str = "link"  # who sees its digests on the web: "none", "link" (who has it), "public", "indexed"
+    open: bool = False  # whoever confirms an address may sign up
+    webhook: str = field(default="", repr=False)  # a URL, often with a secret in it
+    webhook_format: str = "json"  # or "slack"
     subscribers: tuple[Subscriber, ...] = ()
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the web room lists its digests for everybody."""
+        return self.archive in {"public", "indexed"}
 
     def subscriber(self, address: str) -> Subscriber | None:
         """The subscriber with the address, in upper or lower case."""
@@ -294,6 +303,21 @@ class Composed:
     subject: str
     sender: str  # the address of the envelope's MAIL FROM
     message: bytes  # RFC 5322 with CRLF line ends
+    link: str = ""  # the token of its page on the web; empty: there is none
+    shown: bytes = b""  # what that page is made of; see mail/archive.py
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """A digest as the web room finds it."""
+
+    id: int
+    list_name: str
+    date: date  # local to the list
+    subject: str
+    at: datetime  # when it was frozen
+    link: str  # the token of its page
+    shown: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,6 +413,7 @@ class Suppression:
     list_name: str  # empty: from any list
     reason: str  # one line, for people
     at: datetime
+    own: bool = False  # the person's own wish, which signing up again undoes
 
 
 class Outcome(StrEnum):

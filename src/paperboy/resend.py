@@ -96,4 +96,5 @@ class Resend:
         name, suppressed = self.mailing_list.name, self.store.suppressions.find
         people = readers or [who for who in self.mailing_list.subscribers if not suppressed(name, who.address)]
         addressed = [self.composer.addressed(name, digest.date, who) for who in people]
+        self.store.readers.know(name, addressed)
         return self.store.deliveries.again(digest, addressed, missed, self.now, by_mail=self.by_mail)

@@ -25,10 +25,11 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 from paperboy.foreign import one_line
-from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders, unsubscribe_token
+from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.text import clipped, wrap
 from paperboy.models import Alert, Composed, Delivery, DeliveryState, Envelope, MailingList, Rendered, Subscriber
+from paperboy.tokens import unsubscribe_token
 from tests.builders import digest, mailing_list
 from tests.mail.reading import TEMPLATES
 
@@ -37,7 +38,7 @@ ALERT = Alert("The LLM refuses the key", ("Nothing was scored, so <no> list got 
 NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 MARKS = placeholders(b"secret", "foundations")
-KICKER, REASON, TOKEN, ADDRESS = MARKS
+KICKER, REASON, TOKEN, ADDRESS, VOTE = MARKS
 COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2, "ada@example.org")
 ONCE = ("Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "Content-Type")
 HOSTILE = ["a\r\nBcc: eve@example.org", "a\nX: y", "a\rX: y", "a\0b", "a\u2028X: y", "a\x0bX: y", "\u202egnp.exe"]
@@ -361,7 +362,7 @@ def test_list_unsubscribe_is_neither_encoded_nor_folded() -> None:
     """`email.policy` makes encoded words of it, which no client takes for a URI."""
     mail = unsubscribe_uri("papers@example.org", "foundations", "0123456789abcdef" * 15)
     assert mail == f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{'0123456789abcdef' * 15}"
-    assert own_headers(ADA, "<1@x>", mail).endswith(f"\r\nList-Unsubscribe: <{mail}>\r\n".encode())
+    assert own_headers(ADA, "<1@x>", [mail]).endswith(f"\r\nList-Unsubscribe: <{mail}>\r\n".encode())
 
 
 def test_message_id_is_stable_unique_per_delivery_and_hides_the_address() -> None:
@@ -427,7 +428,7 @@ def test_placeholders_differ_per_list_and_are_digits() -> None:
     """What a template does with capital and small letters leaves it alone."""
     assert all(re.fullmatch(r"[0-9]{32}", mark) for mark in MARKS)
     others = placeholders(b"secret", "galaxies") + placeholders(b"other", "foundations")
-    assert len({*MARKS, *others}) == 12
+    assert len({*MARKS, *others}) == 15
 
 
 def test_text_that_looks_like_mime_stays_in_its_body() -> None:

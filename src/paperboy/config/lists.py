@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import time
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, Field, PlainValidator, ValidationError, ValidationInfo, model_validator
@@ -94,6 +95,17 @@ def _topics_file(name: str, folders: Sequence[Path]) -> str:
     raise ValueError(f"there is no {name!r} in the home's prompts/; create it, or write the topics here")
 
 
+def _webhook(text: str) -> str:
+    try:
+        address = one_line(text)
+        values.url(address.partition("?")[0])
+    except ValueError:
+        address = ""
+    if not address.startswith("https://") and not values.is_loopback(urlsplit(address).hostname or ""):
+        raise ValueError("must be a full https URL, such as https://hooks.slack.com/services/…")  # without the secret
+    return address
+
+
 def _all_of(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for name in names for one in all_of(name)))
 
@@ -146,6 +158,10 @@ class _List(_Strict):
     exclude: _CategoryNames = []
     keywords: Annotated[_Keywords, AfterValidator(lambda given: Keywords(given.must, given.never))] = _Keywords()
     paused: bool = False
+    archive: Annotated[str, AfterValidator(values.one_of("none", "link", "public", "indexed"))] = "link"
+    open: bool = False
+    webhook: Annotated[str, AfterValidator(_webhook)] = ""
+    webhook_format: Annotated[str, AfterValidator(values.one_of("json", "slack"))] = "json"
     subscribers: list[str] = []  # read by `_subscribers`, once for all lists that share them
 
 

@@ -57,6 +57,27 @@ def _api_base(text: str) -> str:
     return url
 
 
+def _web_url(text: str) -> str:
+    url = notation.url(text)
+    if not url.startswith("https://") and not notation.is_loopback(urlsplit(url).hostname or ""):
+        raise ValueError("must begin with https://, since links with tokens go there; or name this machine")
+    return url
+
+
+def _listen(text: str) -> tuple[str, int]:
+    host, _, port = one_line(text).rpartition(":")
+    try:
+        return notation.host(host.strip("[]")), notation.whole(1, 65535)(port)
+    except ValueError:
+        raise ValueError("must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025") from None
+
+
+def _selector(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", name := text.strip()):
+        raise ValueError("must be the selector alone, such as s2026, as in s2026._domainkey.example.org")
+    return name
+
+
 def _path(text: str) -> Path:
     if text.startswith("~"):
         raise ValueError("~ is not expanded here; write the full path, or one relative to the home")
@@ -111,6 +132,10 @@ class Settings:
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
     mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
     alert_to: Subscriber | None = _setting(_mailbox, empty=None)
+    dkim_selector: str = _setting(_selector)
+    dkim_key: Path | None = _setting(_path, empty=None)  # a file; None: the relay signs
+    web_url: str = _setting(_web_url)  # without a slash at its end; empty: there is no web room
+    web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
     arxiv_api_url: str = _setting(notation.url, "https://export.arxiv.org/api/query")
     arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
@@ -145,6 +170,7 @@ _MOST_BYTES = 1_000_000  # of a file
 
 _NEEDS = {  # what a setting does nothing without
     "SMTP_HOST": ("MAIL_FROM",),
+    "DKIM_KEY": ("DKIM_SELECTOR", "MAIL_FROM"),
     **dict.fromkeys((name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")),
 }
 _LOGIN = {"SMTP_USERNAME": ("SMTP_PASSWORD",), "SMTP_PASSWORD": ("SMTP_USERNAME",)}
@@ -170,9 +196,12 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None, *, m
     ]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
-    return replace(
-        settings, paperboy_database=home / settings.paperboy_database, paperboy_outbox=home / settings.paperboy_outbox
-    )
+    places = {
+        name: home / path
+        for name in ("paperboy_database", "paperboy_outbox", "dkim_key")
+        if (path := getattr(settings, name))
+    }
+    return replace(settings, **places)
 
 
 def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:

@@ -11,9 +11,8 @@ itself, between soft line breaks, so that nothing around it is encoded again.
 
 import binascii
 import hashlib
-import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from email.charset import Charset
@@ -25,10 +24,12 @@ from urllib.parse import quote, unquote
 from markupsafe import escape
 
 from paperboy.foreign import one_line
+from paperboy.mail.archive import dump
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import clipped, wrap
 from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, Rendered, Subscriber
+from paperboy.tokens import keyed, unsubscribe_token, view_token, vote_token
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
 _TITLE = 60  # characters of a list's title in From
@@ -46,11 +47,15 @@ class Composer:
     reply_to: str
     secret: bytes = field(repr=False)
     older: tuple[bytes, ...] = field(default=(), repr=False)
+    web_url: str = ""  # of the web room; empty: there is none
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
         mailing_list, marks = digest.mailing_list, placeholders(self.secret, digest.mailing_list.name)
-        whole = page(digest, copy=marks, unsubscribe_address=addr_spec(self.reply_to or self.sender))
+        has_page = self.web_url and mailing_list.archive != "none"
+        link = view_token(mailing_list.name, digest.date, self.secret) if has_page else ""
+        owner_address = addr_spec(self.reply_to or self.sender)
+        whole = page(digest, copy=marks, unsubscribe_address=owner_address, web_url=self.web_url, link=link)
         rendered = self.templates.to_readers(whole)
         name, owner = mailing_list.name, quote(whole.unsubscribe_address, safe="@")
         headers = [
@@ -64,7 +69,8 @@ class Composer:
             + hashlib.sha256(self._domain.encode()).hexdigest()[:15],
             "Precedence: bulk",
         ]
-        return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered, marks))
+        shown = dump(digest) if self.web_url else b""
+        return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered, marks), link, shown)
 
     def alert(
         self, alert: Alert, to: Subscriber, now: datetime, about: str = "", since: datetime | None = None
@@ -121,21 +127,17 @@ class Composer:
 
     def _message_id(self, name: str, day: date, *fields: str) -> str:
         """An identifier that does not give away the fields that it is made of."""
-        return f"<{day:%Y%m%d}.{name}.{_keyed(self.secret, *fields)[:24]}@{self._domain}>"
+        return f"<{day:%Y%m%d}.{name}.{keyed(self.secret, *fields)[:24]}@{self._domain}>"
 
     def _envelope(self, composed: Composed, delivery: Delivery, copy: Copy) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
-        leave = unsubscribe_uri(_replies_to(composed.message), list_name, own.token)
+        leave = [unsubscribe_uri(_replies_to(composed.message), list_name, own.token)]
+        leave = [f"{self.web_url}/leave/{own.token}", *leave] if self.web_url else leave
         marks = [placeholders(secret, list_name) for secret in (self.secret, *self.older)]
         its = next((each for each in marks if each.token.encode() in composed.message), marks[0])
-        shared = complete(composed.message, its, copy)
+        shared = complete(composed.message, its, copy._replace(vote=vote_token(own.token)))
         message = own_headers(own.subscriber, own.message_id, leave) + shared
         return Envelope(composed.sender, own.subscriber.address, message, list_name)
-
-
-def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
-    """The token that names list and subscriber in an unsubscribe mail: 32 hexadecimal digits."""
-    return _keyed(secret, "unsubscribe", list_name, address)[:32]
 
 
 def unsubscribe_request(text: str) -> tuple[str, str] | None:
@@ -163,10 +165,6 @@ def _replies_to(message: bytes) -> str:
     return parseaddr(head["Reply-To"] or head["From"])[1]
 
 
-def _keyed(secret: bytes, *fields: str) -> str:
-    return hmac.new(secret, "\0".join(fields).encode(), hashlib.sha256).hexdigest()
-
-
 # Freezing, and completing what was frozen
 
 _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: quoted-printable has no '="'
@@ -181,7 +179,7 @@ _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
 def placeholders(secret: bytes, list_name: str) -> Copy:
     """A list's placeholders, always the same; no abstract holds them, because they are made from the secret."""
     # Digits alone: whatever a template does with capital and small letters, a placeholder stays what it is.
-    return Copy(*(f"{int(_keyed(secret, 'mark', list_name, name), 16) % 10**32:032}" for name in Copy._fields))
+    return Copy(*(f"{int(keyed(secret, 'mark', list_name, name), 16) % 10**32:032}" for name in Copy._fields))
 
 
 def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None) -> bytes:
@@ -243,9 +241,13 @@ _WORD = 66  # octets; the longest word that fits on a line after "Subject: "
 _ASCII, _ATOMS = re.compile(r"[ -~]*"), re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 
 
-def own_headers(to: Subscriber, message_id: str, list_unsubscribe: str = "") -> bytes:
-    """A recipient's own headers, in UTF-8 if the address needs it (RFC 6532). ValueError for what is no address."""
-    leave = f"List-Unsubscribe: <{list_unsubscribe}>\r\n" if list_unsubscribe else ""  # clients read no folded URI
+def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -> bytes:
+    """A recipient's own headers, in UTF-8 if the address needs it (RFC 6532). ValueError for what is no address. Where
+    the first way out is a page, mail programs may use it with one click (RFC 8058).
+    """
+    # In one line: clients read no folded URI.
+    leave = f"List-Unsubscribe: {', '.join(f'<{each}>' for each in ways_out)}\r\n" if ways_out else ""
+    leave += "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n" if ways_out[1:] else ""
     return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode()
 
 

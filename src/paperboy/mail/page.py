@@ -80,6 +80,7 @@ class Copy(NamedTuple):
     reason: str  # of older templates: a sentence in English that says why this person gets the mail
     token: str  # what an unsubscribe mail carries
     address: str = ""  # the recipient's
+    vote: str = ""  # what a link to vote carries
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,12 @@ class Page:
     let_go: tuple[Mention, ...]
     unsubscribe_address: str
     unsubscribe_subject: str
-    unsubscribe_url: str
+    unsubscribe_url: str  # the page of the way out, or without a web room that mail as a link
+    unsubscribe_mail: str  # that mail as a link
     looked_from: Day | None  # papers submitted before were not looked at; None: all were
+    view_url: str = ""  # the page of the digest; empty: it has none
+    vote_url: str = ""  # the recipient's page of votes; with /up/ID or /down/ID one is chosen; empty: there is none
+    online: bool = False  # this is the page on the web, which is nobody's own copy
     preheader: str = ""  # what an inbox shows after the subject
     topics_left_out: int = 0  # lines
 
@@ -118,6 +123,11 @@ class Page:
         )
 
     @property
+    def has_way_out_online(self) -> bool:
+        """Whether there is a page to leave the list."""
+        return self.unsubscribe_url != self.unsubscribe_mail
+
+    @property
     def hidden(self) -> int:
         """How many papers were left out, so that no mail program clips the mail."""
         return sum(self.sizes.values()) - len(self.items)
@@ -127,11 +137,14 @@ class Page:
         return getattr(self.mailing_list, name)
 
 
-def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
-    """Everything of a digest, nothing shortened, as the plain-text part shows it."""
+def page(digest: Digest, *, copy: Copy, unsubscribe_address: str, web_url: str = "", link: str = "") -> Page:
+    """Everything of a digest, nothing shortened, as the plain-text part shows it. `web_url`: of the web room; `link`:
+    the token of the digest's page there.
+    """
     mailing_list = digest.mailing_list
     followed, groups = frozenset(map(name_key, mailing_list.authors)), grouped(digest.entries)
     items = tuple(_item(entry, mailing_list, followed, group) for group, entries in groups.items() for entry in entries)
+    leave_by_mail = unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token)
     by_score = sorted(items, key=lambda item: -((item.relevance or 0) + (item.novelty or 0)))
     return Page(
         mailing_list=replace(mailing_list, subscribers=()),
@@ -154,8 +167,24 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str) -> Page:
         let_go=tuple(_mention(paper) for paper in digest.let_go),
         unsubscribe_address=unsubscribe_address,
         unsubscribe_subject=unsubscribe_subject(mailing_list.name, copy.token),
-        unsubscribe_url=unsubscribe_uri(unsubscribe_address, mailing_list.name, copy.token),
+        unsubscribe_url=f"{web_url}/leave/{copy.token}" if web_url else leave_by_mail,
+        unsubscribe_mail=leave_by_mail,
+        view_url=f"{web_url}/digest/{link}" if link else "",
+        vote_url=f"{web_url}/vote/{copy.vote}/{digest.date}" if web_url and items else "",
     )
+
+
+def online(digest: Digest, *, web_url: str, link: str) -> Page:
+    """The page of a digest on the web: all of it, papers over the cap among the others, and nothing personal."""
+    whole = page(
+        replace(digest, entries=digest.entries + digest.over_cap, over_cap=()),
+        copy=Copy(*[""] * 5),
+        unsubscribe_address="",
+        web_url=web_url,
+        link=link,
+    )
+    items = tuple(replace(item, brief=False) for item in whole.items)
+    return replace(whole, items=items, vote_url="", unsubscribe_url="", unsubscribe_mail="", online=True)
 
 
 # --- entries

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from paperboy.errors import StoreError
 from paperboy.store.alerts import Alerts
+from paperboy.store.archive import Archive
 from paperboy.store.database import Database, iso
 from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
 from paperboy.store.erasure import Erasure
 from paperboy.store.history import History
 from paperboy.store.papers import Papers
+from paperboy.store.readers import Readers
 from paperboy.store.retention import Retention
 from paperboy.store.scores import Scores
 from paperboy.store.suppressions import Suppressions
@@ -35,7 +37,8 @@ _INSTANTS = """
 select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name) as statement
 from sqlite_master as tables, pragma_table_info(tables.name) as columns
 where tables.type = 'table' and columns.name in
-    ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted', 'next_try', 'try_at', 'until')
+    ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted', 'next_try', 'try_at', 'until',
+    'mailed', 'confirmed')
 """
 
 
@@ -52,6 +55,8 @@ class Store(AbstractContextManager["Store"]):
         self.history = History(database)
         self.alerts = Alerts(database)
         self.suppressions = Suppressions(database)
+        self.readers = Readers(database)
+        self.archive = Archive(database)
         self.retention = Retention(database)
         self.erasure = Erasure(database)
 

@@ -238,14 +238,14 @@ def _texts(text: str) -> tuple[str, ...]:
 # strict.
 _MEANING: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("at", "fetched_at", "frozen_at", "published", "updated"), _instant),
-    **dict.fromkeys(("since", "noted", "over", "next_try", "try_at"), _instant),
+    **dict.fromkeys(("since", "noted", "over", "next_try", "try_at", "mailed", "confirmed"), _instant),
     **dict.fromkeys(("date", "reported"), date.fromisoformat),
     **dict.fromkeys(("authors", "categories"), _texts),
     "facts": lambda text: dict(json.loads(text)),
     "outcome": Outcome,
     "became": Became,
     "state": DeliveryState,
-    "message": lzma.decompress,
+    **dict.fromkeys(("message", "shown"), lzma.decompress),
 }
 _KEYS = ("list", "list_name", "date", "arxiv_id", "id", "digest_id", "cause", "category")  # no addresses
 

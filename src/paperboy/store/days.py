@@ -11,6 +11,7 @@ from paperboy.due import looked_early
 from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
+from paperboy.store.readers import Readers
 
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
 
@@ -113,14 +114,15 @@ class Days:
         sqlite3.IntegrityError where that day has another outcome already.
         """
         name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
-        message = lzma.compress(day.composed.message, filters=_LZMA) if day.composed else b""  # others may write
+        composed = day.composed
+        packed = [lzma.compress(each, filters=_LZMA) for each in (composed.message, composed.shown)] if composed else []
         with self._database.transaction():
             execute(
                 "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?, ?)",
                 [name, local, Outcome.SKIPPED, Outcome.GAVE_UP, Outcome.QUIET],
             )
             row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
-            more = {"digest_id": self._freeze_digest(day, message, iso(at)), "at": iso(at)}
+            more = {"digest_id": self._freeze_digest(day, packed, iso(at)), "at": iso(at)}
             self._database.insert_all("days", [row | more | asdict(day.counts)])
             for arxiv_id, became in day.became.items():
                 execute("insert into seen values (?, ?, ?, ?)", [name, arxiv_id, became, local])
@@ -134,13 +136,21 @@ class Days:
             execute("delete from attempts where list = ?", [name])
             also()
 
-    def _freeze_digest(self, day: Day, message: bytes, stamp: str) -> int | None:
-        if day.composed is None:
+    def _freeze_digest(self, day: Day, packed: Sequence[bytes], stamp: str) -> int | None:
+        """`packed`: the message and what the web shows, compressed before the transaction, while others may write."""
+        composed = day.composed
+        if composed is None:
             return None
+        message, shown = packed
         (row,) = self._database.rows(
-            "insert into digests (list, date, subject, sender, message, at) values (?, ?, ?, ?, ?, ?) returning id",
-            [day.list_name, day.date.isoformat(), day.composed.subject, day.composed.sender, message, stamp],
+            "insert into digests (list, date, subject, sender, message, at, link, shown) "
+            "values (?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            [
+                *(day.list_name, day.date.isoformat(), composed.subject, composed.sender, message, stamp),
+                *(composed.link, shown if composed.shown else None),
+            ],
         )
+        Readers(self._database).know(day.list_name, day.addressed)
         for to in day.addressed:
             self._database.execute(
                 "insert into deliveries (digest_id, address, name, state, message_id, token, at) "

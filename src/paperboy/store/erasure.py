@@ -18,6 +18,7 @@ _HASHED = "update or replace suppressions set address = forgotten(:address) wher
 _GONE = (
     "delete from suppressions where address = :address or (address = forgotten(:address) and not holds)",
     "delete from alerts where redacted(subject) = '…'",
+    *(f"delete from {table} where redacted(address) = '…'" for table in ("votes", "signups")),
 )
 _TEXTS = {
     "deliveries": ("reply",),
@@ -44,6 +45,7 @@ class Erasure:
         self._database.rows("pragma secure_delete = on")
         with self._database.transaction():
             execute(_WAITING, values)
+            execute("delete from readers where redacted(address) = '…'")
             rows = execute(_DELIVERIES, values) + execute(_HASHED, values)
             rows += sum(execute(statement, values) for statement in _GONE)
             for table, columns in _TEXTS.items():

@@ -60,6 +60,12 @@ class Papers:
         """The stored papers in the list's categories that were submitted since then, seen or not, by arXiv id."""
         return self._in_categories(mailing_list, "published >= ?", iso(since))
 
+    def by_id(self, arxiv_ids: Collection[str]) -> dict[str, Paper]:
+        """Those of the papers that are kept, by arXiv id."""
+        query = "select * from papers where arxiv_id in (select value from json_each(?))"
+        found = self._database.rows(query, [_json(arxiv_ids)], paper_of, without_spoilt=True)
+        return {paper.arxiv_id: paper for paper, _ in found}
+
     def _in_categories(self, mailing_list: MailingList, condition: str, *values: str) -> tuple[Paper, ...]:
         """Stored papers by arXiv id, without settled ones, which retention has taken out of their categories, and
         without spoilt ones, which the next fetch repairs if it brings them again.

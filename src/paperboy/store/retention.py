@@ -4,6 +4,8 @@
                                    categories, and its abstract goes
     KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes and its deliveries
 
+A paper on a page of the web room keeps its abstract as long as that page is kept.
+
 What lists have seen stays for ever, as do their days and what was spent; so do, whatever their age, each list's newest
 digest and what waits to be delivered.
 """
@@ -72,12 +74,20 @@ select arxiv_id from papers where published < :settled and abstract != '' and no
 )
 """
 
-_GONE = "select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = ''"
+# On a page of the web room, which shows what it showed on its morning.
+_SHOWN = """exists (
+    select 1 from (select distinct list from digests where shown is not null) join seen using (list)
+    join digests using (list, date) where seen.arxiv_id = papers.arxiv_id and shown is not null
+)"""
+
+_GONE = f"""
+select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = '' and not {_SHOWN}
+"""
 
 # At the end of the table: a row that becomes shorter where it is leaves a hole in its page for good.
 _WITHOUT_ABSTRACT = f"""
 update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
-from (select arxiv_id, row_number() over (order by arxiv_id) as place from ({_SETTLED})) as places
+from (select arxiv_id, row_number() over (order by arxiv_id) as place from ({_SETTLED} and not {_SHOWN})) as places
 where papers.arxiv_id = places.arxiv_id
 """
 

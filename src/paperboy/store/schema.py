@@ -4,10 +4,13 @@ import secrets
 
 from sqlite_utils import Database, Migrations
 
+from paperboy.tokens import vote_token
+
 migrations = Migrations("paperboy")
 
-_MADE, _REPAIRED, NOW = "m009_the_second_house", "m010_papers_from_the_future", "m011_lists_and_filters"
-KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, _REPAIRED, NOW})
+_MADE, _REPAIRED, _FILTERS = "m009_the_second_house", "m010_papers_from_the_future", "m011_lists_and_filters"
+NOW = "m012_readers_answer"
+KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, _REPAIRED, _FILTERS, NOW})
 """The last steps from which a database can be migrated: none, that of the version before, and those of this one."""
 
 _SCHEMA = """
@@ -238,7 +241,7 @@ def _repair(db: Database) -> None:
     db.execute(f"delete from papers where {_IMPOSSIBLE}")
 
 
-@migrations(name=NOW)
+@migrations(name=_FILTERS)
 def _know_lists(db: Database) -> None:
     """The lists that are no news, and a day's papers that a filter left out."""
     if "filtered" not in db["days"].columns_dict:
@@ -246,3 +249,71 @@ def _know_lists(db: Database) -> None:
     db.execute("create table if not exists lists (name text primary key, since text not null) strict, without rowid")
     db.execute("create index if not exists started_at on started (at)")
     db.execute("insert or ignore into lists select list, min(at) from days group by list")
+
+
+_COLUMNS = {
+    "digests": (
+        "link text not null default ''",  # the token of its page; empty: it has none
+        "shown blob",  # what that page is made of, compressed; null: it has none
+        "indexed integer not null default 0",  # its papers are in the search index of the public archive
+    ),
+    "suppressions": ("own integer not null default 0",),  # the person's own wish, which signing up again undoes
+}
+_ANSWERS = """
+create index if not exists digests_link on digests (link) where link != '';
+
+create table if not exists readers (
+    leave text primary key,     -- the token of the way out, which a mail carries; it never ends
+    vote text not null,         -- the token of the votes
+    list text not null,
+    address text not null
+) strict, without rowid;
+create index if not exists readers_vote on readers (vote);
+
+create table if not exists votes (
+    list text not null,
+    arxiv_id text not null,
+    address text not null,
+    vote integer not null,      -- 1 or -1
+    at text not null,
+    primary key (list, arxiv_id, address)
+) strict, without rowid;
+
+create table if not exists signups (
+    token text primary key,     -- of the link in the confirmation mail
+    list text not null,
+    address text not null,
+    at text not null,           -- when the form was sent
+    attempts integer not null default 0,    -- of the confirmation mail, then of the edit
+    try_at text,                -- retry backoff of either: not before; null: at once
+    mailed text,                -- when the confirmation mail went out
+    confirmed text,             -- when the address was confirmed
+    problem text not null default ''        -- for people: why the last attempt failed
+) strict, without rowid;
+create index if not exists signups_address on signups (address, at);
+
+create table if not exists webhooks (
+    digest_id integer primary key references digests (id),
+    state text not null,        -- pending, sending, sent or failed
+    attempts integer not null default 0,
+    try_at text,                -- retry backoff: not before; null: at once
+    reply text not null default '',
+    at text not null
+) strict;
+
+insert or ignore into readers
+    select token, voting(token), list, address from deliveries join digests on digests.id = digest_id
+    where token != '' group by token
+"""
+
+
+@migrations(name=NOW)
+def _hear_readers(db: Database) -> None:
+    """What readers answer, and the pages on which they do."""
+    for table, columns in _COLUMNS.items():
+        for column in columns:
+            if column.split()[0] not in db[table].columns_dict:
+                db.execute(f"alter table {table} add column {column}")
+    db.conn.create_function("voting", 1, vote_token, deterministic=True)
+    for statement in _ANSWERS.split(";\n"):
+        db.execute(statement)

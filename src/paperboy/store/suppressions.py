@@ -12,9 +12,9 @@ from paperboy.models import Suppression
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
 
-_SELECT = "select address, list as list_name, reason, at from suppressions where holds"
+_SELECT = "select address, list as list_name, reason, at, own from suppressions where holds"
 _OF = """
-select :address as address, list as list_name, reason, at from suppressions
+select :address as address, list as list_name, reason, at, own from suppressions
 where holds and address in (:address, forgotten(:address))
 """
 
@@ -41,27 +41,21 @@ class Suppressions:
         """All that hold, by address, or the hash of one."""
         return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))
 
-    def by_token(self, token: str) -> tuple[str, str] | None:
-        """The list and the address that a token names; None where no delivery carried it."""
-        rows = self._database.rows(
-            "select list, address from deliveries join digests on digests.id = digest_id where token = ? "
-            "order by deliveries.id desc limit 1",
-            [token],
-        )
-        return (rows[0]["list"], rows[0]["address"]) if rows else None
-
-    def add(self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "") -> bool:
+    def add(
+        self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "", own: bool = False
+    ) -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
-        date. `bounced`: the server's reply, to be reported to the operator.
+        date. `bounced`: the server's reply, to be reported to the operator. `own`: the person wishes it.
 
         A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
-        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": iso(at)}
+        values = {"address": address.lower(), "list": list_name, "reason": reason, "at": iso(at), "own": own}
         with self._database.transaction():
             new = self._database.execute(
-                "insert into suppressions select :address, :list, :reason, :at, 1, null where not exists "
+                "insert into suppressions select :address, :list, :reason, :at, 1, null, :own where not exists "
                 "(select 1 from suppressions where address = forgotten(:address) and list = :list and holds) "
-                "on conflict do update set reason = excluded.reason, at = excluded.at, holds = 1 where not holds",
+                "on conflict do update set reason = excluded.reason, at = excluded.at, own = excluded.own, holds = 1 "
+                "where not holds",
                 values,
             )
             self._database.execute(

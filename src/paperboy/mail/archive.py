@@ -1,0 +1,95 @@
+"""A digest as the web room keeps it: all that its page is made of, but for the papers' own text. Pure.
+
+dump   a digest → JSON, with the papers by their ids
+load   that JSON and the papers → the digest, to be rendered anew
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from paperboy.models import (
+    Cost,
+    Counts,
+    Digest,
+    Entry,
+    Keywords,
+    MailingList,
+    Model,
+    Paper,
+    Score,
+    Shortfall,
+    Spending,
+    Usage,
+)
+
+_ENTRIES, _PAPERS = ("entries", "over_cap", "nearest"), ("carried_over", "let_go")
+_OPTIONS = (  # of the list: what a page may show
+    "name", "title", "categories", "topics", "language", "authors", "min_relevance", "min_novelty", "max_papers",
+    "cross_lists", "exclude",
+)  # fmt: skip
+
+
+def dump(digest: Digest) -> bytes:
+    """The digest without its papers' text, and without what is nobody's business: readers, webhooks."""
+    of = digest.mailing_list
+    whole = {
+        "list": {name: getattr(of, name) for name in _OPTIONS}
+        | {"timezone": of.timezone.key, "keywords": asdict(of.keywords)},
+        "date": digest.date.isoformat(),
+        "model": asdict(digest.model),
+        "spending": asdict(digest.spending),
+        "shortfall": digest.shortfall,
+        "only_days": digest.only_days,
+        "counts": asdict(digest.counts),
+        **{kind: [_entry(each) for each in getattr(digest, kind)] for kind in _ENTRIES},
+        **{kind: [each.arxiv_id for each in getattr(digest, kind)] for kind in _PAPERS},
+    }
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _entry(entry: Entry) -> list[Any]:
+    score = entry.score
+    own = [score.relevance, score.novelty, score.comment] if score else None
+    return [entry.rank, entry.paper.arxiv_id, own, entry.matched_author]
+
+
+def ids(dumped: bytes) -> tuple[str, ...]:
+    """The papers that the digest needs, in its order."""
+    whole = json.loads(dumped)
+    entries = [entry[1] for kind in _ENTRIES for entry in whole[kind]]
+    return tuple(dict.fromkeys([*entries, *(arxiv_id for kind in _PAPERS for arxiv_id in whole[kind])]))
+
+
+def load(dumped: bytes, papers: Mapping[str, Paper]) -> Digest:
+    """The digest, without papers that are kept no longer. ValueError, KeyError or TypeError for what is spoilt."""
+    whole = json.loads(dumped)
+    keys: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in whole["list"].items()
+    }
+    keys |= {"timezone": ZoneInfo(keys["timezone"])}
+    keys |= {"keywords": Keywords(*(tuple(words) for words in keys["keywords"].values()))}
+    spending, cost = whole["spending"], whole["spending"]["cost"]
+    entries: dict[str, Any] = {
+        kind: tuple(
+            Entry(rank, papers[arxiv_id], score and Score(*score), matched)
+            for rank, arxiv_id, score, matched in whole[kind]
+            if arxiv_id in papers
+        )
+        for kind in _ENTRIES
+    }
+    named: dict[str, Any] = {kind: tuple(papers[each] for each in whole[kind] if each in papers) for kind in _PAPERS}
+    return Digest(
+        mailing_list=MailingList(**keys),
+        date=date.fromisoformat(whole["date"]),
+        model=Model(**whole["model"]),
+        spending=Spending(Usage(**spending["usage"]), cost and Cost(**cost)),
+        shortfall=whole["shortfall"] and Shortfall(whole["shortfall"]),
+        only_days=whole["only_days"],
+        counts=Counts(**whole["counts"]),
+        **entries,
+        **named,
+    )

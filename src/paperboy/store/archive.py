@@ -1,0 +1,40 @@
+"""The digests that the web room shows, as long as their papers are kept."""
+
+from __future__ import annotations
+
+import hmac
+from datetime import date
+
+from paperboy.models import Archived
+from paperboy.store.database import Database
+
+_ID = 16  # digits of a link by which it is looked up; the others are compared in constant time
+_SELECT = """
+select id, list as list_name, date, subject, at, link, shown from digests
+where shown is not null and superseded is null
+"""
+
+
+class Archive:
+    """By link, or by list and day."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def linked(self, link: str) -> Archived | None:
+        """The digest of an unguessable link."""
+        rows = self._database.rows(
+            f"{_SELECT} and link != '' and link between :id and :id || 'g'", {"id": link[:_ID]}, Archived
+        )
+        return next((each for each in rows if hmac.compare_digest(each.link.encode(), link.encode())), None)
+
+    def of(self, list_name: str, day: date) -> Archived | None:
+        """The digest of a list's day."""
+        values = [list_name, day.isoformat()]
+        return next(iter(self._database.rows(f"{_SELECT} and list = ? and date = ?", values, Archived)), None)
+
+    def newest(self, list_name: str, most: int, before: date = date.max) -> tuple[Archived, ...]:
+        """The list's digests, newest first."""
+        values = [list_name, before.isoformat(), most]
+        query = f"{_SELECT} and list = ? and date < ? order by date desc limit ?"
+        return tuple(self._database.rows(query, values, Archived))

@@ -1,0 +1,53 @@
+"""The tokens that mails carry, and whom each one names. They never end: a mail may lie in a folder for years."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from paperboy.models import Addressed
+from paperboy.store.database import Database
+from paperboy.tokens import vote_token
+
+_ID = 16  # digits of a token by which it is looked up; the others are compared in constant time
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Somebody on a list, as a token names them."""
+
+    list_name: str
+    address: str
+
+
+class Readers:
+    """Written when a delivery is, so that no request has to try everybody's token."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def know(self, list_name: str, addressed: Iterable[Addressed]) -> None:
+        """Keep the tokens of these copies. Joins the transaction of the caller."""
+        with self._database.transaction(durable=False):
+            for each in addressed:
+                self._database.execute(
+                    "insert or ignore into readers values (?, ?, ?, ?)",
+                    [each.token, vote_token(each.token), list_name, each.subscriber.address],
+                )
+
+    def leaving(self, token: str) -> Reader | None:
+        """Whom the token of a way out names."""
+        return self._named("leave", token)
+
+    def voting(self, token: str) -> Reader | None:
+        """Whom a token of votes names."""
+        return self._named("vote", token)
+
+    def _named(self, column: str, token: str) -> Reader | None:
+        rows = self._database.rows(
+            f"select {column} as token, list, address from readers where {column} between :id and :id || 'g'",
+            {"id": token[:_ID]},
+        )
+        found = [each for each in rows if hmac.compare_digest(each["token"].encode(), token.encode())]
+        return Reader(found[0]["list"], found[0]["address"]) if found else None
