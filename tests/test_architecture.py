@@ -13,7 +13,7 @@ FLOORS = {
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
     3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status", "heartbeat"},
     4: {"app"},
-    5: {"systemd", "daemon", "check"},
+    5: {"systemd", "daemon", "check", "web"},
     6: {"cli"},
     7: {"__main__"},
 }

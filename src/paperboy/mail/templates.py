@@ -85,6 +85,10 @@ class Templates:
             raise _fault(f"{kind}.mjml.j2", f"{what}; make the template or the topics shorter")
         return Rendered(one_line(subject), html, self._text(f"{kind}.txt.j2", page=in_text(whole)))
 
+    def web(self, name: str, language: str = "", **values: Any) -> str:
+        """Render a page of the web room, `NAME.html.j2`. Errors as for `to_readers`."""
+        return self._sandbox(language).text(f"{name}.html.j2", **values)
+
     def alert(self, alert: Alert) -> Rendered:
         """Render the operator's mail. Errors as for `to_readers`."""
         paragraphs, details = (tuple(map(one_line, lines)) for lines in (alert.paragraphs, alert.details))

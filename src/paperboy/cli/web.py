@@ -1,0 +1,49 @@
+"""`paperboy web`: the readers' room."""
+
+import logging
+import os
+import signal
+from types import FrameType
+
+import click
+
+from paperboy.app import App
+from paperboy.cli import output
+from paperboy.errors import ConfigError
+from paperboy.models import Problem
+
+logger = logging.getLogger(__name__)
+
+
+@click.command()
+@click.pass_obj
+def web(app: App) -> int:
+    """Serve the pages behind the links in the mails, until SIGTERM.
+
+    WEB_URL is where readers reach them, through a proxy that speaks TLS; WEB_LISTEN is where that proxy finds this
+    process. It works on its own: mails go out without it, and it sends none.
+    """
+    app.without_mail(in_force=True)
+    output.set_up(app.settings.log_level, app.environ, by_hand=False)
+    if not app.settings.web_url:
+        message = "WEB_URL is empty; set it to where readers reach this machine, such as https://papers.example.org"
+        raise ConfigError([Problem(".env", message)])
+    try:
+        from paperboy.web.server import server
+    except ImportError as error:
+        message = f"the web room needs two more packages ({error.name} is missing): pip install 'paperboy[web]'"
+        raise ConfigError([Problem("paperboy web", message)]) from error
+    host, port = app.settings.web_listen
+    try:
+        serving = server(app.web(), app.settings.web_listen, app.environ, os.getpid())
+    except OSError as error:
+        message = f"{host}:{port} cannot be listened on ({error.strerror}); choose another address or port"
+        raise ConfigError([Problem("WEB_LISTEN", message)]) from error
+
+    def stop(_signum: int, _frame: FrameType | None) -> None:
+        raise SystemExit(0)
+
+    signal.signal(signal.SIGTERM, stop)
+    logger.info("the web room listens on %s:%d for %s", host, port, app.settings.web_url)
+    serving.run()
+    return 0

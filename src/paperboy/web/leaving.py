@@ -1,0 +1,61 @@
+"""The way out of a list: the one click of a mail program (RFC 8058), and the page behind the mail's own link.
+
+GET  /leave/TOKEN       the page with its button; changes nothing
+POST /leave/TOKEN       the one click: acts on any POST, whatever its body
+POST /leave/TOKEN/now   the button
+POST /leave/TOKEN/undo  comes back, if the person left by themselves
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from werkzeug.wrappers import Response
+
+from paperboy.foreign import without_addresses
+from paperboy.store.readers import Reader
+from paperboy.web.visit import Visit, found
+
+_BY_ONE_CLICK, _ON_THE_PAGE = "left by one click in a mail program", "left on the web page"
+
+
+def show(visit: Visit, token: str) -> Response:
+    """The page; for a mail program's POST the deed, with a short answer and no redirect."""
+    reader: Reader = found(visit.store.readers.leaving(token))
+    if visit.request.method == "POST":
+        _leave(visit, reader, _BY_ONE_CLICK)
+        return Response("You are off this list.\n", mimetype="text/plain")
+    return _page(visit, reader, token)
+
+
+def now(visit: Visit, token: str) -> Response:
+    """Leave."""
+    reader: Reader = found(visit.store.readers.leaving(token))
+    if visit.from_a_click:
+        _leave(visit, reader, _ON_THE_PAGE)
+    return _page(visit, reader, token)
+
+
+def undo(visit: Visit, token: str) -> Response:
+    """Come back; not for an address that others have suppressed."""
+    reader: Reader = found(visit.store.readers.leaving(token))
+    held = visit.store.suppressions.find(reader.list_name, reader.address)
+    if visit.from_a_click and held and held.own:
+        visit.store.suppressions.lift(reader.address, held.list_name, visit.now)
+    return _page(visit, reader, token)
+
+
+def _leave(visit: Visit, reader: Reader, reason: str) -> None:
+    visit.store.suppressions.add(reader.address, reader.list_name, reason, visit.now, own=True)
+
+
+def _page(visit: Visit, reader: Reader, token: str) -> Response:
+    held = visit.store.suppressions.find(reader.list_name, reader.address)
+    state = "on" if held is None else "left" if held.own else "suppressed"
+    name = reader.list_name
+    values: dict[str, Any] = {
+        "title": visit.title(name),
+        "address": without_addresses(reader.address),
+        "url": f"{visit.web_url}/leave/{token}",
+    }
+    return visit.page("leave", visit.language(name), state=state, **values)

@@ -1,0 +1,178 @@
+"""The web room as a WSGI application: routes, what every answer carries, and the home in force.
+
+No cookies, no scripts, and no change by GET: a token in the path is the only authority. It opens the database for each
+request, and waits for nobody's lock but SQLite's own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from werkzeug.exceptions import HTTPException, InternalServerError, NotFound, ServiceUnavailable
+from werkzeug.routing import BaseConverter, Map, RequestRedirect, Rule
+from werkzeug.wrappers import Response
+
+from paperboy.config.home import Files, Fingerprint, Home
+from paperboy.errors import ConfigError, PaperboyError
+from paperboy.mail.templates import Templates
+from paperboy.store import Store
+from paperboy.web import leaving
+from paperboy.web.visit import BoundedRequest, Visit, html
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[..., Response]
+
+_TOKEN = "<re('[0-9a-f]{32}'):token>"  # noqa: S105
+_POST = ["POST"]
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # with no-referrer, Chromium would send `Origin: null`
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+"""What every answer has, unless its page says something else."""
+
+
+def _rules() -> Map:
+    return Map(
+        [
+            Rule("/robots.txt", endpoint=_robots),
+            Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
+            Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
+            Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
+        ],
+        converters={"re": _Pattern},
+        strict_slashes=False,
+        merge_slashes=False,
+    )
+
+
+class _Pattern(BaseConverter):
+    """A part of a path, as a regular expression has it."""
+
+    def __init__(self, rules: Map, pattern: str) -> None:
+        super().__init__(rules)
+        self.regex = pattern
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """The home's files as they were read last."""
+
+    seen: Fingerprint
+    home: Home
+    templates: Templates
+
+
+@dataclass(slots=True)
+class Room:
+    """The application. `open_store` opens the database, or gives None where there is none yet."""
+
+    path: Path
+    load: Callable[[], Home]  # reads the files; raises ConfigError
+    open_store: Callable[[Home], Store | None]
+    clock: Callable[[], datetime]
+    _version: _Version | None = None
+    _lock: Lock = field(default_factory=Lock)
+    _map: Map = field(default_factory=_rules)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = BoundedRequest(environ)
+        response, what = self._answer(request)
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        logger.info("%s %s: %d", request.method if request.method.isalpha() else "?", what, response.status_code)
+        return response(environ, start_response)
+
+    def _answer(self, request: BoundedRequest) -> tuple[Response, str]:
+        """The response, and the name of its page for the log, in which no path stands: tokens are in paths."""
+        what = "no page"
+        try:
+            version = self.version()
+            base = urlsplit(version.home.settings.web_url).path
+            path = request.path.removeprefix(base) if request.path.startswith(f"{base}/") else request.path
+            adapter = self._map.bind("localhost", path_info=path or "/", default_method=request.method)
+            handler, values = adapter.match()
+            what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
+            return self._handled(request, version, handler, values), what
+        except RequestRedirect:  # a doubled or missing slash: every link of ours is right as it is
+            return self._failed(NotFound()), what
+        except HTTPException as error:
+            return self._failed(error), what
+        except PaperboyError as error:
+            logger.error("%s: %s", what, error)
+            return self._failed(ServiceUnavailable(retry_after=60)), what
+        except Exception:
+            logger.exception("%s: this is a bug in Paperboy", what)
+            return self._failed(InternalServerError()), what
+
+    def _handled(
+        self, request: BoundedRequest, version: _Version, handler: Handler, values: Mapping[str, Any]
+    ) -> Response:
+        store = self.open_store(version.home)
+        if store is None:
+            raise NotFound
+        with store:
+            return handler(Visit(request, version.home, version.templates, store, self.clock()), **values)
+
+    def _failed(self, error: HTTPException) -> Response:
+        """A page for what went wrong; plain text where not even that can be made."""
+        code, headers = error.code or 500, error.get_headers()
+        try:
+            version = self.version()
+            page = version.templates.web("error", web_url=version.home.settings.web_url, code=code)
+            response = html(page, code)
+        except PaperboyError:
+            response = Response(f"{code}\n", code, mimetype="text/plain")
+        for name, value in headers:
+            if name in {"Allow", "Retry-After"}:
+                response.headers[name] = value
+        return response
+
+    def version(self) -> _Version:
+        """The home, read again when a file has changed. While one is broken, the version before stays; while one thread
+        reads, the others go on with that.
+        """
+        seen, known = Files(self.path).fingerprint(), self._version
+        if known and known.seen == seen:
+            return known
+        if not self._lock.acquire(blocking=known is None) and known:
+            return known
+        try:
+            home = self.load()
+            known = _Version(seen, home, Templates.load(home.folders("emails")))
+        except ConfigError as error:
+            if known is None:
+                raise
+            logger.error("%s\nthe version before stays until that is fixed", error)
+            known = replace(known, seen=seen)
+        finally:
+            self._lock.release()
+        self._version = known
+        return known
+
+
+def _robots(visit: Visit) -> Response:
+    """What no crawler need fetch: pages with tokens. Those of public lists say themselves whether they are indexed."""
+    base = urlsplit(visit.web_url).path
+    lines = ["User-agent: *", *(f"Disallow: {base}/{each}/" for each in ("leave", "vote", "confirm", "digest"))]
+    headers = {"Cache-Control": "public, max-age=86400"}
+    return Response("\n".join([*lines, ""]), headers=headers, mimetype="text/plain")

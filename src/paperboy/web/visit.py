@@ -1,0 +1,79 @@
+"""One request to the web room, what it may use, and the answers that all pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Request, Response
+
+from paperboy.config.home import Home
+from paperboy.mail.templates import Templates
+from paperboy.models import MailingList
+from paperboy.store import Store
+
+MOST_BYTES = 16_384  # of a request's body
+
+
+class BoundedRequest(Request):
+    """A request whose forms are small."""
+
+    max_content_length = MOST_BYTES
+    max_form_memory_size = MOST_BYTES
+    max_form_parts = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request. Its store is open for as long as it lasts."""
+
+    request: BoundedRequest
+    home: Home
+    templates: Templates
+    store: Store
+    now: datetime
+
+    @property
+    def web_url(self) -> str:
+        """Where readers reach the room: every link begins with it, whatever host the request names."""
+        return self.home.settings.web_url
+
+    def mailing_list(self, name: str) -> MailingList | None:
+        return next((each for each in self.home.lists if each.name == name), None)
+
+    def title(self, list_name: str) -> str:
+        """The title of a list; its name where the file has it no longer."""
+        found = self.mailing_list(list_name)
+        return found.title if found else list_name
+
+    def language(self, list_name: str) -> str:
+        found = self.mailing_list(list_name)
+        return found.language if found else ""
+
+    @property
+    def from_a_click(self) -> bool:
+        """Whether a person may have pressed the button. Browsers send Sec-Fetch-User with a real click alone; a script
+        that submits the form sends the other Fetch Metadata without it. Clients that know none send neither.
+        """
+        headers = self.request.headers
+        site = headers.get("Sec-Fetch-Site")
+        return site is None or (site in {"same-origin", "none"} and headers.get("Sec-Fetch-User") == "?1")
+
+    def page(self, name: str, language: str = "", *, status: int = 200, **values: Any) -> Response:
+        """Render a page, from the templates of a language."""
+        text = self.templates.web(name, language, web_url=self.web_url, **values)
+        return html(text, status)
+
+
+def html(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(text, status, headers, mimetype="text/html")
+
+
+def found(what: Any) -> Any:
+    """It, unless there is none: then there is no such page. A wrong token and a missing digest look the same."""
+    if what is None:
+        raise NotFound
+    return what

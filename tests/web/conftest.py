@@ -1,0 +1,71 @@
+"""A home whose readers have had their mail, and the web room that serves it, asked without a socket."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import re
+from dataclasses import dataclass, field
+
+import pytest
+from werkzeug.test import Client, TestResponse
+from werkzeug.wrappers import Response
+
+from paperboy.app import App
+from paperboy.store import Store
+from paperboy.web.room import Room
+from tests.cli.conftest import Ran, World, world
+
+__all__ = ["world"]  # the fixture, for these tests, too
+
+WEB_URL = "https://papers.example.org"
+CLICK = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-User": "?1"}
+SCRIPT = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}  # what form.submit() sends
+
+
+@dataclass
+class Web:
+    """The readers' side of a home."""
+
+    world: World
+    room: Room = field(init=False)
+
+    def __post_init__(self) -> None:
+        world = self.world
+        app = App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, None, print)  # type: ignore[arg-type]
+        self.room = app.web()
+
+    def get(self, path: str, **options: object) -> TestResponse:
+        """Follow a link: one that begins with WEB_URL, or a path."""
+        return Client(self.room, Response).get(path.removeprefix(WEB_URL), **options)  # type: ignore[arg-type]
+
+    def post(self, path: str, **options: object) -> TestResponse:
+        """Press a button, as a person does."""
+        options = {"headers": CLICK} | options
+        return Client(self.room, Response).post(path.removeprefix(WEB_URL), **options)  # type: ignore[arg-type]
+
+    def run(self, *arguments: str) -> Ran:
+        return self.world.run(*arguments)
+
+    def mail(self, address: str = "ada@example.org") -> str:
+        """The newest mail to somebody: headers, text and HTML, decoded."""
+        found = [each for each in self.world.smtp.messages if each.recipient == address][-1]
+        parsed = email.message_from_bytes(found.content, policy=email.policy.default)
+        parts = [part.get_content() for part in parsed.walk() if not part.is_multipart()]
+        return "\n".join([*(f"{name}: {value}" for name, value in parsed.items()), *parts])
+
+    def link(self, pattern: str, address: str = "ada@example.org") -> str:
+        """The first link of the newest mail to somebody whose path begins like that."""
+        return re.findall(rf"{re.escape(WEB_URL)}/{pattern}[^\s\"<>]*", self.mail(address))[0]
+
+    def store(self) -> Store:
+        return Store.open(self.world.path / "data" / "paperboy.db")
+
+
+@pytest.fixture
+def web(world: World) -> Web:
+    """A morning has sent its digests: three papers to foundations, none to galaxies."""
+    world.env(WEB_URL=WEB_URL)
+    world.announce(1, 2, 3)
+    assert world.run("once", "--list", "foundations").code == 0
+    return Web(world)
