@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from paperboy.scoring.local import LocalScorer
     from paperboy.scoring.prices import Prices
     from paperboy.scoring.prompt import Prompt
-    from paperboy.web.room import Room
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +112,12 @@ class App(ExitStack):
         """Whether there is a database. Raises StoreError where there was one and it is gone."""
         database = self.settings.paperboy_database
         return require(database, self._mark) or database.exists()
+
+    def store_of(self, home: Home) -> Store | None:
+        """Another connection to the database of a version of the home; None if there is none yet. Raises StoreError."""
+        database = home.settings.paperboy_database
+        there = require(database, self._mark) or database.exists()
+        return Store.open(database, self._mark) if there else None
 
     @property
     def _mark(self) -> Path:
@@ -394,19 +399,6 @@ class App(ExitStack):
         if not self.require_store():
             raise PaperboyError(f"{name} has had no digest yet; paperboy once --list {name} makes it")
         return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
-
-    # The web room
-
-    def web(self) -> Room:
-        """The pages for readers. Each request opens the database; none makes one."""
-        from paperboy.web.room import Room
-
-        def opened(home: Home) -> Store | None:
-            database = home.settings.paperboy_database
-            there = require(database, self._mark) or database.exists()
-            return Store.open(database, self._mark) if there else None
-
-        return Room(self.path, lambda: Home.load(self.path, self.environ, mails=False), opened, self.clock)
 
     # Subscribers
 

@@ -33,7 +33,7 @@ class Web:
     def __post_init__(self) -> None:
         world = self.world
         app = App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, None, print)  # type: ignore[arg-type]
-        self.room = app.web()
+        self.room = Room(app)
 
     def get(self, path: str, **options: object) -> TestResponse:
         """Follow a link: one that begins with WEB_URL, or a path."""

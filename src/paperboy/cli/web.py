@@ -29,13 +29,14 @@ def web(app: App) -> int:
         message = "WEB_URL is empty; set it to where readers reach this machine, such as https://papers.example.org"
         raise ConfigError([Problem(".env", message)])
     try:
+        from paperboy.web.room import Room
         from paperboy.web.server import server
     except ImportError as error:
         message = f"the web room needs two more packages ({error.name} is missing): pip install 'paperboy[web]'"
         raise ConfigError([Problem("paperboy web", message)]) from error
     host, port = app.settings.web_listen
     try:
-        serving = server(app.web(), app.settings.web_listen, app.environ, os.getpid())
+        serving = server(Room(app), app.settings.web_listen, app.environ, os.getpid())
     except OSError as error:
         message = f"{host}:{port} cannot be listened on ({error.strerror}); choose another address or port"
         raise ConfigError([Problem("WEB_LISTEN", message)]) from error

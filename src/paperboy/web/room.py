@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,10 +17,10 @@ from werkzeug.exceptions import HTTPException, InternalServerError, NotFound, Se
 from werkzeug.routing import BaseConverter, Map, RequestRedirect, Rule
 from werkzeug.wrappers import Response
 
+from paperboy.app import App
 from paperboy.config.home import Files, Fingerprint, Home
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
-from paperboy.store import Store
 from paperboy.web import leaving
 from paperboy.web.visit import BoundedRequest, Visit, html
 
@@ -84,12 +82,9 @@ class _Version:
 
 @dataclass(slots=True)
 class Room:
-    """The application. `open_store` opens the database, or gives None where there is none yet."""
+    """The application, for the home of `app`. It never makes a database."""
 
-    path: Path
-    load: Callable[[], Home]  # reads the files; raises ConfigError
-    open_store: Callable[[Home], Store | None]
-    clock: Callable[[], datetime]
+    app: App
     _version: _Version | None = None
     _lock: Lock = field(default_factory=Lock)
     _map: Map = field(default_factory=_rules)
@@ -127,11 +122,11 @@ class Room:
     def _handled(
         self, request: BoundedRequest, version: _Version, handler: Handler, values: Mapping[str, Any]
     ) -> Response:
-        store = self.open_store(version.home)
+        store = self.app.store_of(version.home)
         if store is None:
             raise NotFound
         with store:
-            return handler(Visit(request, version.home, version.templates, store, self.clock()), **values)
+            return handler(Visit(request, version.home, version.templates, store, self.app.clock()), **values)
 
     def _failed(self, error: HTTPException) -> Response:
         """A page for what went wrong; plain text where not even that can be made."""
@@ -151,13 +146,13 @@ class Room:
         """The home, read again when a file has changed. While one is broken, the version before stays; while one thread
         reads, the others go on with that.
         """
-        seen, known = Files(self.path).fingerprint(), self._version
+        seen, known = Files(self.app.path).fingerprint(), self._version
         if known and known.seen == seen:
             return known
         if not self._lock.acquire(blocking=known is None) and known:
             return known
         try:
-            home = self.load()
+            home = Home.load(self.app.path, self.app.environ, mails=False)
             known = _Version(seen, home, Templates.load(home.folders("emails")))
         except ConfigError as error:
             if known is None:
