@@ -11,7 +11,8 @@ FLOORS = {
     0: {"models", "errors", "foreign", "wire", "files", "tokens"},
     1: {"sandbox", "lock", "curate", "announcements", "due", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status", "heartbeat"},
+    3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status", "heartbeat"}
+    | {"errands", "webhook"},
     4: {"app"},
     5: {"systemd", "daemon", "check", "web"},
     6: {"cli"},

@@ -28,13 +28,14 @@ def test_holder_is_known_by_process_and_command(database: Path) -> None:
     assert lock.holder(database) is None
 
 
-def test_all_three_locks_may_be_held_at_once_and_the_daemon_is_named_first(database: Path) -> None:
+def test_all_locks_may_be_held_at_once_and_the_daemon_is_named_first(database: Path) -> None:
     with (
+        lock.held(database, "errands", "once"),
         lock.held(database, "sending", "once"),
         lock.held(database, "morning", "once"),
         lock.held(database, "run", "run"),
     ):
-        assert [lock.holder(database, name) is not None for name in get_args(lock.Name)] == [True] * 3
+        assert [lock.holder(database, name) is not None for name in get_args(lock.Name)] == [True] * 4
         assert lock.holder(database) == Holder(os.getpid(), "run")
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAIL_SERVER, THE_MORNING = "the mail server", "the morning"  # subjects beside lists
+MAIL_SERVER, THE_MORNING, THE_ERRANDS = "the mail server", "the morning", "the errands"  # subjects beside lists
 _SERVED = frozenset({Outcome.DIGEST, Outcome.NOTE})
 _LONGEST_BACKOFF = timedelta(hours=4)
 _LONGEST_FAULT = 100  # characters of it in a headline
@@ -102,7 +102,8 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
     if sent.states.get(DeliveryState.SENT) and not sent.problem:
         well.add((Cause.MAIL, MAIL_SERVER))
-    there = {each.name for each in lists if each.subscribers and not each.paused} | {MAIL_SERVER, THE_MORNING}
+    there = {each.name for each in lists if each.subscribers and not each.paused}
+    there |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS}
     with store.transaction():
         store.alerts.note(notes, now)
         for row in store.alerts.all():
@@ -133,6 +134,16 @@ def broken_files(problems: Sequence[Problem]) -> list[Note]:
 def bad_end(problem: str, lists: Collection[str] = ()) -> list[Note]:
     """A process that could not report its own failure; those lists are still due."""
     return [Note(Cause.PROCESS, name, problem) for name in sorted(lists) or [THE_MORNING]]
+
+
+def bad_errands(problem: str) -> list[Note]:
+    """A round of errands that could not report its own failure."""
+    return [Note(Cause.ERRANDS, THE_ERRANDS, problem)]
+
+
+def errands_done(store: Store, now: datetime) -> None:
+    """Note that a round of errands ended well."""
+    store.alerts.end(Cause.ERRANDS, THE_ERRANDS, now)
 
 
 # --- the words
@@ -209,6 +220,12 @@ _WORDS: Mapping[Cause, _Words] = {
         "Finished work is kept, and the next try does the rest: no paper is lost, and nothing is sent twice.",
         "The log has more (journalctl -u paperboy). If it is a bug in Paperboy, please report it with the traceback.",
         "a morning finished",
+    ),
+    Cause.ERRANDS: _Words(
+        "Work beside the mail crashed or got stuck",
+        "Mail is not concerned. What waits, such as the calls of webhooks, is kept and retried.",
+        "The log has more (journalctl -u paperboy). If it is a bug in Paperboy, please report it with the traceback.",
+        "work beside the mail is done",
     ),
 }
 

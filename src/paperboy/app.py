@@ -303,7 +303,7 @@ class App(ExitStack):
     # The two halves of a morning
 
     @contextmanager
-    def alone(self, half: Literal["morning", "sending"], command: str = "once") -> Iterator[None]:
+    def alone(self, work: Literal["morning", "sending", "errands"], command: str = "once") -> Iterator[None]:
         """Hold one of the home's locks, after waiting for its holder.
 
         Raises ConfigError if a daemon still works with another database, since both would send the same digests.
@@ -313,7 +313,7 @@ class App(ExitStack):
             who = f"paperboy {holder.command} (process {holder.process or 'unknown'}) still works with {before}"
             message = f"PAPERBOY_DATABASE has changed, and {who}; restart that one first"
             raise ConfigError([Problem(".env", message)])
-        with lock.held(self.settings.paperboy_database, half, command, self.say):
+        with lock.held(self.settings.paperboy_database, work, command, self.say):
             yield
 
     @cached_property
@@ -378,6 +378,38 @@ class App(ExitStack):
         self.tell(sent)
         return sent
 
+    def errands(self, stopped: Callable[[], bool], *, by_hand: bool = False) -> list[str]:
+        """Do each kind of errand once; returns what failed and is tried again, for people. A kind that cannot go on
+        does not keep the others from their turn. Raises the first such error. `by_hand` takes its time.
+        """
+        from paperboy import alerts, errands
+
+        until, failed, broken = self.timer() + errands.SECONDS, list[str](), None
+        for errand in (self._webhooks,):
+            try:
+                failed += errand(lambda: stopped() or (not by_hand and self.timer() >= until))
+            except Exception as error:  # noqa: BLE001  # raised below
+                broken = broken or error
+        if broken:
+            raise broken
+        alerts.errands_done(self.store, self.clock())
+        return failed
+
+    def _webhooks(self, stopped: Callable[[], bool]) -> list[str]:
+        from paperboy import webhook
+
+        lists = {each.name: each for each in self.home.lists}
+        calls = webhook.Round(
+            store=self.store,
+            lists=lists,
+            web_url=self.settings.web_url,
+            proxy=self.proxy,
+            clock=self.clock,
+            stopped=stopped,
+        )
+        with self.progress.stage("Webhooks") as show:
+            return calls.call(show)
+
     def beat(self) -> None:
         """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged."""
         from paperboy import heartbeat, status
@@ -421,7 +453,7 @@ class App(ExitStack):
         versions = [replace(self.home, source=each) for each in (self.path, *in_force)]
         lines, rows = edits.forget(versions, address), 0
         if self.require_store():
-            with self.alone("morning", "forget"), self.alone("sending", "forget"):
+            with self.alone("morning", "forget"), self.alone("sending", "forget"), self.alone("errands", "forget"):
                 rows = self.store.erasure.erase(address, self.clock())
                 for copy in copies.naming(address):  # no longer in force, and nobody reads it
                     shutil.rmtree(copy, ignore_errors=True)

@@ -6,6 +6,7 @@
             it into force if it is sound; load what is in force
         is a list due, and no morning running? start one; a list that is new is due from its next hour on
         does mail or an alert wait, and no sending running? start one
+        does an errand wait, and none running? start one
         notify systemd that the daemon is alive, and how the day stands
 
 A child writes dots of progress to its standard output, then its failures, one a line. Its memory goes back to the
@@ -28,7 +29,7 @@ from typing import IO, Literal, cast
 
 import schedule
 
-from paperboy import alerts, due, lock, status
+from paperboy import alerts, due, errands, lock, status
 from paperboy.app import App
 from paperboy.config.home import RESTED, Files, Fingerprint, Home
 from paperboy.due import RETRY
@@ -41,7 +42,7 @@ from paperboy.systemd import ENVIRONMENT, Notifier
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["morning", "sending", "trial"]
+Kind = Literal["morning", "sending", "errands", "trial"]
 Process = subprocess.Popen[bytes]
 Spawn = Callable[[Sequence[str]], Process]  # from a command line of ours
 
@@ -49,7 +50,12 @@ TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
 _EMERGENCY_EVERY = 86_400.0  # seconds between two mails about a home that cannot work
 _LOOK_SECONDS = 20.0  # between two looks at the database while nothing happens
-_STUCK_SECONDS: Mapping[Kind, float] = {"morning": 1800.0, "sending": 1800.0, "trial": 180.0}  # without progress
+_STUCK_SECONDS: Mapping[Kind, float] = {  # without progress
+    "morning": 1800.0,
+    "sending": 1800.0,
+    "errands": 600.0,
+    "trial": 180.0,
+}
 
 
 @dataclass(slots=True)
@@ -181,6 +187,8 @@ class Daemon:
         reports = [each.next_try for each in alerts.waiting(self._store, self.home.settings.timezone)]
         if any(at is not None and at <= now for at in (next_try, *reports)) and self._may_start("sending"):
             self._start("sending", now)
+        if errands.waits(self._store, now) and self._may_start("errands"):
+            self._start("errands", now)
 
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may serve now."""
@@ -193,7 +201,7 @@ class Daemon:
                 found.add(name)
         return frozenset(found)
 
-    def _may_start(self, kind: Literal["morning", "sending"]) -> bool:
+    def _may_start(self, kind: Literal["morning", "sending", "errands"]) -> bool:
         if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):
             return False
         return lock.holder(self.home.settings.paperboy_database, kind) is None
@@ -236,7 +244,7 @@ class Daemon:
         for each in self.home.lists:
             if each.name in left:
                 self._store.days.note_attempt(due.failed(each, why, attempts.get(each.name), child.began, now))
-        self._store.alerts.note(alerts.bad_end(how, left), now)
+        self._store.alerts.note(alerts.bad_errands(how) if child.kind == "errands" else alerts.bad_end(how, left), now)
 
     def _end_children(self) -> None:
         """Stop all children, each after its current message."""
@@ -290,6 +298,7 @@ class Daemon:
             self._backoff.clear()
             self._store.days.retry_now(now)
             self._store.deliveries.retry_now()
+            self._store.webhooks.retry_now()
             logger.info("an edit of %s is in force: %s", self.home.path, counted(len(self.home.lists), "list"))
         self.problems = problems
         self._notifier.send("READY=1")

@@ -1,6 +1,7 @@
-"""Locks of a home: three files beside the database. The kernel releases them however their process ends.
+"""Locks of a home: four files beside the database. The kernel releases them however their process ends.
 
-`run` belongs to the daemon, `morning` to the process that fetches and scores, `sending` to the one that sends mail.
+`run` belongs to the daemon, `morning` to the process that fetches and scores, `sending` to the one that sends mail,
+`errands` to the one that does the small work beside them.
 """
 
 import fcntl
@@ -15,9 +16,14 @@ from typing import Literal
 from paperboy import files
 from paperboy.errors import HomeBusyError, StoreError
 
-Name = Literal["run", "morning", "sending"]
+Name = Literal["run", "morning", "sending", "errands"]
 
-FILES: dict[Name, str] = {"run": ".lock", "morning": ".morning.lock", "sending": ".sending.lock"}
+FILES: dict[Name, str] = {
+    "run": ".lock",
+    "morning": ".morning.lock",
+    "sending": ".sending.lock",
+    "errands": ".errands.lock",
+}
 _PAUSES = (0.0, *[0.01] * 20)  # seconds before each attempt, since `holder` takes a lock for an instant
 
 

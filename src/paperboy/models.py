@@ -451,3 +451,4 @@ class Day:
     tried: frozenset[str] = frozenset()  # arXiv ids that could not be scored, though others were
     composed: Composed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()
+    webhook: bool = False  # whether the list has one

@@ -247,9 +247,11 @@ class _Morning:
         if outcome is not None:
             readers = mailing_list.subscribers if made.composed else ()
             addressed = tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers)
-            model, counts = digest.model.name, digest.counts
+            model, counts, webhook = digest.model.name, digest.counts, bool(mailing_list.webhook)
             became = {} if outcome is Outcome.GAVE_UP else digest.became  # then all of its papers come again
-            frozen = Day(name, day, outcome, reason, model, counts, became, made.tried, made.composed, addressed)
+            frozen = Day(
+                name, day, outcome, reason, model, counts, became, made.tried, made.composed, addressed, webhook
+            )
             self.freeze(frozen, partial(self.alert, mailing_list, report))
         return report
 

@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -98,13 +99,23 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
+        failed = _errands(app, lambda: stop.asked)
     output.say(*output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")
-    output.say(*(left := output.not_sent(app.store.deliveries.unfinished(), sent)), err=True)
+    output.say(*(left := output.not_sent(app.store.deliveries.unfinished(), sent)), *failed, err=True)
     app.beat()
     return 1 if report.due or left else 0
+
+
+def _errands(app: App, stopped: Callable[[], bool]) -> list[str]:
+    """Do the errands of a home without a daemon; returns what failed, which is not the morning's fault."""
+    try:
+        with app.alone("errands"):
+            return app.errands(stopped, by_hand=True)
+    except PaperboyError as error:
+        return output.lines_of(error)
 
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
@@ -131,9 +142,13 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             return 0
         app.home, app.progress = Home.in_force(app.path, app.environ), output.Dots(app.timer)
         output.set_up(app.settings.log_level, app.environ, by_hand=False)
-        app.prepare()
+        if kind != "errands":
+            app.prepare()
         with Stop() as stop, app.alone(kind, "run"):
-            stop.gently = kind == "sending"
+            stop.gently = kind != "morning"
+            if kind == "errands":
+                app.errands(lambda: stop.asked)
+                return 0
             if kind == "morning":
                 app.feed = app.arxiv(lookups=5)
                 app.morning(names, app.patience)

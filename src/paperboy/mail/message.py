@@ -69,7 +69,7 @@ class Composer:
             + hashlib.sha256(self._domain.encode()).hexdigest()[:15],
             "Precedence: bulk",
         ]
-        shown = dump(digest) if self.web_url else b""
+        shown = dump(digest) if self.web_url or mailing_list.webhook else b""
         return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered, marks), link, shown)
 
     def alert(

@@ -21,6 +21,7 @@ from paperboy.store.readers import Readers
 from paperboy.store.retention import Retention
 from paperboy.store.scores import Scores
 from paperboy.store.suppressions import Suppressions
+from paperboy.store.webhooks import Webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,7 @@ select 1 from (
     select fetched_at as at from fetches union all select at from attempts union all select at from server_backoff
     union all select since from lists
     union all select at from deliveries where state in ('pending', 'sending', 'deferred')
+    union all select at from webhooks where state in ('pending', 'sending')
 ) where at > ? limit 1
 """
 _INSTANTS = """
@@ -57,6 +59,7 @@ class Store(AbstractContextManager["Store"]):
         self.suppressions = Suppressions(database)
         self.readers = Readers(database)
         self.archive = Archive(database)
+        self.webhooks = Webhooks(database)
         self.retention = Retention(database)
         self.erasure = Erasure(database)
 

@@ -27,6 +27,7 @@ class Cause(StrEnum):
     SUPPRESSED = "suppressed"  # an address
     FILES = "files"  # of the home are broken
     PROCESS = "process"  # of a morning or a sending crashed, got stuck or hit a bug
+    ERRANDS = "errands"  # their process did
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from paperboy.store.database import Database
 _ID = 16  # digits of a link by which it is looked up; the others are compared in constant time
 _SELECT = """
 select id, list as list_name, date, subject, at, link, shown from digests
-where shown is not null and superseded is null
+where shown is not null and link != '' and superseded is null
 """
 
 
@@ -23,9 +23,7 @@ class Archive:
 
     def linked(self, link: str) -> Archived | None:
         """The digest of an unguessable link."""
-        rows = self._database.rows(
-            f"{_SELECT} and link != '' and link between :id and :id || 'g'", {"id": link[:_ID]}, Archived
-        )
+        rows = self._database.rows(f"{_SELECT} and link between :id and :id || 'g'", {"id": link[:_ID]}, Archived)
         return next((each for each in rows if hmac.compare_digest(each.link.encode(), link.encode())), None)
 
     def of(self, list_name: str, day: date) -> Archived | None:

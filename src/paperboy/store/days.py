@@ -157,6 +157,9 @@ class Days:
                 "values (?, ?, ?, 'pending', ?, ?, ?)",
                 [row["id"], to.subscriber.address, to.subscriber.name, to.message_id, to.token, stamp],
             )
+        if day.webhook:
+            values = [row["id"], stamp]
+            self._database.execute("insert into webhooks (digest_id, state, at) values (?, 'pending', ?)", values)
         return int(row["id"])
 
     def supersede(self, list_name: str, before: date, at: datetime) -> date | None:
@@ -243,6 +246,7 @@ _SUPERSEDE = (
     f"update digests set superseded = :at where id {_THESE}",
     f"""update deliveries set state = 'failed', reply = 'superseded: its papers come with the list''s next digest',
     at = :at where digest_id {_THESE} and state in ('pending', 'deferred')""",
+    f"delete from webhooks where digest_id {_THESE} and state != 'sent'",
     f"delete from seen where {_THEIR_DAYS} and became not in ('before start', 'let go')",
     f"""update days set reason = ltrim(rtrim(reason, '.') || '; reached nobody; superseded', '; ')
     where {_THEIR_DAYS}""",

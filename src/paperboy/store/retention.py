@@ -2,7 +2,8 @@
 
     31 days after its submission   no fetch can bring a paper again: once all lists have seen it, it leaves its
                                    categories, and its abstract goes
-    KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes and its deliveries
+    KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes, its deliveries and its
+                                   webhook's call
 
 A paper on a page of the web room keeps its abstract as long as that page is kept.
 
@@ -76,8 +77,8 @@ select arxiv_id from papers where published < :settled and abstract != '' and no
 
 # On a page of the web room, which shows what it showed on its morning.
 _SHOWN = """exists (
-    select 1 from (select distinct list from digests where shown is not null) join seen using (list)
-    join digests using (list, date) where seen.arxiv_id = papers.arxiv_id and shown is not null
+    select 1 from (select distinct list from digests where link != '') join seen using (list)
+    join digests using (list, date) where seen.arxiv_id = papers.arxiv_id and link != ''
 )"""
 
 _GONE = f"""
@@ -95,6 +96,7 @@ _STEPS = {
     "digests": (
         f"update days set digest_id = null where digest_id in ({_OLD})",
         f"delete from deliveries where digest_id in ({_OLD})",
+        f"delete from webhooks where digest_id in ({_OLD})",
         f"delete from digests where id in ({_OLD})",
     ),
     "abstracts": (f"delete from paper_categories where arxiv_id in ({_SETTLED})", _WITHOUT_ABSTRACT),

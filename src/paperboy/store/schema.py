@@ -300,6 +300,7 @@ create table if not exists webhooks (
     reply text not null default '',
     at text not null
 ) strict;
+create index if not exists webhooks_waiting on webhooks (digest_id) where state in ('pending', 'sending');
 
 insert or ignore into readers
     select token, voting(token), list, address from deliveries join digests on digests.id = digest_id

@@ -1,0 +1,23 @@
+"""Errands: small work beside the mail. It never holds up a morning or a sending, which run at the same time.
+
+    webhooks    tell other programs of a digest
+
+`App.errands` does them all once. The daemon starts that while `waits` says so, in a child of its own kind; `once` ends
+with it.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from paperboy.store import Store
+
+SECONDS = 30.0  # for each kind in one round: the others have their turn, and the rest of it comes in the next round
+
+_QUESTIONS: tuple[Callable[[Store, datetime], bool], ...] = (  # one cheap query each
+    lambda store, now: store.webhooks.is_due(now),
+)
+
+
+def waits(store: Store, now: datetime) -> bool:
+    """Whether there is something to do now."""
+    return any(question(store, now) for question in _QUESTIONS)

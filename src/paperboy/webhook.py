@@ -1,0 +1,230 @@
+"""Webhooks: other programs are told of a digest, after it was frozen.
+
+    for each call that waits, the least lately tried first:
+        the list or its key is gone, or three days have passed? settle it without a request
+        reserve   ← its own commit, before the request
+        payload   ← the frozen digest and its papers, as the list's format wants them
+        post      ← to the URL that the list has now; no redirect is followed
+        settle    ← its own commit: sent, failed for good, or when it is tried again
+
+A crash between the two commits repeats that one call. The URL is often a secret: only its host is ever named.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from paperboy.errors import StoreError, StoreWriteError
+from paperboy.foreign import hidden, one_line, shortened
+from paperboy.mail import archive
+from paperboy.mail.page import Copy, Item, Page, page
+from paperboy.models import DeliveryState, MailingList
+from paperboy.store import Store
+from paperboy.store.webhooks import Call
+from paperboy.wire import Http, NoReplyError, Reply
+
+logger = logging.getLogger(__name__)
+
+FIRST_BACKOFF, LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)
+GIVEN_UP = timedelta(days=3)  # after the digest was frozen
+TOP = 10  # papers
+MOST = 4_000  # characters of a text for Slack
+
+_SECONDS = 10.0  # for the whole reply
+_MOST_BYTES = 1_000_000  # of a reply, which nobody needs
+_AUTHORS = 12
+_TITLE, _COMMENT, _REPLY = 200, 200, 80  # characters
+_MAY_PASS = frozenset({408, 425, 429})
+_HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
+# What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is called by an @.
+_MARKS = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "ˋ", "*": "∗", "_": "＿", "~": "∼", "|": "∣", "@": "@\u2060"}
+)
+
+
+# --- the payload
+
+
+def payload(call: Call, shown: Page, form: str) -> bytes:
+    """The body of the request, in one of the formats "json" and "slack". Pure."""
+    made = {"text": _slack(call, shown)} if form == "slack" else _json(call, shown)
+    return json.dumps(made, ensure_ascii=False).encode()
+
+
+def _json(call: Call, shown: Page) -> dict[str, Any]:
+    return {
+        "list": call.list_name,
+        "title": shown.title,
+        "date": call.date.isoformat(),
+        "subject": call.subject,
+        "url": shown.view_url or None,
+        "counts": {**asdict(shown.counts), "scored": shown.counts.scored},
+        "papers": [
+            {
+                "rank": each.rank,
+                "arxiv_id": each.arxiv_id,
+                "url": each.url,
+                "title": str(each.title),
+                "authors": [author.name for author in each.authors[:_AUTHORS]],
+                "relevance": each.relevance,
+                "novelty": each.novelty,
+                "comment": str(each.comment),
+            }
+            for each in _top(shown)
+        ],
+    }
+
+
+def _slack(call: Call, shown: Page) -> str:
+    """The subject, linked to the digest, and a line for each of the top papers."""
+    subject = _mrkdwn(shortened(call.subject, _TITLE))
+    text = f"<{shown.view_url}|{subject}>" if shown.view_url else subject
+    for each in _top(shown):
+        line = f"\n{each.rank}. <{each.url}|{_mrkdwn(shortened(each.title, _TITLE))}>{_judged(each)}"
+        if len(text) + len(line) > MOST:
+            break
+        text += line
+    return text
+
+
+def _judged(item: Item) -> str:
+    scores = {"relevance": item.relevance, "novelty": item.novelty}
+    said = [f"{name} {score}" for name, score in scores.items() if score is not None]
+    comment = [_mrkdwn(shortened(item.comment, _COMMENT))] if item.comment else []
+    return "".join(f" – {each}" for each in filter(None, [", ".join(said), *comment]))
+
+
+def _top(shown: Page) -> tuple[Item, ...]:
+    return tuple(sorted(shown.items, key=lambda item: item.rank)[:TOP])
+
+
+def _mrkdwn(text: str) -> str:
+    return one_line(text).translate(_MARKS).replace("](", "]\u2060(")
+
+
+# --- the call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One round of calls."""
+
+    store: Store
+    lists: Mapping[str, MailingList]  # as they are now
+    web_url: str
+    proxy: Callable[[str], str]  # for a URL
+    clock: Callable[[], datetime]
+    stopped: Callable[[], bool]  # asked before each call
+
+    def call(self, show: Callable[[int, int], None]) -> list[str]:
+        """Make the calls that wait; returns what failed, for people. Raises the first StoreError when all were tried,
+        and StoreWriteError and ConfigError at once.
+        """
+        failed, spoilt = list[str](), None
+        waiting = self.store.webhooks.waiting(self.clock())
+        for number, digest_id in enumerate(waiting):
+            if self.stopped():
+                break
+            show(number, len(waiting))
+            try:
+                call = self.store.webhooks.get(digest_id)
+                failed += filter(None, [self._one(call)] if call else [])
+            except StoreWriteError:
+                raise
+            except StoreError as error:
+                spoilt = spoilt or error
+        if spoilt:
+            raise spoilt
+        return failed
+
+    def _one(self, call: Call) -> str:
+        """Make one call; returns why it failed, empty if it did not."""
+        now, of = self.clock(), self.lists.get(call.list_name)
+        if of is None or not of.webhook:
+            self.store.webhooks.settle(call, DeliveryState.FAILED, "no longer set", now)
+            return ""
+        host = urlsplit(of.webhook).hostname
+        if now >= call.frozen_at + GIVEN_UP:
+            reply = f"given up after three days; {call.reply or 'it was never tried'}"
+            return self._failed(call, DeliveryState.FAILED, host, reply, now)
+        http = Http(most=_MOST_BYTES, proxy=self.proxy(of.webhook))
+        backoff = min(FIRST_BACKOFF * (1 << min(call.attempts, 10)), LONGEST_BACKOFF)
+        if not self.store.webhooks.reserve(call, now, now + backoff):
+            return ""
+        answer = post(http, of.webhook, self._payload(call, of))
+        now = self.clock()
+        if answer.state is DeliveryState.SENT:
+            self.store.webhooks.settle(call, answer.state, answer.reply, now)
+            logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
+            return ""
+        wait = min(max(backoff, timedelta(seconds=answer.wait)), LONGEST_BACKOFF)
+        return self._failed(call, answer.state, host, answer.reply, now, now + wait)
+
+    def _payload(self, call: Call, of: MailingList) -> bytes:
+        papers = self.store.papers.by_id(archive.ids(call.shown))
+        link = call.link if self.web_url else ""
+        digest = archive.load(call.shown, papers)
+        shown = page(digest, copy=Copy(*[""] * 5), unsubscribe_address="", web_url=self.web_url, link=link)
+        return payload(call, shown, of.webhook_format)
+
+    def _failed(
+        self,
+        call: Call,
+        state: DeliveryState,
+        host: str | None,
+        reply: str,
+        now: datetime,
+        again: datetime | None = None,
+    ) -> str:
+        self.store.webhooks.settle(call, state, reply, now, None if state is DeliveryState.FAILED else again)
+        line = f"{call.list_name}: the webhook at {host} was not told of {call.date}: {reply}"
+        logger.warning("%s", line)
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a request ended."""
+
+    state: DeliveryState  # SENT, FAILED for good, or PENDING: it is tried again
+    reply: str  # for people
+    wait: float = 0.0  # seconds that the server asked for
+
+
+def post(http: Http, url: str, body: bytes) -> Answer:
+    """Make one request, and judge its reply."""
+    try:
+        answer = _judge(http.request("POST", url, _HEADERS, body, seconds=_SECONDS))
+    except NoReplyError as error:
+        answer = Answer(DeliveryState.PENDING, f"no reply: {error}")
+    finally:
+        http.close()
+    return Answer(answer.state, _without(url, answer.reply), answer.wait)
+
+
+def _judge(reply: Reply) -> Answer:
+    said = one_line(reply.body[:1000].decode(errors="replace"))
+    words = f"HTTP {reply.status}" + (f" ({said})" if said and not said.startswith("<") else "")
+    if 200 <= reply.status < 300:
+        return Answer(DeliveryState.SENT, f"HTTP {reply.status}")
+    if 300 <= reply.status < 400:
+        return Answer(
+            DeliveryState.PENDING, f"HTTP {reply.status}: a redirect, which is not followed; set the URL it names"
+        )
+    seconds = re.fullmatch(r"\d{1,9}(?:\.\d+)?", reply.headers.get("Retry-After", "").strip(), re.ASCII)
+    for_good = 400 <= reply.status < 500 and reply.status not in _MAY_PASS
+    state = DeliveryState.FAILED if for_good else DeliveryState.PENDING
+    return Answer(state, words, float(seconds[0]) if seconds else 0.0)
+
+
+def _without(url: str, text: str) -> str:
+    """The text on one line and without the URL, which is often a secret, or a part of it that a server repeats."""
+    _, _, _, *parts = re.split(r"[/?&=#]", url)
+    for each in (url, url.partition(urlsplit(url).netloc)[2], *sorted(parts, key=len, reverse=True)):
+        text = hidden(text, each)
+    return shortened(one_line(text), _REPLY)

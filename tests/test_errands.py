@@ -1,0 +1,70 @@
+"""Errands: small work beside the mail, in a child of the daemon's or at the end of `once`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from paperboy import lock
+from tests.cli.conftest import World, world
+from tests.servers.hook import Hook
+from tests.test_daemon import HOUR, LISTS, MINUTE, Child, Office, home, office
+
+__all__ = ["home", "office", "world"]  # fixtures
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    with Hook() as serving:
+        yield serving
+
+
+@pytest.fixture
+def waiting(office: Office, hook: Hook) -> Office:
+    """A day's digest waits for its morning, and its list has a webhook."""
+    office.world.announce(1)
+    office.world.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n")
+    return office
+
+
+def test_daemon_starts_a_child_when_an_errand_waits_and_none_when_all_are_done(waiting: Office, hook: Hook) -> None:
+    assert waiting.tick() == ["trial", "morning", "sending", "errands"]
+    assert len(hook.told) == 1
+    assert waiting.tick(HOUR) == []
+    assert waiting.readers() == ["ada@example.org"]
+
+
+def test_errands_run_while_a_sending_is_stuck(waiting: Office, hook: Hook) -> None:
+    waiting.instead["sending"] = [Child(None)]
+    assert waiting.tick() == ["trial", "morning", "sending", "errands"]
+    assert len(hook.told) == 1
+
+
+def test_errand_does_not_start_while_another_process_holds_its_lock(waiting: Office, hook: Hook) -> None:
+    with lock.held(waiting.app.settings.paperboy_database, "errands", "once"):
+        assert waiting.tick() == ["trial", "morning", "sending"]
+    assert waiting.tick(MINUTE) == ["errands"]
+    assert len(hook.told) == 1
+
+
+def test_child_that_crashes_is_retried_after_a_quarter_of_an_hour_and_reported(waiting: Office, hook: Hook) -> None:
+    """The alert says that mail is not concerned, and its end is reported, too."""
+    waiting.instead["errands"] = [Child(-9)]
+    assert waiting.tick() == ["trial", "morning", "sending", "errands", "sending"]  # the second one sends the alert
+    assert waiting.alerts() == ["Paperboy: Work beside the mail crashed or got stuck"]
+    assert "signal 9 ended it" in waiting.last_alert()
+    assert "Mail is not concerned" in waiting.last_alert()
+    assert waiting.tick(14 * MINUTE) == []
+    assert waiting.tick(2 * MINUTE) == ["errands", "sending"]
+    assert len(hook.told) == 1
+    assert waiting.alerts()[1:] == ["Paperboy: Resolved: work beside the mail is done"]
+
+
+def test_once_does_the_errands_of_a_home_without_a_daemon(home: World, hook: Hook) -> None:
+    home.announce(1)
+    home.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n")
+    assert home.run("once").code == 0
+    assert len(hook.told) == 1
+    assert home.run("once").code == 0
+    assert len(hook.told) == 1
