@@ -209,6 +209,11 @@ _WORDS: Mapping[Cause, _Words] = {
         "No list sends to them any more: the mail server says they do not exist, while others got their mail.",
         "Remove them from subscribers.yaml. If one exists again, lift its suppression with paperboy unsuppress {first}",
     ),
+    Cause.COMPLAINT: _Words(
+        "{addresses} suppressed after a complaint",
+        "Somebody called a digest spam, as their mail provider reports. No list sends to them any more.",
+        "Remove them from subscribers.yaml. Many complaints make providers sort the mail of all readers into spam.",
+    ),
     Cause.FILES: _Words(
         "Broken: {fault}",
         "The last good version stays in force: digests go out as before.",

@@ -31,6 +31,7 @@ from threading import Event, Lock, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from paperboy import bounces
 from paperboy.due import RETRY
 from paperboy.errors import MailServerError, StoreError, StoreWriteError
 from paperboy.mail.text import counted
@@ -140,10 +141,7 @@ class Round:
         if self._problem:
             store.deliveries.postpone(now + RETRY, now)
             logger.error("%s", self._problem)
-        for address, reply in store.deliveries.bounced_thrice():
-            reason = "it did not exist for three digests in a row"
-            store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
-            logger.warning("%s is suppressed: %s", address, reason)
+        bounces.suppress_bounced(store, now)
         states = Counter(state for _, state in self._states.elements())
         for name in sorted({name for name, _ in self._states}):
             counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))

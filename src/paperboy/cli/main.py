@@ -47,6 +47,7 @@ _COMMANDS = {  # name: its module, and a line for --help
     "subscribe": ("people", "Add somebody to a list in subscribers.yaml."),
     "unsubscribe": ("people", "Remove somebody from a list in subscribers.yaml."),
     "web": ("web", "Serve the pages where readers leave, read again, vote and sign up."),
+    "bounce": ("bounce", "Take a bounce, a complaint or an unsubscribe mail from standard input."),
     "backup": ("home", "Copy the database while it is in use."),
     "forget": ("person", "Erase a person: from subscribers.yaml and from the database."),
     "service": ("service", "Print the systemd unit for this home."),

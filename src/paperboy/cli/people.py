@@ -16,6 +16,8 @@ from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 
+_ASKED = "asked to leave the list"  # by a token: the person's own wish
+
 _People = list[tuple[Subscriber, Suppression | None]]
 
 
@@ -160,7 +162,7 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
         app.home.list(name)
     address, only, reason = _whom(app, " ".join(who), name)
     suppressions = app.store.suppressions
-    if suppressions.add(address, only, reason, app.clock()):
+    if suppressions.add(address, only, reason, app.clock(), own=reason == _ASKED):
         known = any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
         misspelt = "" if known else f" (In {LISTS_FILE} it is not on {'that' if only else 'any'} list.)"
         output.say(f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}")
@@ -221,7 +223,7 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
     if others := {named, name} - {list_name, ""}:
         fix = "if you mean the first, give the token alone"
         raise UnknownNameError(f"this token belongs to the list {list_name!r}, not to {others.pop()!r}; {fix}")
-    return address, list_name, "asked to leave the list"
+    return address, list_name, _ASKED
 
 
 def refusal(held: Suppression, zone: tzinfo) -> str:

@@ -171,7 +171,7 @@ _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: 
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
 _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
-    r"(?:\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
+    r"(?:\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+|/leave/|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
 )
 
 

@@ -25,6 +25,7 @@ class Cause(StrEnum):
     EXPIRED = "expired"  # a delivery
     REFUSED = "refused"  # a delivery, for good
     SUPPRESSED = "suppressed"  # an address
+    COMPLAINT = "complaint"  # of somebody who called a mail spam
     FILES = "files"  # of the home are broken
     PROCESS = "process"  # of a morning or a sending crashed, got stuck or hit a bug
     ERRANDS = "errands"  # their process did

@@ -4,6 +4,7 @@ Each move is a conditional update in its own commit; the number of changed rows 
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -17,6 +18,7 @@ from paperboy.store.database import Database, iso
 _WAITING = "state in ('pending', 'sending', 'deferred')"  # spelled as in the partial index, or SQLite does not use it
 _BACKOFF = "(select max(until) from server_backoff where at <= :now)"
 _EXPIRES = timedelta(days=3)
+_MESSAGE_ID = re.compile(r"<(?P<y>\d{4})(?P<m>\d\d)(?P<d>\d\d)\.(?P<list>[a-z0-9-]{1,63})\.[0-9a-f]{24}@[^\s<>]+>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,20 @@ class Deliveries:
             "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
             "bounce = ?, attempts = attempts - ? where id = ? and state = 'sending'",
             values,
+        )
+
+    def by_message_id(self, message_id: str) -> Delivery | None:
+        """The delivery whose copy has this Message-ID, which names its list and its day."""
+        named = _MESSAGE_ID.search(message_id)
+        values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]] if named else [""] * 3
+        return next(iter(self._select("list = ? and date = ? and message_id = ?", values)), None)
+
+    def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
+        """Record that a mail which the server had accepted was not delivered. False: that is known, or it waits."""
+        return self._move(
+            "update deliveries set state = 'failed', reply = ?, at = ?, bounce = ? "
+            "where id = ? and state in ('sent', 'ambiguous')",
+            [reply, iso(at), gone, delivery.id],
         )
 
     def end(self, delivery: Delivery, state: DeliveryState, reason: str, at: datetime) -> bool:

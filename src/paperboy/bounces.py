@@ -1,0 +1,69 @@
+"""What comes back by mail: bounces, complaints and requests to leave, as `paperboy bounce` is given them.
+
+Takes no lock: each is one transaction, also while a morning sends.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from paperboy.mail.returned import Bounce, Complaint, Request, read
+from paperboy.store import Store
+from paperboy.store.alerts import Cause, Note
+from paperboy.store.readers import Reader
+
+logger = logging.getLogger(__name__)
+
+
+def take(store: Store, mail: bytes, now: datetime) -> str:
+    """Do what the mail asks for; says what was done, without an address."""
+    said = read(mail)
+    if isinstance(said, Bounce):
+        return _bounced(store, said, now)
+    if isinstance(said, Complaint):
+        return _complained(store, said, now)
+    if isinstance(said, Request):
+        return _left(store, said, now)
+    return "left alone: it is no bounce, no complaint and no unsubscribe mail"
+
+
+def suppress_bounced(store: Store, now: datetime) -> None:
+    """The rule of three: suppress addresses that did not exist for three digests in a row."""
+    for address, reply in store.deliveries.bounced_thrice():
+        reason = "it did not exist for three digests in a row"
+        store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
+        logger.warning("%s is suppressed: %s", address, reason)
+
+
+def _bounced(store: Store, bounce: Bounce, now: datetime) -> str:
+    delivery = store.deliveries.by_message_id(bounce.message_id)
+    if delivery is None:
+        return "left alone: a bounce of no mail that is known here"
+    if not store.deliveries.came_back(delivery, bounce.reply, now, gone=bounce.gone):
+        return f"{delivery.list_name}: a bounce that is known already"
+    suppress_bounced(store, now)
+    return f"{delivery.list_name}: a digest has bounced; its delivery counts as failed"
+
+
+def _complained(store: Store, complaint: Complaint, now: datetime) -> str:
+    delivery = store.deliveries.by_message_id(complaint.message_id) if complaint.message_id else None
+    reader = store.readers.leaving(complaint.token) if complaint.token else None
+    if delivery:
+        reader = Reader(delivery.list_name, delivery.addressed.subscriber.address)
+    if reader is None:
+        return "left alone: a complaint about no mail that is known here"
+    reason = f"called a mail of {reader.list_name} spam"
+    with store.transaction():
+        if store.suppressions.add(reader.address, "", reason, now):
+            note = Note(Cause.COMPLAINT, reader.address.lower(), "", f"{reader.address}: {reason}")
+            store.alerts.note([note], now)
+    return f"{reader.list_name}: somebody called a mail spam, and gets no more of any list"
+
+
+def _left(store: Store, request: Request, now: datetime) -> str:
+    reader = store.readers.leaving(request.token)
+    if reader is None:
+        return "left alone: an unsubscribe mail whose token is unknown"
+    store.suppressions.add(reader.address, reader.list_name, "left by mail", now, own=True)
+    return f"{reader.list_name}: somebody left by mail"

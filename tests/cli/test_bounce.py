@@ -1,0 +1,134 @@
+"""`paperboy bounce`: what a mail server's pipe hands over."""
+
+from __future__ import annotations
+
+import email
+import io
+import sys
+from datetime import timedelta
+
+import pytest
+
+from paperboy.models import DeliveryState
+from paperboy.store import Store
+from tests.cli.conftest import Ran, World
+from tests.mail.test_returned import complaint, report
+
+
+@pytest.fixture
+def sent(world: World) -> World:
+    """A morning has sent its digest."""
+    world.announce(1, 2)
+    assert world.run("once", "--list", "foundations").code == 0
+    return world
+
+
+def bounce(world: World, mail: bytes, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(mail)))
+    return world.run("bounce")
+
+
+def header(world: World, name: str, to: str = "ada@example.org") -> str:
+    newest = [each for each in world.smtp.messages if each.recipient == to][-1]
+    return str(email.message_from_bytes(newest.content)[name])
+
+
+def store(world: World) -> Store:
+    return Store.open(world.path / "data" / "paperboy.db")
+
+
+def suppressed(world: World) -> list[tuple[str, str, str, bool]]:
+    with store(world) as opened:
+        return [(each.address, each.list_name, each.reason, each.own) for each in opened.suppressions.all()]
+
+
+def test_bounce_that_comes_later_counts_once(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mail = report(message_id=header(sent, "Message-ID"))
+    ran = bounce(sent, mail, monkeypatch)
+    assert (ran.code, ran.out) == (0, "")
+    assert "foundations: a digest has bounced; its delivery counts as failed" in ran.err
+    assert "@" not in ran.err
+    with store(sent) as opened:
+        digest = opened.deliveries.newest("foundations")
+        assert digest
+        found = opened.deliveries.find(digest.id, "ada@example.org")
+        assert found
+        assert (found.state, found.reply) == (
+            DeliveryState.FAILED,
+            "bounced: 5.1.1 <ada@wren.edu>: no such user",
+        )
+    assert "known already" in bounce(sent, mail, monkeypatch).err
+    assert suppressed(sent) == []
+
+
+def test_third_bounce_in_a_row_suppresses(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day in range(3):
+        if day:
+            sent.clock.now += timedelta(days=3 if day == 1 else 1)
+            sent.announce(10 * day)
+            assert sent.run("once", "--list", "foundations").code == 0
+        assert suppressed(sent) == []
+        bounce(sent, report(message_id=header(sent, "Message-ID")), monkeypatch)
+    ((address, of, reason, own),) = suppressed(sent)
+    assert (address, of, own) == ("ada@example.org", "", False)
+    assert "did not exist for three digests in a row: bounced: 5.1.1" in reason
+
+
+def test_complaint_suppresses_at_once_for_all_lists_and_the_operator_hears_of_it(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent.env(ALERT_TO="operator@example.org")
+    ran = bounce(sent, complaint(message_id=header(sent, "Message-ID")), monkeypatch)
+    assert (ran.code, "somebody called a mail spam" in ran.err) == (0, True)
+    assert suppressed(sent) == [("ada@example.org", "", "called a mail of foundations spam", False)]
+    sent.clock.now += timedelta(days=3)
+    sent.announce(11)
+    sent.run("once", "--list", "foundations")
+    assert sorted(sent.mails()[2:]) == ["grace@example.org", "operator@example.org"]
+    assert b"1 address suppressed after a complaint" in sent.smtp.messages[-1].content
+
+
+def test_unsubscribe_mail_leaves_its_list_alone(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = header(sent, "List-Unsubscribe").rpartition("%20")[2].rstrip(">")
+    ran = bounce(sent, f"Subject: unsubscribe foundations {token}\r\n\r\n".encode(), monkeypatch)
+    assert (ran.code, "foundations: somebody left by mail" in ran.err) == (0, True)
+    assert suppressed(sent) == [("ada@example.org", "foundations", "left by mail", True)]
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        b"",
+        b"Subject: Great digest!\r\n\r\nThank you.",
+        report(),
+        complaint().replace(b"leave", b"live"),
+        b"Subject: unsubscribe foundations " + b"0" * 32,
+    ],
+    ids=["nothing", "a letter", "a bounce of no mail of ours", "a complaint about no mail of ours", "a made-up token"],
+)
+def test_all_else_is_left_with_one_line(sent: World, mail: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = bounce(sent, mail, monkeypatch)
+    assert (ran.code, ran.out) == (0, "")
+    assert len(ran.err.splitlines()) == 1
+    assert "left alone: " in ran.err
+    assert suppressed(sent) == []
+
+
+def test_while_the_database_cannot_be_used_the_mail_server_is_to_try_again(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = report(message_id=header(sent, "Message-ID"))
+    database = sent.path / "data" / "paperboy.db"
+    database.rename(database.with_name("away"))
+    ran = bounce(sent, mail, monkeypatch)
+    assert ran.code == 75
+    assert "the database is gone" in ran.err
+    database.with_name("away").rename(database)
+    assert bounce(sent, mail, monkeypatch).code == 0
+
+
+def test_broken_list_file_does_not_keep_a_bounce_from_counting(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mail = report(message_id=header(sent, "Message-ID"))
+    sent.write("subscribers.yaml", "lists: [")
+    ran = bounce(sent, mail, monkeypatch)
+    assert ran.code == 75  # no version is in force here: no service has run

@@ -1,0 +1,142 @@
+"""What counts as a bounce, a complaint or a request to leave, in the shapes in which servers write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperboy.mail.returned import Bounce, Complaint, Request, read
+
+ID = "<20261120.foundations.6f79ccffeb5088a333dc0123@example.org>"
+TOKEN = "0123456789abcdef" * 2
+
+
+def report(
+    *,
+    action: str = "failed",
+    status: str = "5.1.1",
+    code: str = "smtp; 550 5.1.1 <ada@wren.edu>: no such user",
+    returned: str = "message/rfc822",
+    message_id: str = ID,
+    kind: str = "delivery-status",
+) -> bytes:
+    """A delivery status notification with the three parts of RFC 3464."""
+    return f"""\
+From: MAILER-DAEMON@mx.wren.edu
+To: papers@example.org
+Subject: Undelivered Mail Returned to Sender
+Auto-Submitted: auto-replied
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type={kind}; boundary="b"
+
+--b
+Content-Type: text/plain
+
+Your mail could not be delivered.
+
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.wren.edu
+X-Queue-ID: 4D1
+
+Final-Recipient: rfc822; ada@wren.edu
+Original-Recipient: rfc822;ada@wren.edu
+Action: {action}
+Status: {status}
+Diagnostic-Code: {code}
+
+--b
+Content-Type: {returned}
+
+From: Foundations <papers@example.org>
+To: ada@wren.edu
+Message-ID: {message_id}
+Subject: 3 papers
+List-Unsubscribe: <https://papers.example.org/leave/{TOKEN}>
+
+--b--
+""".replace("\n", "\r\n").encode()
+
+
+def complaint(feedback: str = "abuse", message_id: str = ID) -> bytes:
+    whole = report(kind="feedback-report", message_id=message_id).decode()
+    before, _, rest = whole.partition("--b\r\nContent-Type: message/delivery-status")
+    after = rest.partition("--b\r\n")[2]
+    middle = f"Content-Type: message/feedback-report\r\n\r\nFeedback-Type: {feedback}\r\nVersion: 1\r\n\r\n"
+    return f"{before}--b\r\n{middle}--b\r\n{after}".encode()
+
+
+@pytest.mark.parametrize("returned", ["message/rfc822", "text/rfc822-headers", "message/global"])
+def test_report_of_a_mail_that_failed_for_good_is_a_bounce(returned: str) -> None:
+    said = read(report(returned=returned))
+    assert said == Bounce(ID, "bounced: 5.1.1 <ada@wren.edu>: no such user", gone=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "gone"),
+    [
+        ("5.1.1", "smtp;550 5.1.1 The email account that you tried to reach does not exist", True),
+        ("5.1.10", "smtp;550 5.1.10 RESOLVER.ADR.RecipientNotFound", True),
+        ("5.2.1", "smtp; 550-5.2.1 The email account is inactive", True),
+        ("5.0.0", "x-unix; user unknown", False),
+        ("5.2.2", "smtp; 552 5.2.2 mailbox full", False),
+        ("5.7.1", "smtp; 554 5.7.1 rejected by policy", False),
+        ("5.1.8", "smtp; 550 5.1.8 sender address rejected", False),
+    ],
+)
+def test_only_some_codes_say_that_the_address_does_not_exist(status: str, code: str, *, gone: bool) -> None:
+    said = read(report(status=status, code=code))
+    assert isinstance(said, Bounce)
+    assert said.gone is gone
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        report(action="delayed", status="4.4.1"),
+        report(action="delivered", status="2.0.0"),
+        report(action="failed", status="4.4.7"),
+        report(message_id=""),
+        complaint("not-spam"),
+        complaint("auth-failure"),
+        b"Subject: Out of office\r\n\r\nBack on Monday.",
+        f"Subject: Re: unsubscribe foundations {TOKEN}\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.".encode(),
+        b"Subject: unsubscribe me please\r\n\r\n",
+        b"",
+        b"\0" * 1000,
+    ],
+)
+def test_all_else_counts_for_nothing(mail: bytes) -> None:
+    assert read(mail) is None
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        f"unsubscribe foundations {TOKEN}",
+        f"Re: unsubscribe foundations {TOKEN.upper()}",
+        f"=?utf-8?q?unsubscribe_foundations_{TOKEN}?=",
+        f"unsubscribe foundations\r\n {TOKEN}",
+    ],
+)
+def test_unsubscribe_mail_names_its_token_in_the_subject(subject: str) -> None:
+    assert read(f"From: ada@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: no\r\n\r\n".encode()) == Request(TOKEN)
+
+
+@pytest.mark.parametrize("feedback", ["abuse", "fraud", "opt-out"])
+def test_complaint_names_the_mail_by_its_id_and_by_the_token_of_its_way_out(feedback: str) -> None:
+    assert read(complaint(feedback)) == Complaint(ID, TOKEN)
+    assert read(complaint(feedback, message_id="redacted")) == Complaint("redacted", TOKEN)
+
+
+@given(st.binary(max_size=600), st.integers(0, 1500), st.integers(0, 1500))
+def test_no_mail_is_too_strange(noise: bytes, start: int, end: int) -> None:
+    for mail in (report(), complaint(), report(returned="text/rfc822-headers")):
+        read(mail[:start] + noise + mail[end:])
+
+
+def test_a_thousand_nested_parts_take_no_time() -> None:
+    nested = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(1000))
+    assert read(nested) is None
