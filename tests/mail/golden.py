@@ -23,6 +23,7 @@ from tests.mail.mails import MAILS
 FOLDER = Path(__file__).parent / "golden"
 COMMAND = "python -m tests.mail.golden"
 FILES = ("digest.html", "digest.txt", "digest.eml", "note.html", "note.txt", "alert.html", "alert.txt")
+FILES += ("web.html", "web.txt", "web-note.html", "web-note.txt")  # where the mails lead to the web room
 
 
 def made(name: str) -> bytes:

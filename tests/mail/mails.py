@@ -46,6 +46,7 @@ ADA = Subscriber("ada@example.org", "Ada Lovelace")
 LUNA = Model("gpt-6-luna", is_llm=True)
 TEMPLATES = Templates.load([EMAILS])
 COMPOSER = Composer(TEMPLATES, sender="Paperboy <papers@example.org>", reply_to="", secret=b"the secret of these tests")
+WITH_WEB = replace(COMPOSER, web_url="https://papers.example.org")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ def to_ada(digest: Digest) -> Delivery:
     return Delivery(1, 1, name, COMPOSER.addressed(name, digest.date, ADA), DeliveryState.SENDING)
 
 
-def as_digest(digest: Digest) -> Mail:
-    return read(COMPOSER.envelope(COMPOSER.digest(digest, NOW), to_ada(digest)), digest)
+def as_digest(digest: Digest, composer: Composer = COMPOSER) -> Mail:
+    return read(composer.envelope(composer.digest(digest, NOW), to_ada(digest)), digest)
 
 
 def as_test(digest: Digest) -> Mail:
@@ -277,5 +278,8 @@ MAILS: Mapping[str, Callable[[], Mail]] = {
     "odd": cache(lambda: as_digest(odd_digest())),
     "test": cache(lambda: as_test(sample_digest())),
     "note": cache(lambda: as_digest(empty_digest())),
+    "web": cache(lambda: as_digest(sample_digest(), WITH_WEB)),
+    "web-heaviest": cache(lambda: as_digest(heavy_digest(183), WITH_WEB)),
+    "web-note": cache(lambda: as_digest(empty_digest(), WITH_WEB)),
     "alert": cache(lambda: as_alert(alert())),
 }

@@ -37,7 +37,10 @@ REAL = {f"real {day}": partial(real_days.mail_of, day) for day in (real_days.NAM
 SOME = (*real_days.DAYS, *real_days.ASTRO[:1])
 MAILS = {**mails.MAILS, **{name: make for name, make in REAL.items() if name.removeprefix("real ") in SOME}}
 DIGESTS = {
-    **{name: mails.MAILS[name] for name in ("digest", "embedded", "heavy", "heaviest", "single", "test")},
+    **{
+        name: mails.MAILS[name]
+        for name in ("digest", "embedded", "heavy", "heaviest", "single", "test", "web", "web-heaviest")
+    },
     **REAL,
 }
 

@@ -9,10 +9,11 @@ import jinja2
 import pytest
 from jinja2 import nodes
 
+from paperboy.mail.page import page
 from paperboy.mail.templates import Templates
-from paperboy.models import Digest, Shortfall
+from paperboy.models import Digest, Rendered, Shortfall
 from tests.builders import digest, entry, mailing_list, paper
-from tests.mail.reading import EMAILS, render, visible
+from tests.mail.reading import COPY, EMAILS, FROM, render, visible
 
 # What is not a plain string, with the words of its own replaced.
 OF_ANOTHER_SHAPE = {
@@ -28,10 +29,10 @@ NO_WORDS = re.compile(
 )
 
 
-def without_words() -> str:
-    """A `_words.j2` that has each name, and says ¤ for each word."""
+def without_words(name: str = "_words.j2") -> str:
+    """Such a file that has each name, and says ¤ for each word."""
     lines = []
-    for node in jinja2.Environment(autoescape=True).parse((EMAILS / "_words.j2").read_text("utf-8")).body:
+    for node in jinja2.Environment(autoescape=True).parse((EMAILS / name).read_text("utf-8")).body:
         for each in [node, *node.find_all((nodes.Assign, nodes.Macro))]:
             if isinstance(each, nodes.Assign) and isinstance(each.target, nodes.Name):
                 lines.append(f"{{% set {each.target.name} = {OF_ANOTHER_SHAPE.get(each.target.name, repr('¤'))} %}}")
@@ -65,5 +66,25 @@ def test_every_word_of_a_mail_comes_from_one_file(of: Digest, tmp_path: Path) ->
     (tmp_path / "_words.j2").write_text(without_words(), "utf-8")
     mail = render(of, Templates.load([tmp_path, EMAILS]))
     assert 'lang="eo"' in mail.html
-    for part in (mail.subject, mail.text, visible(mail.html), *re.findall(r'aria-label="([^"]*)"', mail.html)):
-        assert re.findall(r"[^\W\d_]+", NO_WORDS.sub("", part)) == []
+    assert words_of(mail) == set()
+
+
+def words_of(mail: Rendered) -> set[str]:
+    """Those that stand in it though the file of words says none."""
+    parts = (mail.subject, mail.text, visible(mail.html), *re.findall(r'aria-label="([^"]*)"', mail.html))
+    return {word for part in parts for word in re.findall(r"[^\W\d_]+", NO_WORDS.sub("", part))}
+
+
+def with_web(of: Digest, by: Templates) -> Rendered:
+    """The mail of a home that has a web room."""
+    copy, web = COPY._replace(vote="9" * 32), "https://papers.example.org"
+    return by.to_readers(page(of, copy=copy, unsubscribe_address=FROM, web_url=web, link="8" * 32))
+
+
+@pytest.mark.parametrize("of", [FULL, NOTE], ids=["digest", "note"])
+def test_what_a_mail_says_of_the_web_room_comes_from_the_rooms_file(of: Digest, tmp_path: Path) -> None:
+    """So a `_words.j2` that was translated before there was a web room still has all that a mail needs."""
+    (tmp_path / "_words.j2").write_text(without_words(), "utf-8")
+    assert {"View", "online", "button"} <= words_of(with_web(of, Templates.load([tmp_path, EMAILS])))
+    (tmp_path / "_room.j2").write_text(without_words("_room.j2"), "utf-8")
+    assert words_of(with_web(of, Templates.load([tmp_path, EMAILS]))) == set()

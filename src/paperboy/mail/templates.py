@@ -116,10 +116,15 @@ class Templates:
 
     def _with_samples(self, language: str) -> Iterator[Problem]:
         """What is wrong with digests and notes for lists of a language."""
-        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3, 4)))  # placeholders, as in any digest
-        for sample in _samples():
+        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3, 4, 5)))  # placeholders, as in any digest
+        for number, sample in enumerate(_samples()):
+            web = (
+                "https://papers.example.org" if number % 3 != 1 else ""
+            )  # of digests and notes some with, some without
             digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))
-            whole = page(digest, copy=copy, unsubscribe_address="paperboy@example.org")
+            whole = page(
+                digest, copy=copy, unsubscribe_address="paperboy@example.org", web_url=web, link="0" * 32 * bool(web)
+            )
             needed = {
                 copy.address: "who gets the mail (page.copy.address)",
                 copy.token: "how to leave the list (page.unsubscribe_url in HTML, page.unsubscribe_subject in text)",

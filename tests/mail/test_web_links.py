@@ -1,0 +1,69 @@
+"""What a mail has of the web room, where there is one: its page, the way out, and the thumbs."""
+
+from __future__ import annotations
+
+import re
+
+import lxml.html
+import pytest
+
+from paperboy.mail.templates import HTML_BUDGET
+from paperboy.tokens import vote_token
+from tests.mail.mails import ADA, COMPOSER, MAILS, TODAY
+
+TOKEN = COMPOSER.addressed("foundations", TODAY, ADA).token
+WEB = "https://papers.example.org"
+VOTE = f"{WEB}/vote/{vote_token(TOKEN)}/2026-11-20"
+
+
+def links(name: str) -> list[tuple[str, str]]:
+    """Of the HTML: where each leads, and its name for a screen reader."""
+    page = lxml.html.document_fromstring(MAILS[name]().html)
+    return [(a.get("href"), a.get("aria-label") or a.text_content()) for a in page.iter("a")]
+
+
+def test_paper_outside_the_tail_has_two_thumbs_that_name_it() -> None:
+    found = [link for link in links("web") if link[0].startswith(VOTE)]
+    digest = MAILS["web"]().digest
+    assert digest is not None
+    ids = [entry.paper.arxiv_id for entry in digest.entries][:9]
+    thumbs = [
+        (f"{VOTE}/{way}/{arxiv_id}", f"Thumbs {way} for {arxiv_id}") for arxiv_id in ids for way in ("up", "down")
+    ]
+    assert found == [*thumbs, (VOTE, "Vote on all papers of this digest")]
+
+
+def test_text_part_has_one_link_to_vote() -> None:
+    assert re.findall(r"https://papers\S+/vote/\S*", MAILS["web"]().text) == [VOTE]
+
+
+@pytest.mark.parametrize("name", ["web", "web-note"])
+def test_mail_leads_to_its_page_and_to_both_ways_out(name: str) -> None:
+    text = MAILS[name]().text.replace("\r\n", "\n")
+    [(view, _)] = [link for link in links(name) if "/digest/" in link[0]]
+    assert re.fullmatch(rf"{WEB}/digest/[0-9a-f]{{32}}", view)
+    by_mail = f"mailto:papers@example.org?subject=unsubscribe%20foundations%20{TOKEN}"
+    out = [(f"{WEB}/leave/{TOKEN}", "Leave this list"), (by_mail, "a mail to papers@example.org")]
+    assert [link for link in links(name) if TOKEN in link[0]] == out
+    assert f"View online: {view}\n" in text
+    assert f"press its button:\n    {WEB}/leave/{TOKEN}\nOr write to papers@example.org" in text
+    assert f"    unsubscribe foundations {TOKEN}\n" in text
+
+
+def test_note_has_nothing_to_vote_on() -> None:
+    assert "/vote/" not in MAILS["web-note"]().html + MAILS["web-note"]().text
+
+
+def test_thumbs_count_within_what_no_mail_program_clips() -> None:
+    mail = MAILS["web-heaviest"]()
+    assert len(mail.html.encode()) <= HTML_BUDGET
+    assert len([link for link in links("web-heaviest") if link[0].startswith(VOTE)]) == 2 * 15 + 1
+    assert mail.digest is not None
+    assert sum(link[0].startswith("https://arxiv.org/abs/") for link in links("web-heaviest")) >= 150
+
+
+@pytest.mark.parametrize("name", ["digest", "note"])
+def test_without_a_web_room_a_mail_knows_of_none(name: str) -> None:
+    mail = MAILS[name]()
+    assert not re.search(r"/(vote|digest|leave)/|View online|thumbs", mail.html + mail.text, re.IGNORECASE)
+    assert "Leave this list</a> by a mail to papers@example.org; the link fills in its subject." in mail.html
