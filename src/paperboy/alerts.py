@@ -104,11 +104,12 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
         well.add((Cause.MAIL, MAIL_SERVER))
     there = {each.name for each in lists if each.subscribers and not each.paused}
     there |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS}
+    called = {each.name for each in lists if each.webhook}
     with store.transaction():
         store.alerts.note(notes, now)
         for row in store.alerts.all():
             of_list = _WORDS[row.cause].well and row.cause is not Cause.FILES
-            gone = row.over is None and row.subject not in there and of_list
+            gone = row.over is None and row.subject not in (called if row.cause is Cause.WEBHOOK else there) and of_list
             if gone or (sent.problem and row.cause is Cause.NOBODY and not row.reported):  # the problem is why
                 store.alerts.forget(row.cause, row.subject)
             elif (row.cause, row.subject) in well:
@@ -225,6 +226,12 @@ _WORDS: Mapping[Cause, _Words] = {
         "Finished work is kept, and the next try does the rest: no paper is lost, and nothing is sent twice.",
         "The log has more (journalctl -u paperboy). If it is a bug in Paperboy, please report it with the traceback.",
         "a morning finished",
+    ),
+    Cause.WEBHOOK: _Words(
+        "The webhook of {names} was not told of a digest",
+        "Mail is not concerned. That digest is not tried again; the next one is.",
+        "Correct the list's webhook in subscribers.yaml, or remove it. paperboy status shows the last reply.",
+        "the webhook of {names} works",
     ),
     Cause.ERRANDS: _Words(
         "Work beside the mail crashed or got stuck",

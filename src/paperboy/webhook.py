@@ -23,8 +23,10 @@ from paperboy.errors import StoreError, StoreWriteError
 from paperboy.foreign import hidden, one_line, shortened
 from paperboy.mail import archive
 from paperboy.mail.page import Copy, Item, Page, page
+from paperboy.mail.text import JOINER
 from paperboy.models import DeliveryState, MailingList
 from paperboy.store import Store
+from paperboy.store.alerts import Cause, Note
 from paperboy.store.webhooks import Call
 from paperboy.wire import Http, NoReplyError, Reply
 
@@ -35,7 +37,6 @@ GIVEN_UP = timedelta(days=3)  # after the digest was frozen
 TOP = 10  # papers
 MOST = 4_000  # characters of a text for Slack
 
-_SECONDS = 10.0  # for the whole reply
 _MOST_BYTES = 1_000_000  # of a reply, which nobody needs
 _AUTHORS = 12
 _TITLE, _COMMENT, _REPLY = 200, 200, 80  # characters
@@ -43,7 +44,7 @@ _MAY_PASS = frozenset({408, 425, 429})
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
 # What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is called by an @.
 _MARKS = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "ˋ", "*": "∗", "_": "＿", "~": "∼", "|": "∣", "@": "@\u2060"}
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "ˋ", "*": "∗", "~": "∼", "|": "∣", "@": f"@{JOINER}"}
 )
 
 
@@ -73,7 +74,7 @@ def _json(call: Call, shown: Page) -> dict[str, Any]:
                 "authors": [author.name for author in each.authors[:_AUTHORS]],
                 "relevance": each.relevance,
                 "novelty": each.novelty,
-                "comment": str(each.comment),
+                "comment": each.comment.replace(JOINER, ""),
             }
             for each in _top(shown)
         ],
@@ -81,9 +82,10 @@ def _json(call: Call, shown: Page) -> dict[str, Any]:
 
 
 def _slack(call: Call, shown: Page) -> str:
-    """The subject, linked to the digest, and a line for each of the top papers."""
-    subject = _mrkdwn(shortened(call.subject, _TITLE))
-    text = f"<{shown.view_url}|{subject}>" if shown.view_url else subject
+    """The list's title, linked to the digest, its subject, and a line for each of the top papers."""
+    title = _mrkdwn(shortened(shown.title, _TITLE))
+    title = f"<{shown.view_url}|{title}>" if shown.view_url else title
+    text = f"{title}, {call.date:%a %d %b %Y}: {_mrkdwn(shortened(call.subject, _TITLE))}"
     for each in _top(shown):
         line = f"\n{each.rank}. <{each.url}|{_mrkdwn(shortened(each.title, _TITLE))}>{_judged(each)}"
         if len(text) + len(line) > MOST:
@@ -104,7 +106,7 @@ def _top(shown: Page) -> tuple[Item, ...]:
 
 
 def _mrkdwn(text: str) -> str:
-    return one_line(text).translate(_MARKS).replace("](", "]\u2060(")
+    return text.translate(_MARKS).replace("](", f"]{JOINER}(")
 
 
 # --- the call
@@ -120,6 +122,7 @@ class Round:
     proxy: Callable[[str], str]  # for a URL
     clock: Callable[[], datetime]
     stopped: Callable[[], bool]  # asked before each call
+    seconds: float = 10.0  # for the whole reply to one
 
     def call(self, show: Callable[[int, int], None]) -> list[str]:
         """Make the calls that wait; returns what failed, for people. Raises the first StoreError when all were tried,
@@ -156,14 +159,16 @@ class Round:
         backoff = min(FIRST_BACKOFF * (1 << min(call.attempts, 10)), LONGEST_BACKOFF)
         if not self.store.webhooks.reserve(call, now, now + backoff):
             return ""
-        answer = post(http, of.webhook, self._payload(call, of))
+        answer = _post(http, of.webhook, self._payload(call, of), self.seconds)
         now = self.clock()
         if answer.state is DeliveryState.SENT:
             self.store.webhooks.settle(call, answer.state, answer.reply, now)
+            self.store.alerts.end(Cause.WEBHOOK, call.list_name, now)
             logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
             return ""
-        wait = min(max(backoff, timedelta(seconds=answer.wait)), LONGEST_BACKOFF)
-        return self._failed(call, answer.state, host, answer.reply, now, now + wait)
+        wait = max(backoff, min(timedelta(seconds=answer.wait), LONGEST_BACKOFF))
+        again = now + wait if answer.state is DeliveryState.PENDING else None
+        return self._failed(call, answer.state, host, answer.reply, now, again)
 
     def _payload(self, call: Call, of: MailingList) -> bytes:
         papers = self.store.papers.by_id(archive.ids(call.shown))
@@ -181,8 +186,10 @@ class Round:
         now: datetime,
         again: datetime | None = None,
     ) -> str:
-        self.store.webhooks.settle(call, state, reply, now, None if state is DeliveryState.FAILED else again)
-        line = f"{call.list_name}: the webhook at {host} was not told of {call.date}: {reply}"
+        line, for_good = f"{call.list_name}: the webhook at {host} was not told of {call.date}: {reply}", again is None
+        with self.store.transaction():
+            self.store.webhooks.settle(call, state, reply, now, again)
+            self.store.alerts.note([Note(Cause.WEBHOOK, call.list_name, reply, line)] if for_good else [], now)
         logger.warning("%s", line)
         return line
 
@@ -196,10 +203,10 @@ class Answer:
     wait: float = 0.0  # seconds that the server asked for
 
 
-def post(http: Http, url: str, body: bytes) -> Answer:
+def _post(http: Http, url: str, body: bytes, seconds: float) -> Answer:
     """Make one request, and judge its reply."""
     try:
-        answer = _judge(http.request("POST", url, _HEADERS, body, seconds=_SECONDS))
+        answer = _judge(http.request("POST", url, _HEADERS, body, seconds=seconds))
     except NoReplyError as error:
         answer = Answer(DeliveryState.PENDING, f"no reply: {error}")
     finally:
@@ -226,5 +233,5 @@ def _without(url: str, text: str) -> str:
     """The text on one line and without the URL, which is often a secret, or a part of it that a server repeats."""
     _, _, _, *parts = re.split(r"[/?&=#]", url)
     for each in (url, url.partition(urlsplit(url).netloc)[2], *sorted(parts, key=len, reverse=True)):
-        text = hidden(text, each)
+        text = hidden(text, each, least=5)
     return shortened(one_line(text), _REPLY)

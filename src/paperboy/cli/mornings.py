@@ -100,6 +100,9 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
         failed = _errands(app, lambda: stop.asked)
+        if failed and not sent.problem:
+            with app.alone("sending"):
+                app.tell()
     output.say(*output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():

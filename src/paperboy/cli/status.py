@@ -19,6 +19,7 @@ from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Undelivered
+from paperboy.store.webhooks import Call
 
 _MOMENT = "%a %d %b %H:%M %Z"
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
@@ -80,6 +81,7 @@ class _Picture:
     months: Mapping[date, Spending]  # this one first
     alerts: Sequence[Sequence[Kept]]  # by cause
     in_outbox: Sequence[str]  # lists whose newest digest is there alone, though a mail server is set up
+    calls: Mapping[str, Call]  # of the lists' webhooks, for their newest digests
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
@@ -111,7 +113,8 @@ def _look(app: App, names: tuple[str, ...], mornings: int) -> _Picture:
     lasting = alerts.lasting([each for each in store.alerts.all() if each.subject not in others])
     boxed = () if settings.uses_outbox else store.deliveries.only_in_outbox()
     boxed = tuple(name for name in boxed if name in wanted)
-    return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()), boxed)
+    calls = store.webhooks.newest([each.name for each in lists if each.webhook])
+    return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()), boxed, calls)
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
@@ -134,6 +137,10 @@ def _why(seen: _Picture) -> Iterator[str]:
             again = f", {seen.again(each.attempt.next_try)}" if seen.holder else ""
             reason = NONE_SCORED.sub("nothing could be scored: ", each.attempt.reason)
             said.append((each.name, f": {reason} (last tried {seen.when(each.attempt.at)}{again})"))
+        if (call := seen.calls.get(each.name)) and call.reply and call.state is not DeliveryState.SENT:
+            again = f"; {seen.again(call.try_at)}" if seen.holder and call.try_at else ""
+            how = "failed, " if call.state is DeliveryState.FAILED else ""
+            said.append((each.name, f", {call.date:%a %d %b}: webhook: {how}{call.reply}{again}"))
         if each.newest and (odd := each.quiet or each.newest.reason) and (not each.quiet or odd not in seen.answer):
             said.append((each.name, f", {each.newest.date:%a %d %b}: {odd}"))
     yield from _together(said, seen.status.lists)
@@ -220,7 +227,9 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
         "answer": seen.answer,
         "running": seen.holder and {"process": seen.holder.process, "command": seen.holder.command},
         "alerts": [_alert(rows) for rows in seen.alerts],
-        "lists": [_list(each, seen.status) for each in seen.status.lists],
+        "lists": [
+            {**_list(each, seen.status), "webhook": _call(seen.calls.get(each.name))} for each in seen.status.lists
+        ],
         "month": _spending(this_month),
         "months": [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()],
     }
@@ -253,6 +262,12 @@ def _list(each: ListStatus, seen: Status) -> dict[str, Any]:
         "next_batch": each.next_batch,
         "days": [_day(day) for day in each.days],
     }
+
+
+def _call(call: Call | None) -> dict[str, Any] | None:
+    """What a list's webhook was told last; null where it has none, or was told of nothing yet."""
+    kept = ("date", "state", "reply", "attempts", "at")
+    return {**{name: getattr(call, name) for name in kept}, "next_try": call.try_at} if call else None
 
 
 def _day(day: DaySummary) -> dict[str, Any]:

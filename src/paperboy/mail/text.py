@@ -85,7 +85,7 @@ def prose(tex: str) -> Prose:
 
 # Links
 
-_JOINER = "\u2060"  # joins words, shows as nothing, and stands in no address
+JOINER = "\u2060"  # joins words, shows as nothing, and stands in no address
 _IN_LINK = re.compile(  # the places within what a mail program may take for a host, an address or a scheme
     r"(?<=\S[.\u2024\u3002\ufe52\uff0e\uff61])(?=[^\s!-~]{0,3}[^\W\d_])"  # evil.com, but not 3.5
     r"|(?<=\d\.)(?=\d+\.\d+\.\d)|(?:(?<=www)|(?<=ftp))(?=\.)|(?<=[^\W\d_])(?=:\S)|(?<=\d)(?=:/)"
@@ -96,7 +96,7 @@ _IN_LINK = re.compile(  # the places within what a mail program may take for a h
 
 def unlinked(text: Prose) -> Prose:
     """The same for a reader, but mail programs, which make links of bare addresses by themselves, find none."""
-    return Prose(_IN_LINK.sub(_JOINER, text.marked))
+    return Prose(_IN_LINK.sub(JOINER, text.marked))
 
 
 # Shortening

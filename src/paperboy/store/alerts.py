@@ -28,6 +28,7 @@ class Cause(StrEnum):
     COMPLAINT = "complaint"  # of somebody who called a mail spam
     FILES = "files"  # of the home are broken
     PROCESS = "process"  # of a morning or a sending crashed, got stuck or hit a bug
+    WEBHOOK = "webhook"  # was not told of a digest
     ERRANDS = "errands"  # their process did
 
 

@@ -1,0 +1,446 @@
+"""What other programs are told of a digest, how each reply is taken, and that nobody sees the URL."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from email import message_from_bytes, policy
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperboy import alerts, webhook
+from paperboy.mail.archive import dump
+from paperboy.mail.page import Copy, Page, page
+from paperboy.models import Composed, Day, DeliveryState, MailingList, Outcome
+from paperboy.store import Store
+from paperboy.store.webhooks import Call
+from tests.builders import digest, entries, entry, mailing_list, paper
+from tests.cli.conftest import World, world
+from tests.fakes import Clock
+from tests.servers.hook import PATH, Hook
+
+__all__ = ["world"]  # a fixture
+
+SRC = Path(__file__).parents[1] / "src"
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+TODAY = date(2026, 11, 20)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+SECRETS = ("T0ZEBRA", "B0WALRUS", "verysecrettoken")
+WEB = "https://papers.example.org/web"
+OPERATOR = "ops@example.org"
+ABS = "https://arxiv.org/abs/"
+
+LISTS = """\
+lists:
+  - name: foundations
+    title: Foundations & more
+    categories: [cs.LG]
+    topics: learning
+    subscribers: [ada@example.org]
+    webhook: {url}
+"""
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    with Hook() as serving:
+        yield serving
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "paperboy.db") as opened:
+        yield opened
+
+
+# ---- what is told
+
+CALL = Call(1, "foundations", TODAY, "3 new papers: On <x>", "l1nk", NOW, DeliveryState.PENDING, 0, "", NOW)
+
+
+def shown(*of: Any, **more: Any) -> Page:
+    made = digest(of, **more)
+    return page(made, copy=Copy(*[""] * 5), unsubscribe_address="", web_url=WEB, link="l1nk")
+
+
+def told(of: Page, form: str = "json") -> Any:
+    found = json.loads(webhook.payload(CALL, of, form))
+    return found["text"] if form == "slack" else found
+
+
+def test_json_has_the_digest_and_its_papers_in_plain_text() -> None:
+    of = paper("2611.00007", title=r"Learning $\alpha^2$ {\em fast}", authors=tuple(f"A. Author{n}" for n in range(20)))
+    found = told(shown(entry(1, of, relevance=9, novelty=None, comment="It **matters**, see evil.com."), below=4))
+    counts = found.pop("counts")
+    assert (counts["considered"], counts["scored"], counts["selected"], counts["below"]) == (5, 5, 1, 4)
+    assert found == {
+        "list": "foundations",
+        "title": "Foundations of machine learning",
+        "date": "2026-11-20",
+        "subject": "3 new papers: On <x>",
+        "url": f"{WEB}/digest/l1nk",
+        "papers": [
+            {
+                "rank": 1,
+                "arxiv_id": "2611.00007",
+                "url": "https://arxiv.org/abs/2611.00007",
+                "title": "Learning α² fast",
+                "authors": [f"A. Author{n}" for n in range(12)],
+                "relevance": 9,
+                "novelty": None,
+                "comment": "It matters, see evil.com.",
+            }
+        ],
+    }
+
+
+def test_ten_papers_are_told_by_their_ranks() -> None:
+    assert [each["rank"] for each in told(shown(*entries(14)))["papers"]] == list(range(1, 11))
+    assert told(shown(*entries(14)), "slack").count("\n") == 10
+
+
+def test_note_without_papers_is_told_too() -> None:
+    assert told(shown())["papers"] == []
+    assert told(shown(), "slack") == (
+        f"<{WEB}/digest/l1nk|Foundations of machine learning>, Fri 20 Nov 2026: 3 new papers: On &lt;x&gt;"
+    )
+
+
+def test_slack_has_a_line_for_each_paper_with_its_link_scores_and_comment() -> None:
+    followed = entry(2, relevance=9, novelty=None, comment="", matched_author="Ada Lovelace")
+    assert told(shown(entry(1, comment="It explains why."), followed), "slack").splitlines()[1:] == [
+        f"1. <{ABS}2611.00001|On the Learning of Paper 2611.00001> – relevance 8, novelty 7 – It explains why.",
+        f"2. <{ABS}2611.00002|On the Learning of Paper 2611.00002> – relevance 9",
+    ]
+
+
+HOSTILE = "<!channel> &amp; <https://evil.org|safe> `rm` *b* ~s~ @everyone [a](http://evil.org) \u202eevil\u200f | x"
+
+
+def test_hostile_title_or_comment_calls_nobody_and_makes_no_link_or_mark() -> None:
+    """In Slack, Mattermost and Discord; in JSON only what is invisible is removed."""
+    of = shown(entry(1, paper(title=HOSTILE), comment=HOSTILE))
+    text = told(of, "slack")
+    line = text.splitlines()[1]
+    assert line.count("<") == line.count(">") == line.count("|") == 1
+    assert line.startswith("1. <https://arxiv.org/abs/2611.00001|&lt;!channel&gt; &amp;amp; &lt;")
+    assert not set("`*~\u202e\u200f") & set(line)
+    assert "@e" not in line
+    assert "](" not in line
+    (only,) = told(of)["papers"]
+    assert only["title"].startswith("<!channel> &amp; <https://evil.org|safe> `rm` *b*")
+    assert not set("\u202e\u200f") & set(only["title"] + only["comment"])
+
+
+def test_slack_text_has_at_most_4000_characters_whole_lines_alone() -> None:
+    long = shown(*(entry(n, paper(f"2611.{n:05}", title="& < " * 99), comment="& > " * 99) for n in range(1, 11)))
+    lines = told(long, "slack").splitlines()
+    assert sum(map(len, lines)) + len(lines) - 1 <= webhook.MOST
+    assert 3 < len(lines) < 11
+    assert all(line.endswith("…") for line in lines[1:])
+
+
+# ---- how a reply is taken
+
+
+def frozen(store: Store, of: MailingList | None = None, day: date = TODAY) -> None:
+    """A digest of that day, whose list has a webhook."""
+    made = digest(entries(3), mailing_list=of or mailing_list())
+    mail = Composed("3 new papers", "papers@example.org", b"mail", "l1nk", dump(made))
+    store.days.freeze(Day("foundations", day, Outcome.DIGEST, composed=mail, webhook=True), NOW)
+
+
+def calling(store: Store, url: str, clock: Clock | None = None, **more: Any) -> webhook.Round:
+    options: dict[str, Any] = {"lists": {"foundations": mailing_list(webhook=url)}, "web_url": WEB} | more
+    parts: dict[str, Any] = {"proxy": lambda _: "", "clock": clock or Clock(NOW), "stopped": lambda: False}
+    return webhook.Round(store=store, **{**parts, **options})
+
+
+def call(store: Store, url: str, **more: Any) -> Call:
+    """One round; what became of the newest call."""
+    calling(store, url, **more).call(lambda _done, _total: None)
+    return store.webhooks.newest(["foundations"])["foundations"]
+
+
+@pytest.mark.parametrize("status", [200, 201, 204])
+def test_success_is_settled_and_never_told_again(store: Store, hook: Hook, status: int) -> None:
+    hook.statuses, hook.body = [status], b""
+    frozen(store)
+    assert call(store, hook.url).state is DeliveryState.SENT
+    assert not store.webhooks.is_due(NOW + DAY)
+    (request,) = hook.told
+    assert request.path == PATH
+    assert request.headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+def test_refusal_fails_for_good_at_once_and_is_one_alert(store: Store, hook: Hook, status: int) -> None:
+    hook.statuses, hook.body = [status], b"no_service"
+    frozen(store)
+    found = call(store, hook.url)
+    assert (found.state, found.reply, found.try_at) == (DeliveryState.FAILED, f"HTTP {status} (no_service)", None)
+    (waiting,) = alerts.waiting(store, UTC)
+    assert waiting.alert.headline == "The webhook of foundations was not told of a digest"
+    assert waiting.alert.paragraphs[0] == f"The reason: HTTP {status} (no_service)."
+    assert "Mail is not concerned" in waiting.alert.paragraphs[1]
+
+
+@pytest.mark.parametrize("status", [302, 307, 408, 425, 429, 500, 503])
+def test_what_may_pass_is_tried_again(store: Store, hook: Hook, status: int) -> None:
+    hook.statuses = [status]
+    frozen(store)
+    found = call(store, hook.url)
+    assert (found.state, found.try_at) == (DeliveryState.PENDING, NOW + 5 * MINUTE)
+    assert found.reply.startswith(f"HTTP {status}")
+    assert alerts.waiting(store, UTC) == []
+
+
+def test_redirect_is_not_followed_and_that_is_said(store: Store, hook: Hook) -> None:
+    hook.statuses, hook.headers = [308], {"Location": "/elsewhere"}
+    frozen(store)
+    assert "a redirect, which is not followed" in call(store, hook.url).reply
+    assert [request.path for request in hook.told] == [PATH]
+
+
+@pytest.mark.parametrize(
+    ("what", "says"), [("silent", "no reply: the reply took too long"), ("huge", "no reply: the reply is too large")]
+)
+def test_reply_that_never_comes_or_never_ends_is_tried_again(store: Store, hook: Hook, what: str, says: str) -> None:
+    hook.silent, hook.body = what == "silent", b"x" * (1_500_000 if what == "huge" else 1)
+    frozen(store)
+    found = call(store, hook.url, seconds=0.3 if what == "silent" else 10.0)
+    assert (found.state, found.reply) == (DeliveryState.PENDING, says)
+
+
+def test_server_that_is_gone_is_tried_again(store: Store, hook: Hook) -> None:
+    frozen(store)
+    found = call(store, "http://127.0.0.1:9/services/verysecrettoken")
+    assert (found.state, found.reply) == (DeliveryState.PENDING, "no reply: Connection refused")
+
+
+def test_call_goes_through_the_proxy(store: Store, hook: Hook) -> None:
+    frozen(store)
+    proxy = hook.url.removesuffix(PATH)
+    found = call(store, f"https://hooks.example.org{PATH}", proxy=lambda _: proxy)
+    assert "Tunnel connection failed: 501" in found.reply  # this server is no proxy, and says so
+
+
+@pytest.mark.parametrize(
+    ("asked", "wait"),
+    [
+        ("3600", HOUR),
+        ("0.5", 5 * MINUTE),
+        ("999999999", 4 * HOUR),
+        ("-1", 5 * MINUTE),
+        ("9" * 5000, 5 * MINUTE),
+        ("Fri, 20 Nov 2026 12:00:00 GMT", 5 * MINUTE),
+    ],
+)
+def test_retry_after_is_honoured_within_bounds(store: Store, hook: Hook, asked: str, wait: timedelta) -> None:
+    hook.statuses, hook.headers = [429], {"Retry-After": asked}
+    frozen(store)
+    assert call(store, hook.url).try_at == NOW + wait
+
+
+def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hook) -> None:
+    """Then it has failed for good, and the operator is told."""
+    clock, tries = Clock(NOW), list[timedelta]()
+    hook.statuses, hook.on_request = [500], lambda: tries.append(clock.now - NOW)
+    frozen(store)
+    while store.webhooks.is_due(NOW + 9 * DAY):
+        found = call(store, hook.url, clock=clock)
+        assert found.state is DeliveryState.FAILED or not store.webhooks.is_due(clock.now), "a hot loop"
+        clock.now = found.try_at or clock.now
+    gaps = [(later - earlier) // MINUTE for earlier, later in pairwise(tries)]
+    assert gaps[:7] == [5, 10, 20, 40, 80, 160, 240]
+    assert set(gaps[7:]) == {240}
+    assert 3 * DAY - 4 * HOUR <= tries[-1] < 3 * DAY
+    assert found.reply == "given up after three days; HTTP 500 (ok)"
+    (waiting,) = alerts.waiting(store, UTC)
+    assert "given up after three days" in waiting.alert.paragraphs[0]
+
+
+def test_later_success_ends_the_alert(store: Store, hook: Hook) -> None:
+    hook.statuses = [404, 200]
+    frozen(store)
+    call(store, hook.url)
+    alerts.report(store, None, None, None, UTC, NOW)  # type: ignore[arg-type]  # to the log alone: no mail is composed
+    frozen(store, day=TODAY + DAY)
+    call(store, hook.url, clock=Clock(NOW + DAY))
+    (waiting,) = alerts.waiting(store, UTC)
+    assert waiting.alert.headline == "Resolved: the webhook of foundations works"
+
+
+@pytest.mark.parametrize("lists", [{}, {"foundations": mailing_list()}], ids=["no list", "no key"])
+def test_webhook_that_is_gone_is_not_called_and_no_alert(
+    store: Store, hook: Hook, lists: dict[str, MailingList]
+) -> None:
+    frozen(store)
+    found = call(store, hook.url, lists=lists)
+    assert (found.state, found.reply, hook.told) == (DeliveryState.FAILED, "no longer set", [])
+    assert alerts.waiting(store, UTC) == []
+
+
+def test_one_call_that_cannot_be_told_delays_no_other(store: Store, hook: Hook) -> None:
+    """A bug ends the round, and the call waits like one that failed; the next round tells the others."""
+    made = Composed("3 new papers", "papers@example.org", b"mail", shown=b'{"entries": 7}')
+    store.days.freeze(Day("foundations", TODAY, Outcome.DIGEST, composed=made, webhook=True), NOW)
+    frozen(store, day=TODAY + DAY)
+    with pytest.raises(TypeError):
+        call(store, hook.url)
+    assert call(store, hook.url).state is DeliveryState.SENT
+
+
+def test_round_that_is_stopped_makes_no_other_call(store: Store, hook: Hook) -> None:
+    frozen(store)
+    frozen(store, day=TODAY + DAY)
+    call(store, hook.url, stopped=lambda: bool(hook.told))
+    assert len(hook.told) == 1
+    assert store.webhooks.is_due(NOW)
+
+
+# ---- in a home
+
+
+@pytest.fixture
+def home(world: World, hook: Hook) -> World:
+    world.write("subscribers.yaml", LISTS.format(url=hook.url))
+    world.env(ALERT_TO=OPERATOR)
+    world.announce(1, 2)
+    return world
+
+
+def alerted(world: World) -> str:
+    """All mails to the operator, headers and text."""
+    mails = [message for message in world.smtp.messages if message.recipient == OPERATOR]
+    found = [message_from_bytes(mail.content, policy=policy.default) for mail in mails]
+    return "\n".join(
+        f"{mail['Subject']}\n{part.get_content()}" for mail in found if (part := mail.get_body(("plain",)))
+    )
+
+
+def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(home: World, hook: Hook) -> None:
+    home.env(WEB_URL="https://papers.example.org")
+    assert home.run("once").code == 0
+    (found,) = [request.json for request in hook.told]
+    assert (found["title"], [each["rank"] for each in found["papers"]]) == ("Foundations & more", [1, 2])
+    with Store.open(home.path / "data" / "paperboy.db") as store:
+        archived = store.archive.of("foundations", TODAY)
+        assert archived
+        assert found["url"] == f"https://papers.example.org/digest/{archived.link}"
+
+
+def test_without_a_web_room_the_payload_has_no_page(home: World, hook: Hook) -> None:
+    home.write("subscribers.yaml", LISTS.format(url=hook.url) + "    webhook_format: slack\n")
+    home.run("once")
+    (found,) = [request.json["text"] for request in hook.told]
+    assert found.startswith("Foundations &amp; more, Fri 20 Nov 2026: 2 papers: On the Learning")
+    hook.told.clear()
+    home.write("subscribers.yaml", LISTS.format(url=hook.url))
+    home.clock.now += 3 * DAY
+    home.announce(3)
+    home.run("once")
+    assert hook.told[0].json["url"] is None
+
+
+def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(home: World, hook: Hook) -> None:
+    hook.statuses = [403]
+    ran = home.run("once")
+    assert ran.code == 0
+    assert "foundations: the webhook at 127.0.0.1 was not told of 2026-11-20: HTTP 403 (ok)" in ran.err
+    assert home.mails() == ["ada@example.org", OPERATOR]
+    assert "The webhook of foundations was not told of a digest" in alerted(home)
+
+
+def test_mail_is_as_before_while_the_webhook_is_dead(home: World, hook: Hook) -> None:
+    home.write("subscribers.yaml", LISTS.format(url="http://127.0.0.1:9/dead"))
+    assert home.run("once").code == 0
+    assert home.mails() == ["ada@example.org"]
+
+
+def test_current_url_is_told_also_of_a_digest_from_before(home: World, hook: Hook) -> None:
+    home.write("subscribers.yaml", LISTS.format(url="http://127.0.0.1:9/dead"))
+    home.run("once")
+    home.write("subscribers.yaml", LISTS.format(url=hook.url))
+    home.clock.now += HOUR
+    home.run("once")
+    assert len(hook.told) == 1
+
+
+def test_status_shows_the_last_reply_and_the_next_try(home: World, hook: Hook) -> None:
+    hook.statuses = [500, 403]
+    home.run("once")
+    assert "foundations, Fri 20 Nov: webhook: HTTP 500 (ok)\n" in home.run("status").out
+    (found,) = json.loads(home.run("status", "--json").out)["lists"]
+    assert found["webhook"] == {
+        "date": "2026-11-20",
+        "state": "pending",
+        "reply": "HTTP 500 (ok)",
+        "attempts": 1,
+        "at": "2026-11-20T07:00:00+00:00",
+        "next_try": "2026-11-20T07:05:00+00:00",
+    }
+    home.clock.now += HOUR
+    home.run("once")
+    said = home.run("status").out
+    assert "foundations, Fri 20 Nov: webhook: failed, HTTP 403 (ok)\n" in said
+    assert "The webhook of foundations was not told of a digest (since" in said
+
+
+def test_alert_is_forgotten_when_the_key_is_removed(home: World, hook: Hook) -> None:
+    hook.statuses = [403]
+    home.run("once")
+    home.write("subscribers.yaml", "\n".join(LISTS.splitlines()[:-1]))
+    assert "The webhook of foundations" in home.run("status").out
+    home.run("once")
+    assert "webhook" not in home.run("status").out
+    assert home.mails() == ["ada@example.org", OPERATOR]
+
+
+def test_url_is_in_no_log_error_status_or_mail(home: World, hook: Hook) -> None:
+    """Also where the server repeats it, as some do."""
+    home.env(ALERT_TO=OPERATOR, LOG_LEVEL="DEBUG")
+    hook.statuses, hook.body = [500, 404], f"no hook at {PATH}: verysecrettoken of T0ZEBRA/B0WALRUS".encode()
+    said = ""
+    for command in (["once"], ["status"], ["status", "--json"], ["once"], ["status"], ["status", "--json"], ["check"]):
+        ran = home.run(*command)
+        said += ran.out + ran.err
+        home.clock.now += HOUR
+    said += alerted(home)
+    with Store.open(home.path / "data" / "paperboy.db") as store:
+        said += repr(store.webhooks.newest(["foundations"])) + repr(store.alerts.all())
+    assert len(hook.told) == 2
+    assert "HTTP 404 (no hook at" in said
+    assert [secret for secret in SECRETS if secret.lower() in said.lower()] == []
+
+
+def test_kill_while_the_webhook_is_told_repeats_that_call_once(home: World, hook: Hook) -> None:
+    """Nothing else is repeated: the mail went out before, and the digest is the same."""
+    home.clock.now = datetime.now(UTC)  # the process that is killed has the real clock
+    home.announce(3)
+    environ = {**os.environ, "PYTHONPATH": str(SRC)}
+    command = [sys.executable, "-m", "paperboy", "--home", str(home.path), "once", "--all"]
+    hook.on_request = lambda: os.kill(process.pid, signal.SIGKILL)
+    hook.silent = True
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == -signal.SIGKILL, said.decode()
+    hook.on_request, hook.silent = lambda: None, False
+    with Store.open(home.path / "data" / "paperboy.db") as store:
+        left = store.webhooks.newest(["foundations"])["foundations"]
+        assert (left.state, left.attempts, left.reply) == (DeliveryState.SENDING, 1, "")
+    home.clock.now = left.at + 10 * MINUTE
+    for _ in range(3):
+        home.run("once")
+        home.clock.now += HOUR
+    first, second = hook.told
+    assert first.body == second.body
+    assert home.mails() == ["ada@example.org"]
