@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import accumulate, groupby
 
-from paperboy.mail.page import Author, Page
+from paperboy.mail.page import Author, Item, Page
 from paperboy.mail.topics import within
 from paperboy.models import Group
 
@@ -24,6 +24,7 @@ _ABSTRACT = 350  # characters
 _TOPICS = 9_000  # bytes
 _AUTHORS = 12  # of a paper, before the middle of the list is left out
 _BRIEF_AUTHORS = 6  # of one without an abstract
+_AUTHORS_ONLINE = 200  # of a paper, on the web
 _WHOLE_IN_TEXT = 19  # papers
 
 
@@ -71,6 +72,16 @@ def in_text(whole: Page) -> Page:
         for item in whole.items
     )
     return replace(whole, items=items)
+
+
+def in_full(whole: Page) -> Page:
+    """The page as the web shows it, where only lists of hundreds of authors lack their middle."""
+    items = tuple(replace(item, authors=_some(item.authors, _AUTHORS_ONLINE)) for item in whole.items)
+    over_cap = tuple(
+        replace(each, authors=_some(each.authors, _AUTHORS_ONLINE)) if isinstance(each, Item) else each
+        for each in whole.over_cap
+    )
+    return replace(whole, items=items, over_cap=over_cap)
 
 
 def most_cuts(page: Page) -> int:

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from paperboy.curate import grouped, name_key, passes
 from paperboy.foreign import one_line
+from paperboy.mail.citations import coins
 from paperboy.mail.text import Prose, prose, unlinked
 from paperboy.mail.topics import Block, blocks
 from paperboy.models import Counts, Digest, Entry, Group, MailingList, Paper, Shortfall, Spending
@@ -63,6 +64,7 @@ class Item:
     abstract: Prose
     brief: bool  # the abstract is left out
     bare: bool = False  # only the title and the scores are to be shown
+    coins: str = ""  # on the web: the paper for reference managers; see mail/citations.py
 
 
 class Part(NamedTuple):
@@ -101,7 +103,7 @@ class Page:
     shortfall: Shortfall | None
     topics: tuple[Block, ...]
     followed: tuple[str, ...]
-    over_cap: tuple[Mention, ...]
+    over_cap: tuple[Mention | Item, ...]  # on the web they are items
     carried_over: tuple[Mention, ...]
     let_go: tuple[Mention, ...]
     unsubscribe_address: str
@@ -112,6 +114,9 @@ class Page:
     view_url: str = ""  # the page of the digest; empty: it has none
     vote_url: str = ""  # the recipient's page of votes; with /up/ID or /down/ID one is chosen; empty: there is none
     online: bool = False  # this is the page on the web, which is nobody's own copy
+    list_url: str = ""  # on the web, of a public list: the page of all its digests
+    join_url: str = ""  # on the web, of an open list: where to sign up
+    bib_url: str = ""  # on the web: the papers as BibTeX
     preheader: str = ""  # what an inbox shows after the subject
     topics_left_out: int = 0  # lines
 
@@ -174,17 +179,31 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str, web_url: str =
     )
 
 
-def online(digest: Digest, *, web_url: str, link: str) -> Page:
-    """The page of a digest on the web: all of it, papers over the cap among the others, and nothing personal."""
-    whole = page(
-        replace(digest, entries=digest.entries + digest.over_cap, over_cap=()),
-        copy=Copy(*[""] * 5),
-        unsubscribe_address="",
-        web_url=web_url,
-        link=link,
+def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") -> Page:
+    """The page of a digest on the web: all of it, also the papers over the cap, and nothing personal. `list_url` is its
+    list's page, if that is public, and `join_url` where to sign up, if it is open.
+    """
+    mailing_list, followed = digest.mailing_list, frozenset(map(name_key, digest.mailing_list.authors))
+    whole = page(digest, copy=Copy("Paperboy", "", ""), unsubscribe_address="")
+    beyond = tuple(_item(entry, mailing_list, followed, Group.ALSO) for entry in digest.over_cap)
+    papers = {entry.paper.arxiv_id: entry.paper for entry in digest.entries + digest.over_cap}
+    items, over_cap = (
+        tuple(replace(item, brief=False, coins=coins(papers[item.arxiv_id])) for item in some)
+        for some in (whole.items, beyond)
     )
-    items = tuple(replace(item, brief=False) for item in whole.items)
-    return replace(whole, items=items, vote_url="", unsubscribe_url="", unsubscribe_mail="", online=True)
+    return replace(
+        whole,
+        items=items,
+        over_cap=over_cap,
+        unsubscribe_url="",
+        unsubscribe_mail="",
+        unsubscribe_subject="",
+        view_url=url,
+        list_url=list_url,
+        join_url=join_url,
+        bib_url=f"{url}.bib" if papers else "",
+        online=True,
+    )
 
 
 # --- entries

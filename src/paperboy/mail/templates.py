@@ -24,7 +24,7 @@ from paperboy import files, sandbox
 from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.errors import ConfigError
 from paperboy.foreign import one_line
-from paperboy.mail.fit import fitted, in_html, in_text, levels
+from paperboy.mail.fit import fitted, in_full, in_html, in_text, levels
 from paperboy.mail.page import Copy, Page, page
 from paperboy.mail.text import clipped, counted, money, shorten, wrap
 from paperboy.models import (
@@ -84,6 +84,10 @@ class Templates:
             what = f"the HTML has more than {HTML_BUDGET:,} bytes even without a paper"
             raise _fault(f"{kind}.mjml.j2", f"{what}; make the template or the topics shorter")
         return Rendered(one_line(subject), html, self._text(f"{kind}.txt.j2", page=in_text(whole)))
+
+    def online(self, whole: Page) -> str:
+        """Render the page of a digest or note on the web, by the templates of the mail. Errors as for `to_readers`."""
+        return self._html(f"{'digest' if whole.items else 'note'}.mjml.j2", page=in_full(whole))
 
     def web(self, name: str, language: str = "", **values: Any) -> str:
         """Render a page of the web room, `NAME.html.j2`. Errors as for `to_readers`."""

@@ -75,20 +75,23 @@ select arxiv_id from papers where published < :settled and abstract != '' and no
 )
 """
 
-# On a page of the web room, which shows what it showed on its morning.
-_SHOWN = """exists (
+# On a page of the web room, which shows what it showed on its morning; and in full there, not only named.
+_SHOWN = """
     select 1 from (select distinct list from digests where link != '') join seen using (list)
     join digests using (list, date) where seen.arxiv_id = papers.arxiv_id and link != ''
-)"""
+"""
+_IN_FULL = f"{_SHOWN} and became in ('author match', 'selected', 'over cap')"
 
 _GONE = f"""
-select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = '' and not {_SHOWN}
+select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = '' and not exists ({_SHOWN})
 """
 
 # At the end of the table: a row that becomes shorter where it is leaves a hole in its page for good.
 _WITHOUT_ABSTRACT = f"""
 update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
-from (select arxiv_id, row_number() over (order by arxiv_id) as place from ({_SETTLED} and not {_SHOWN})) as places
+from (
+    select arxiv_id, row_number() over (order by arxiv_id) as place from ({_SETTLED} and not exists ({_IN_FULL}))
+) as places
 where papers.arxiv_id = places.arxiv_id
 """
 

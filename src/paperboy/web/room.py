@@ -9,19 +9,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from werkzeug.exceptions import HTTPException, InternalServerError, NotFound, ServiceUnavailable
-from werkzeug.routing import BaseConverter, Map, RequestRedirect, Rule
+from werkzeug.routing import BaseConverter, Map, RequestRedirect, Rule, ValidationError
 from werkzeug.wrappers import Response
 
 from paperboy.app import App
 from paperboy.config.home import Files, Fingerprint, Home
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
-from paperboy.web import leaving
+from paperboy.web import leaving, reading
+from paperboy.web.kept import Kept
 from paperboy.web.visit import BoundedRequest, Visit, html
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ logger = logging.getLogger(__name__)
 Handler = Callable[..., Response]
 
 _TOKEN = "<re('[0-9a-f]{32}'):token>"  # noqa: S105
+_LINK = "<re('[0-9a-f]{32}'):link>"
+_LIST, _DAY = "/list/<re('[a-z0-9-]{1,64}'):name>", "<day:day>"
 _POST = ["POST"]
 
 _HEADERS = {
@@ -56,8 +60,12 @@ def _rules() -> Map:
             Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
             Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
             Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
+            Rule(f"/digest/{_LINK}", endpoint=reading.linked),
+            Rule(f"/digest/{_LINK}.bib", endpoint=reading.linked_bib),
+            Rule(f"{_LIST}/{_DAY}", endpoint=reading.dated),
+            Rule(f"{_LIST}/{_DAY}.bib", endpoint=reading.dated_bib),
         ],
-        converters={"re": _Pattern},
+        converters={"re": _Pattern, "day": _Day},
         strict_slashes=False,
         merge_slashes=False,
     )
@@ -69,6 +77,18 @@ class _Pattern(BaseConverter):
     def __init__(self, rules: Map, pattern: str) -> None:
         super().__init__(rules)
         self.regex = pattern
+
+
+class _Day(BaseConverter):
+    """A day, as 2026-11-20."""
+
+    regex = r"\d{4}-\d{2}-\d{2}"
+
+    def to_python(self, value: str) -> date:
+        try:
+            return date.fromisoformat(value)
+        except ValueError as error:
+            raise ValidationError from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,7 @@ class Room:
     _version: _Version | None = None
     _lock: Lock = field(default_factory=Lock)
     _map: Map = field(default_factory=_rules)
+    _kept: Kept = field(default_factory=Kept)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
@@ -126,7 +147,8 @@ class Room:
         if store is None:
             raise NotFound
         with store:
-            return handler(Visit(request, version.home, version.templates, store, self.app.clock()), **values)
+            visit = Visit(request, version.home, version.templates, store, self.app.clock(), self._kept)
+            return handler(visit, **values)
 
     def _failed(self, error: HTTPException) -> Response:
         """A page for what went wrong; plain text where not even that can be made."""

@@ -14,6 +14,7 @@ from paperboy.config.home import Home
 from paperboy.mail.templates import Templates
 from paperboy.models import MailingList
 from paperboy.store import Store
+from paperboy.web.kept import Kept
 
 MOST_BYTES = 16_384  # of a request's body
 
@@ -35,6 +36,7 @@ class Visit:
     templates: Templates
     store: Store
     now: datetime
+    kept: Kept
 
     @property
     def web_url(self) -> str:

@@ -1,0 +1,136 @@
+"""Papers for reference managers: BibTeX, the meta tags that Highwire Press began, and COinS. Pure.
+
+bibtex    papers → the text of a .bib file
+highwire  a paper → names and contents of meta tags
+coins     a paper → the title of a span of the class Z3988
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import count
+from urllib.parse import quote, urlencode
+
+from paperboy.curate import name_key
+from paperboy.foreign import one_line
+from paperboy.mail.text import prose
+from paperboy.models import Paper
+
+_MOST_AUTHORS = 200
+_OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
+
+
+# BibTeX
+
+
+def bibtex(papers: Iterable[Paper]) -> str:
+    """An entry of the type @misc for each, as arXiv's own are, with keys that differ from each other."""
+    entries: dict[str, str] = {}
+    for paper in papers:
+        stem = _key(paper)
+        tries = (f"{stem}{suffix}" for suffix in ("", *map(chr, range(ord("b"), ord("z") + 1))))
+        key = next((each for each in tries if each not in entries), "") or _free(stem, entries)
+        fields = {
+            "title": _safe(paper.title),
+            "author": " and ".join(_name(author) for author in paper.authors[:_MOST_AUTHORS]) + _others(paper),
+            "year": f"{paper.published.year}",
+            "eprint": paper.arxiv_id,
+            "archivePrefix": "arXiv",
+            "primaryClass": _plain(paper.primary_category),
+            "doi": _plain(paper.doi),
+            "url": _url(paper),
+        }
+        lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+        entries[key] = f"@misc{{{key},\n{lines}}}\n"
+    return "\n".join(entries.values())
+
+
+def _free(stem: str, taken: Iterable[str]) -> str:
+    return next(key for number in count(27) if (key := f"{stem}-{number}") not in taken)
+
+
+def _others(paper: Paper) -> str:
+    return " and others" if len(paper.authors) > _MOST_AUTHORS else ""
+
+
+def _key(paper: Paper) -> str:
+    """As Google Scholar makes them: the first author's last name, the year, the title's first word."""
+    name = _letters(paper.authors[0].rpartition(" ")[2]) if paper.authors else ""
+    words = map(_letters, prose(paper.title).replace("-", " ").split())
+    word = next((each for each in words if each and each not in _OF_TITLES), "")
+    return f"{name or 'anonymous'}{paper.published.year}{word[:30]}"
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name_key(text))
+
+
+def _name(author: str) -> str:
+    """An author's name: one that BibTeX would take apart is braced."""
+    name = _plain(author)
+    return f"{{{name}}}" if "," in name or re.search(r"\band\b", name, re.IGNORECASE) else name
+
+
+def _plain(text: str) -> str:
+    """Text that is no TeX."""
+    return re.sub(r"([&%#$_])", r"\\\1", re.sub(r"[{}\\~^]", " ", one_line(text))).strip()
+
+
+def _safe(title: str) -> str:
+    """A title with its TeX: no brace ends the field early or late, no backslash hides the field's own, and no comment
+    begins in it. To BibTeX an escaped brace is a brace.
+    """
+    text = re.sub(r"(?<!\\)((?:\\\\)*)([&%#])", r"\1\\\2", one_line(title))
+    text = re.sub(r"\\+$", "", text)
+    if not balanced(text):
+        text = text.replace(r"\{", r"\lbrace ").replace(r"\}", r"\rbrace ")
+    if not balanced(text):
+        text = re.sub(r"\\+$", "", re.sub(r"[{}]", "", text))
+    return text.strip()
+
+
+def balanced(text: str) -> bool:
+    """Whether BibTeX takes it for the value of a field."""
+    depth = 0
+    for brace in re.findall(r"[{}]", text):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+# Meta tags and spans
+
+
+def highwire(paper: Paper) -> Sequence[tuple[str, str]]:
+    """The paper's group of meta tags, which its title begins."""
+    return (
+        ("citation_title", str(prose(paper.title))),
+        *(("citation_author", one_line(author)) for author in paper.authors[:_MOST_AUTHORS]),
+        ("citation_publication_date", f"{paper.published:%Y/%m/%d}"),
+        ("citation_arxiv_id", paper.arxiv_id),
+        ("citation_abstract_html_url", _url(paper)),
+        ("citation_pdf_url", _url(paper, "pdf")),
+        *((("citation_doi", one_line(paper.doi)),) if paper.doi else ()),
+    )
+
+
+def coins(paper: Paper) -> str:
+    """The paper as an OpenURL in ASCII: Dublin Core, since there is no format for preprints."""
+    values = [
+        ("ctx_ver", "Z39.88-2004"),
+        ("rft_val_fmt", "info:ofi/fmt:kev:mtx:dc"),
+        ("rft.type", "preprint"),
+        ("rft.title", str(prose(paper.title))),
+        *(("rft.au", one_line(author)) for author in paper.authors[:_MOST_AUTHORS]),
+        ("rft.date", f"{paper.published:%Y-%m-%d}"),
+        ("rft.source", "arXiv"),
+        ("rft.identifier", _url(paper)),
+        *((("rft_id", f"info:doi/{one_line(paper.doi)}"),) if paper.doi else ()),
+    ]
+    return urlencode(values, quote_via=quote)
+
+
+def _url(paper: Paper, form: str = "abs") -> str:
+    return f"https://arxiv.org/{form}/{quote(paper.arxiv_id)}"

@@ -1,0 +1,147 @@
+"""Digests on the web: rendered anew from what was frozen, whole, and for nobody in particular.
+
+GET /digest/LINK          for whoever has the link
+GET /digest/LINK.bib      its papers as BibTeX
+GET /list/NAME/DATE       the same of a public list
+GET /list/NAME/DATE.bib
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+
+from markupsafe import Markup
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response
+
+from paperboy.errors import StoreError
+from paperboy.mail import archive
+from paperboy.mail.citations import bibtex, highwire
+from paperboy.mail.page import online
+from paperboy.models import Archived, Digest, MailingList
+from paperboy.web.visit import Visit, found
+
+
+def linked(visit: Visit, link: str) -> Response:
+    """The digest of a link."""
+    digest, mailing_list = _of_link(visit, link)
+    return _page(visit, digest, mailing_list, f"{visit.web_url}/digest/{link}")
+
+
+def linked_bib(visit: Visit, link: str) -> Response:
+    """Its papers for reference managers."""
+    digest, mailing_list = _of_link(visit, link)
+    return _bib(visit, digest, mailing_list)
+
+
+def dated(visit: Visit, name: str, day: date) -> Response:
+    """A public list's digest of a day."""
+    digest, mailing_list = _of_day(visit, name, day)
+    response = _page(visit, digest, mailing_list, f"{visit.web_url}/list/{name}/{day}")
+    return indexable(response, mailing_list)
+
+
+def dated_bib(visit: Visit, name: str, day: date) -> Response:
+    """Its papers for reference managers."""
+    return _bib(visit, *_of_day(visit, name, day))
+
+
+def public(visit: Visit, name: str) -> MailingList:
+    """The list, if everybody may see its digests; else there is no such page."""
+    mailing_list = visit.mailing_list(name)
+    if mailing_list is None or not mailing_list.is_public:
+        raise NotFound
+    return mailing_list
+
+
+def indexable(response: Response, mailing_list: MailingList) -> Response:
+    """The page of a list that search engines may show."""
+    if mailing_list.archive == "indexed":
+        response.headers["X-Robots-Tag"] = "all"
+    return response
+
+
+def thaw(visit: Visit, archived: Archived) -> Digest:
+    """What was frozen, as a digest."""
+    try:
+        return archive.load(archived.shown, visit.store.papers.by_id(archive.ids(archived.shown)))
+    except (ValueError, KeyError, TypeError) as error:
+        where = f"{archived.list_name} of {archived.date}"
+        raise StoreError(f"the page of the digest {where} is spoilt; its mail is not: {error!r}") from error
+
+
+def join_url(visit: Visit, mailing_list: MailingList) -> str:
+    """Where to sign up; empty: it is not open."""
+    return f"{visit.web_url}/list/{mailing_list.name}/join" if mailing_list.open else ""
+
+
+def list_url(visit: Visit, mailing_list: MailingList) -> str:
+    """The page of the list; empty: it has none."""
+    return f"{visit.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
+
+
+def _of_link(visit: Visit, link: str) -> tuple[Archived, MailingList]:
+    archived: Archived = found(visit.store.archive.linked(link))
+    mailing_list = visit.mailing_list(archived.list_name)  # as the file has it today
+    if mailing_list is None or mailing_list.archive == "none":
+        raise NotFound
+    return archived, mailing_list
+
+
+def _of_day(visit: Visit, name: str, day: date) -> tuple[Archived, MailingList]:
+    mailing_list = public(visit, name)
+    return found(visit.store.archive.of(name, day)), mailing_list
+
+
+def _page(visit: Visit, archived: Archived, mailing_list: MailingList, url: str) -> Response:
+    feed, join = list_url(visit, mailing_list), join_url(visit, mailing_list)
+
+    def render() -> str:
+        digest = thaw(visit, archived)
+        html = visit.templates.online(online(digest, url=url, list_url=feed, join_url=join))
+        return _with_head(html, _head(digest, f"{feed}/feed.atom" if feed else ""))
+
+    return _answer(visit, ("page", archived.id, url, feed, join, visit.templates), render, "text/html", mailing_list)
+
+
+def _bib(visit: Visit, archived: Archived, mailing_list: MailingList) -> Response:
+    def render() -> str:
+        digest = thaw(visit, archived)
+        return bibtex(entry.paper for entry in digest.entries + digest.over_cap)
+
+    response = _answer(visit, ("bib", archived.id, archived.link), render, "application/x-bibtex", mailing_list)
+    file = f"{mailing_list.name}-{archived.date}.bib"
+    response.headers.set("Content-Disposition", "attachment", filename=file)
+    return response
+
+
+def _answer(
+    visit: Visit, key: tuple[object, ...], render: Callable[[], str], mimetype: str, mailing_list: MailingList
+) -> Response:
+    """What is kept, or rendered now; without its body for those who have it."""
+    whole = visit.kept.page(key, render)
+    response = Response(whole.body, content_type=f"{mimetype}; charset=utf-8")
+    response.set_etag(whole.etag)
+    shared = "public, max-age=3600" if mailing_list.is_public else "private, no-cache"
+    response.headers["Cache-Control"] = shared
+    return response.make_conditional(visit.request.environ)
+
+
+def _head(digest: Digest, feed: str) -> str:
+    """For reference managers and feed readers."""
+    tag = Markup('<meta name="{}" content="{}">')
+    papers = (entry.paper for entry in digest.entries + digest.over_cap)
+    lines = [tag.format(*pair) for paper in papers for pair in highwire(paper)]
+    if feed:
+        link = Markup('<link rel="alternate" type="application/atom+xml" title="{}" href="{}">')
+        lines.append(link.format(digest.mailing_list.title, feed))
+    return "\n".join(lines)
+
+
+def _with_head(html: str, head: str) -> str:
+    """The mail's HTML as a page: restyled templates need not know what is added."""
+    html = html.replace("</head>", f"{head}\n</head>", 1)
+    html = re.sub(r"<body\b[^>]*>", lambda body: f"{body[0]}<main>", html, count=1)
+    return "</main></body>".join(html.rsplit("</body>", 1))
