@@ -20,8 +20,9 @@ import dns.rrset
 import pytest
 
 from paperboy.app import App
-from paperboy.check import Finding, _sender, findings
+from paperboy.check import Finding, _dkim, _sender, findings
 from tests.fakes import NoProgress
+from tests.mail.test_dkim import make, record
 from tests.servers.dns import DnsServer, Says
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -319,3 +320,42 @@ def test_bug_in_a_probe_is_no_finding_and_an_example_domain_is_not_asked_about(
         check(home, offline=False, patience=30)
     write_env(home, MAIL_FROM="papers@news.example.com", ARXIV_API_URL="http://127.0.0.1:9")
     assert about("sender", check(home, offline=False, patience=30)) == []
+
+
+# ── DKIM ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("signs", [False, True], ids=["the relay signs", "signed here"])
+def test_key_of_the_selector_is_looked_up(
+    home: Path, ask: Callable[[DnsServer], None], tmp_path: Path, *, signs: bool
+) -> None:
+    key, other = make(tmp_path), make(tmp_path, 1100)
+    own = {"DKIM_KEY": key} if signs else {}
+    write_env(home, SMTP_HOST="127.0.0.1", MAIL_FROM="papers@wren.edu", DKIM_SELECTOR="s2026", **own)
+    name, found = "s2026._domainkey.wren.edu", list[tuple[str, int, bool]]()
+    for records in ([], ['"v=DKIM1; p="'], [record(other)], [record(key)]):
+        with DnsServer({f"{name} TXT": records}) as server:
+            ask(server)
+            with App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress()) as app:
+                (said,) = _dkim(app, "wren.edu")
+        found.append((said.message, said.exit_code, said.note))
+    none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
+    wrong = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
+    assert found == [
+        (none, int(signs), not signs),
+        (none, int(signs), not signs),
+        (wrong, 1, False) if signs else (f"{name} has a key", 0, False),
+        (f"{name} has {'the key of DKIM_KEY' if signs else 'a key'}", 0, False),
+    ]
+
+
+def test_dns_that_is_silent_about_a_key_is_a_note(home: Path, ask: Callable[[DnsServer], None]) -> None:
+    write_env(home, SMTP_HOST="127.0.0.1", MAIL_FROM="papers@wren.edu", DKIM_SELECTOR="s2026")
+    with (
+        DnsServer({}, silent={"*"}) as server,
+        App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress()) as app,
+    ):
+        ask(server)
+        (said,) = _dkim(app, "wren.edu", seconds=0.2)
+    assert said.note
+    assert said.message == "DNS does not answer; s2026._domainkey.wren.edu not checked"

@@ -33,6 +33,7 @@ from paperboy.tokens import unsubscribe_token
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
     from paperboy.arxiv_feed import ArxivFeed
+    from paperboy.mail.dkim import Signer
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.mail.templates import Templates
@@ -195,7 +196,18 @@ class App(ExitStack):
 
         sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
         secret, *older = self.store.secrets()
-        return Composer(self.templates, str(sender), str(reply_to), secret, tuple(older), self.settings.web_url)
+        more = self.settings.web_url, self.signer
+        return Composer(self.templates, str(sender), str(reply_to), secret, tuple(older), *more)
+
+    @cached_property
+    def signer(self) -> Signer | None:
+        """What signs mail that goes to a mail server, if DKIM_KEY is set. Raises ConfigError."""
+        settings = self.settings
+        if settings.dkim_key is None or settings.mail_from is None or settings.uses_outbox:
+            return None
+        from paperboy.mail.dkim import Signer
+
+        return Signer.load(settings.dkim_key, settings.dkim_selector, settings.mail_from.address.rpartition("@")[2])
 
     @cached_property
     def transports(self) -> tuple[delivery.Transport, ...]:
@@ -251,8 +263,8 @@ class App(ExitStack):
         return proxy
 
     def prepare(self) -> None:
-        """Build what may be broken: prompt, prices, templates. Raises ConfigError before anything is changed."""
-        _ = self.prompt, self.scorer
+        """Build what may be broken: prompt, prices, signing key, templates. Raises ConfigError before anything else."""
+        _ = self.prompt, self.scorer, self.signer
         self.templates.check()
 
     def adopt(self) -> None:
@@ -279,7 +291,7 @@ class App(ExitStack):
 
             found = list[Problem]()
             templates = lambda: tried.templates.check()  # noqa: E731, PLW0108 - the property itself may raise
-            for look in (load, lambda: tried.prompt, lambda: tried.scorer, templates):
+            for look in (load, lambda: tried.prompt, lambda: tried.scorer, lambda: tried.signer, templates):
                 try:
                     look()
                 except ConfigError as error:

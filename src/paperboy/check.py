@@ -27,6 +27,7 @@ from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.delivery import REFUSES_US
 from paperboy.errors import ConfigError, PaperboyError, StoreError
+from paperboy.mail.dkim import published
 from paperboy.mail.text import counted
 from paperboy.models import DeliveryState, MailingList, Receipt
 
@@ -42,6 +43,7 @@ _OLD_PROMPT = (
     "prompts/score.md.j2 does not use the variable language, so the LLM is not asked for comments in {}; "
     "take the block topics from the template that came with this version"
 )
+_DKIM_KEY = re.compile(r"p\s*=\s*[A-Za-z0-9+/]")  # without a value, the key was withdrawn
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 
@@ -152,6 +154,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     if settings.uses_outbox:
         yield from _tried("mail", lambda: _outbox(settings.paperboy_outbox))
         return
+    yield from _read("DKIM", lambda: app.signer)[1]
     usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
     if usual != settings.smtp_security:
         message = f"port {settings.smtp_port} usually wants SMTP_SECURITY={usual}, not {settings.smtp_security}"
@@ -202,6 +205,7 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
     env, database = home / ".env", settings.paperboy_database
     secret = settings.openai_api_key.get_secret_value() or settings.smtp_password.get_secret_value()
     theirs = {database.parent: 0o022} | ({env: 0o077} if secret else {})
+    theirs |= {settings.dkim_key: 0o077} if settings.dkim_key else {}
     for path in filter(Path.exists, theirs):
         mode = path.stat().st_mode & 0o7777
         if mode & theirs[path] and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
@@ -218,6 +222,8 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
         domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
         if not _EXAMPLE.fullmatch(domain):
             yield lambda: _sender(domain), Finding("sender", f"DNS {late} for {domain}", note=True)
+            if settings.dkim_selector:
+                yield lambda: _dkim(app, domain), Finding("DKIM", f"DNS {late} for {domain}", note=True)
     host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
     silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
     yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
@@ -292,6 +298,23 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
         Finding(kind, f"{domain} has a record") if found else Finding(kind, f"{domain} has no record: {why}", note=True)
         for kind, (found, why) in needed.items()
     ]
+
+
+def _dkim(app: App, domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
+    """Whether the selector has a key, and the one that signs here."""
+    name = f"{app.settings.dkim_selector}._domainkey.{domain}"
+    signer, _ = _read("DKIM", lambda: app.signer)
+    try:
+        keys = [record for record in _records(name, "TXT", seconds) if _DKIM_KEY.search(record)]
+    except OSError:
+        return [Finding("DKIM", f"DNS does not answer; {name} not checked", note=True)]
+    if not keys:
+        fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
+        return [Finding("DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None)]
+    if signer and signer.modulus not in {published(record) for record in keys}:
+        message = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
+        return [Finding("DKIM", message, exit_code=1)]
+    return [Finding("DKIM", f"{name} has {'the key of DKIM_KEY' if signer else 'a key'}")]
 
 
 def _records(name: str, kind: str, seconds: float) -> list[str]:

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from paperboy.resend import Resend
 
 
+_COVERED = (
+    "Mail programs offer one click to leave only if a DKIM signature covers it: in the source of that mail, h= of "
+    "DKIM-Signature has to name list-unsubscribe and list-unsubscribe-post. With rspamd it does; for OpenDKIM, set "
+    "SignHeaders *,+List-Unsubscribe-Post."
+)
+
+
 @click.command()
 @click.argument("name", metavar="LIST")
 @click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
@@ -55,8 +62,12 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     if composed is None:
         return 0
     if reader:
+        app.store.readers.know(name, [app.composer.addressed(name, app.clock().date(), reader)])  # its links work
         test = send_outside(app.transports[0], app.composer, composed, name, reader, app.clock(), test=True)
-        return _said(reader, test)
+        code = _said(reader, test)
+        if app.settings.web_url and not code:
+            output.say(_COVERED)
+        return code
     page = write(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())
     output.say(str(page))
     if open_it and not webbrowser.open(page.as_uri()):

@@ -25,6 +25,7 @@ from markupsafe import escape
 
 from paperboy.foreign import one_line
 from paperboy.mail.archive import dump
+from paperboy.mail.dkim import Signer
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import clipped, wrap
@@ -48,6 +49,7 @@ class Composer:
     secret: bytes = field(repr=False)
     older: tuple[bytes, ...] = field(default=(), repr=False)
     web_url: str = ""  # of the web room; empty: there is none
+    signer: Signer | None = None  # None: the relay signs
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
@@ -83,7 +85,7 @@ class Composer:
         headers = self._headers(parseaddr(self.sender)[0], rendered.subject, instant)
         headers += [f"In-Reply-To: {first}", f"References: {first}"] if first != own_id else []
         message = own_headers(to, own_id) + freeze(headers, rendered)
-        return Envelope(addr_spec(self.sender), to.address, message, _ALERT)
+        return Envelope(addr_spec(self.sender), to.address, self._signed(message), _ALERT)
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
@@ -137,7 +139,10 @@ class Composer:
         its = next((each for each in marks if each.token.encode() in composed.message), marks[0])
         shared = complete(composed.message, its, copy._replace(vote=vote_token(own.token)))
         message = own_headers(own.subscriber, own.message_id, leave) + shared
-        return Envelope(composed.sender, own.subscriber.address, message, list_name)
+        return Envelope(composed.sender, own.subscriber.address, self._signed(message), list_name)
+
+    def _signed(self, message: bytes) -> bytes:
+        return self.signer.signed(message) if self.signer else message
 
 
 def unsubscribe_request(text: str) -> tuple[str, str] | None:
