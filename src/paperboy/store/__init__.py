@@ -21,6 +21,7 @@ from paperboy.store.readers import Readers
 from paperboy.store.retention import Retention
 from paperboy.store.scores import Scores
 from paperboy.store.suppressions import Suppressions
+from paperboy.store.votes import Votes
 from paperboy.store.webhooks import Webhooks
 
 logger = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Store(AbstractContextManager["Store"]):
         self.suppressions = Suppressions(database)
         self.readers = Readers(database)
         self.archive = Archive(database)
+        self.votes = Votes(database)
         self.webhooks = Webhooks(database)
         self.retention = Retention(database)
         self.erasure = Erasure(database)

@@ -22,7 +22,7 @@ from paperboy.app import App
 from paperboy.config.home import Files, Fingerprint, Home
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
-from paperboy.web import leaving, reading
+from paperboy.web import leaving, reading, voting
 from paperboy.web.kept import Kept
 from paperboy.web.visit import BoundedRequest, Visit, html
 
@@ -36,6 +36,7 @@ Handler = Callable[..., Response]
 _TOKEN = "<re('[0-9a-f]{32}'):token>"  # noqa: S105
 _LINK = "<re('[0-9a-f]{32}'):link>"
 _LIST, _DAY = "/list/<re('[a-z0-9-]{1,64}'):name>", "<day:day>"
+_VOTES = f"/vote/{_TOKEN}/{_DAY}"
 _POST = ["POST"]
 
 _HEADERS = {
@@ -64,6 +65,8 @@ def _rules() -> Map:
             Rule(f"/digest/{_LINK}.bib", endpoint=reading.linked_bib),
             Rule(f"{_LIST}/{_DAY}", endpoint=reading.dated),
             Rule(f"{_LIST}/{_DAY}.bib", endpoint=reading.dated_bib),
+            Rule(_VOTES, endpoint=voting.show, methods=["GET", "POST"]),
+            Rule(f"{_VOTES}/<re('up|down'):way>/<path:arxiv_id>", endpoint=voting.choose, methods=["GET"]),
         ],
         converters={"re": _Pattern, "day": _Day},
         strict_slashes=False,
