@@ -136,8 +136,8 @@ def test_commands_of_the_service_make_a_home_and_a_unit_that_a_failure_leaves_as
 def test_removal_names_all_that_was_put_into_the_system(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["service", "--help"]) == 0
     removed = re.findall(r"/(?:etc|opt|var)/\S+", capsys.readouterr().out)
-    unit = "/etc/systemd/system/paperboy.service"
-    assert removed == [unit, f"{unit}.d", "/etc/paperboy", "/opt/paperboy", "/var/lib/paperboy"]
+    unit, web = "/etc/systemd/system/paperboy.service", "/etc/systemd/system/paperboy-web.service"
+    assert removed == [unit, f"{unit}.d", "/etc/paperboy", web, f"{web}.d", "/opt/paperboy", "/var/lib/paperboy"]
 
 
 def test_container_starts_the_daemon_in_the_home_that_is_mounted() -> None:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.errors import ConfigError
-from paperboy.systemd import Notifier, unit
+from paperboy.systemd import Notifier, unit, web_unit
 
 MICROSECONDS = 1_000_000
 
@@ -108,6 +108,14 @@ def made_for(**changes: object) -> str:
     return unit(**(given_ | changes))  # type: ignore[arg-type]
 
 
+def made_for_web(*, local: bool = True, **changes: object) -> str:
+    given_ = {"home": Path("/srv/papers"), "python": Path(sys.executable), "user": "daemon", "group": "daemon"}
+    return web_unit(**(given_ | {"writable": [Path("/srv/papers/data")]} | changes), local=local)  # type: ignore[arg-type]
+
+
+BOTH = pytest.mark.parametrize("made", [made_for, made_for_web])
+
+
 def values(text: str, directive: str) -> list[str]:
     """As systemd reads them: what follows is read by shlex, whose double quotes are systemd's, and %% is a %."""
     lines = [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{directive}=")]
@@ -131,14 +139,17 @@ def complaints(text: str, folder: Path) -> tuple[int, str]:
     return ran.returncode, ran.stdout + ran.stderr
 
 
-def test_systemd_verifies_the_unit_of_a_user_without_complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@BOTH
+def test_systemd_verifies_the_unit_of_a_user_without_complaint(
+    made: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It holds nothing that a user's manager has no right to do, and no reason without its directive."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    text = made_for(user="", group="")
+    text = made(user="", group="")
     (tmp_path / "paperboy.service").write_text(text, "utf-8")
     ran = analyze("--user", "verify", tmp_path / "paperboy.service")
     assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
-    for directive in ("User", "Group", "After", "ProtectSystem", "PrivateTmp", "ReadWritePaths"):
+    for directive in ("User", "Group", "After", "ProtectSystem", "PrivateTmp", "ReadWritePaths", "IPAddressDeny"):
         assert values(text, directive) == []
     assert values(text, "WantedBy") == ["default.target"]
     assert values(text, "NoNewPrivileges") == ["yes"]
@@ -146,13 +157,15 @@ def test_systemd_verifies_the_unit_of_a_user_without_complaint(tmp_path: Path, m
     assert "`systemctl edit" not in text
 
 
-def test_systemd_verifies_the_unit_without_complaint(tmp_path: Path) -> None:
-    assert complaints(made_for(), tmp_path) == (0, "")
+@BOTH
+def test_systemd_verifies_the_unit_without_complaint(made: Callable[..., str], tmp_path: Path) -> None:
+    assert complaints(made(), tmp_path) == (0, "")
 
 
+@BOTH
 @pytest.mark.parametrize("user", ["daemon", "root"])
-def test_systemd_rates_exposure_at_most_one_and_a_half(user: str, tmp_path: Path) -> None:
-    (tmp_path / "paperboy.service").write_text(made_for(user=user, group=user), "utf-8")
+def test_systemd_rates_exposure_at_most_one_and_a_half(user: str, made: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "paperboy.service").write_text(made(user=user, group=user), "utf-8")
     said = analyze("security", "--offline=true", tmp_path / "paperboy.service").stdout
     figure = re.findall(r"Overall exposure level for paperboy.service: ([0-9.]+)", said)
     assert float(figure[0]) <= 1.5
@@ -175,9 +188,10 @@ def test_only_what_paperboy_needs_is_marked_as_exposed(tmp_path: Path) -> None:
     }
 
 
+@BOTH
 @pytest.mark.parametrize("user", ["ada", ""])
-def test_each_directive_has_a_reason_above_it(user: str) -> None:
-    text = made_for(home=Path("/home/ada/papers"), writable=[Path("/srv/db")], user=user)
+def test_each_directive_has_a_reason_above_it(user: str, made: Callable[..., str]) -> None:
+    text = made(home=Path("/home/ada/papers"), writable=[Path("/srv/db")], user=user)
     before = ""
     for line in text.splitlines():
         if re.match(r"[A-Z]", line):
@@ -191,6 +205,43 @@ def test_unit_starts_paperboy_as_a_shell_does() -> None:
     assert values(text, "ExecStart") == [f":{sys.executable}", "-m", "paperboy", "--home", "/srv/papers", "run"]
     assert values(text, "Type") == ["notify"]
     assert (values(text, "User"), values(text, "Group")) == (["daemon"], ["daemon"])
+
+
+def test_pages_are_served_whether_or_not_the_daemon_runs() -> None:
+    """Neither unit names the other, so each starts, fails and stops by itself."""
+    text = made_for_web()
+    assert values(text, "ExecStart")[1:] == ["-m", "paperboy", "--home", "/srv/papers", "web"]
+    assert values(text, "SyslogIdentifier") == ["paperboy-web"]
+    assert values(text, "Restart") == ["always"]
+    for directive in ("Requires", "Wants", "BindsTo", "PartOf", "Requisite", "Upholds", "Conflicts"):
+        assert values(text, directive) == []
+    assert "paperboy.service" not in text
+
+
+def test_pages_can_write_the_database_alone_and_read_the_home() -> None:
+    text = made_for_web(home=Path("/home/ada/papers"), writable=[Path("/home/ada/papers/data")])
+    assert values(text, "ReadWritePaths") == ["/home/ada/papers/data"]
+    assert values(text, "ProtectHome") == ["read-only"]
+    assert values(text, "RequiresMountsFor") == ["/home/ada/papers"]
+
+
+def test_pages_reach_this_machine_alone_unless_their_proxy_is_elsewhere() -> None:
+    text = made_for_web()
+    assert (values(text, "IPAddressDeny"), values(text, "IPAddressAllow")) == (["any"], ["localhost"])
+    text = made_for_web(local=False)
+    assert (values(text, "IPAddressDeny"), values(text, "IPAddressAllow")) == ([], [])
+    assert values(text, "RestrictAddressFamilies") == ["AF_INET", "AF_INET6"]
+
+
+def test_both_units_have_the_same_sandbox() -> None:
+    """What differs is the network, and what is writable."""
+    ours, theirs = (
+        {line for line in made().splitlines() if re.match("[A-Z]", line)} for made in (made_for, made_for_web)
+    )
+    sandbox = {
+        line for line in ours if re.match("Protect|Private|Restrict|SystemCall|NoNew|Capab|Memory|Lock|UMask", line)
+    }
+    assert {line.partition("=")[0] for line in sandbox - theirs} == {"RestrictAddressFamilies", "MemoryMax"}
 
 
 def test_only_the_home_and_named_folders_are_writable() -> None:

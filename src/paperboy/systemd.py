@@ -59,22 +59,44 @@ class Notifier:
 
 
 def unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path] = ()) -> str:
-    """The text of the unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
+    """The text of the daemon's unit, from absolute paths. Raises ConfigError for a path that no unit can hold.
 
     `python` is the interpreter as it is called: in a virtual environment that is a link. `writable` are the folders of
     the database and of the outbox. Without a `user`, the unit is one for `systemctl --user`.
     """
-    folders = list(dict.fromkeys([home, *writable]))
-    for path in [python, *folders]:
+    folders = [home, *writable]
+    return _filled(_DAEMON + _SANDBOX, home, python, user, group, folders, folders)
+
+
+def web_unit(home: Path, python: Path, user: str, group: str, writable: Sequence[Path], *, local: bool) -> str:
+    """The text of the web room's unit, which starts and ends without the daemon. `writable` is the folder of the
+    database. If the proxy is `local`, so is the network. Raises ConfigError for a path that no unit can hold.
+    """
+    text = _WEB + re.sub("(?m)^RestrictAddressFamilies=.*", _WEB_NETWORK if local else _WEB_FAMILIES, _SANDBOX)
+    return _filled(text, home, python, user, group, [home, *writable], writable)
+
+
+def _filled(
+    text: str, home: Path, python: Path, user: str, group: str, read: Sequence[Path], written: Sequence[Path]
+) -> str:
+    for path in [python, *read]:
         if not str(path).isprintable():
             fault = "its name holds a line end or another control character; rename it"
             raise ConfigError([Problem(repr(str(path)), f"systemd cannot start a service from here: {fault}")])
-    outermost = [path for path in folders if not any(path.is_relative_to(other) for other in folders if other != path)]
-    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", _UNIT if user else _of_a_user()).format(
-        paths=" ".join(map(_literal, outermost)),
-        command=f":{_literal(python)} -m paperboy --home {_literal(home)} run",
+    return re.sub(r"(?m)^(\S.*)  # (.*)$", r"# \2\n\1", text if user else _of_a_user(text)).format(
+        paths=_outermost(read),
+        written=_outermost(written),
+        command=f":{_literal(python)} -m paperboy --home {_literal(home)}",
         user=user,
         group=group,
+    )
+
+
+def _outermost(folders: Sequence[Path]) -> str:
+    """The folders that lie in no other of them, as a unit names them."""
+    once = list(dict.fromkeys(folders))
+    return " ".join(
+        _literal(path) for path in once if not any(path.is_relative_to(other) for other in once if other != path)
     )
 
 
@@ -84,9 +106,9 @@ def _literal(path: Path) -> str:
     return text if re.fullmatch(r"[\w/.%+,@=~-]+", text) else f'"{text}"'
 
 
-def _of_a_user() -> str:
+def _of_a_user(text: str) -> str:
     """The unit without what only the system's manager can do: other units, other users, namespaces."""
-    text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", _NOT_FOR_A_USER.sub("", _UNIT))
+    text = re.sub(r"(?m)^# Secrets may(.+\n)+", "", _NOT_FOR_A_USER.sub("", text))
     start = "WantedBy=default.target  # Start with the machine after `loginctl enable-linger`, else with the login."
     text = re.sub("WantedBy=.*", start, text.replace("systemctl ", "systemctl --user "))
     return re.sub(r"\n{3,}", "\n\n", text)
@@ -94,12 +116,12 @@ def _of_a_user() -> str:
 
 _NOT_FOR_A_USER = re.compile(
     r"^(?:Wants|After|RequiresMountsFor|User|Group|Protect\w+|Private\w+|ReadWritePaths|CapabilityBoundingSet|ProcSubset"
-    r"|KeyringMode)=.*\n",
+    r"|KeyringMode|IPAddress\w+)=.*\n",
     re.MULTILINE,
 )
 
 # Each reason is printed above its directive: systemd knows no comments at the end of a line.
-_UNIT = """\
+_DAEMON = """\
 # The unit of one Paperboy, printed by `paperboy service` for one home and one interpreter. Print it again when either
 # has moved; make your own changes with `systemctl edit paperboy`.
 
@@ -113,7 +135,7 @@ StartLimitIntervalSec=0  # Never give up: a disk may come back after hours; a fi
 [Service]
 Type=notify  # Paperboy reports when it is up, and what it is doing in the line Status of `systemctl status`.
 NotifyAccess=main  # Only the daemon reports, not the mornings it starts.
-ExecStart={command}  # The colon keeps a $ in a path as it is.
+ExecStart={command} run  # The colon keeps a $ in a path as it is.
 ExecReload=/bin/kill -HUP $MAINPID  # Reload the files of the home now, not within half a minute.
 User={user}  # The home's owner, as in a shell, so that both can use one database.
 Group={group}  # The owner's own group.
@@ -136,11 +158,47 @@ TasksMax=512  # Enough for the most that the settings allow: 100 LLM calls and 5
 #LoadCredential=OPENAI_API_KEY:/etc/paperboy/OPENAI_API_KEY
 #LoadCredential=SMTP_USERNAME:/etc/paperboy/SMTP_USERNAME
 #LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD
+"""
 
+_WEB = """\
+# The unit of one Paperboy's pages for readers, printed by `paperboy service --web` for one home and one interpreter.
+# Print it again when either has moved or WEB_LISTEN has changed; make your own changes with
+# `systemctl edit paperboy-web`.
+
+[Unit]
+Description=Paperboy's pages for readers
+After=network.target  # It listens behind a proxy. Mail goes out without it, so it needs and stops no other unit.
+RequiresMountsFor={paths}  # A home on its own disk is mounted first.
+StartLimitIntervalSec=0  # Never give up: a disk may come back after hours; a file may be fixed after weeks.
+
+[Service]
+Type=exec  # It is up as soon as Python has started, and says in the journal when it listens.
+ExecStart={command} web  # The colon keeps a $ in a path as it is.
+User={user}  # The home's owner, as the daemon, so that both can use one database.
+Group={group}  # The owner's own group.
+Restart=always  # However it ends, it comes back.
+RestartSec=5s  # A broken .env (exit code 78) or another program on its port may be gone by then.
+TimeoutStopSec=10s  # A page is answered within a second.
+KillMode=control-group  # It starts no other process; should there be one, it ends, too.
+LimitCORE=0  # No process writes its memory to the disk: it holds passwords.
+SyslogIdentifier=paperboy-web  # The journal shows its name instead of Python's.
+MemoryMax=512M  # A flood of requests does not take the machine with it.
+TasksMax=32  # A few threads answer.
+
+"""
+
+_WEB_FAMILIES = "RestrictAddressFamilies=AF_INET AF_INET6  # The proxy reaches it by IP."
+_WEB_NETWORK = f"""\
+{_WEB_FAMILIES}
+IPAddressDeny=any  # It talks to nobody
+IPAddressAllow=localhost  # but the proxy on this machine."""
+
+# What each of the two may do; the network of the web room differs.
+_SANDBOX = """\
 ProtectSystem=strict  # The whole disk is read-only.
 ProtectHome=read-only  # People's homes are too; this home or the interpreter may lie there.
 PrivateTmp=yes  # The temporary files of others are hidden.
-ReadWritePaths={paths}  # The home, the database and the outbox are writable.
+ReadWritePaths={written}  # Only the places of what Paperboy keeps are writable.
 UMask=0077  # Only the owner can read what is written: it holds addresses.
 PrivateMounts=yes  # Mounts made here are not seen elsewhere.
 

@@ -54,13 +54,15 @@ def test_owner_without_a_name_is_refused() -> None:
         names_of(64_321, Path("/srv/papers"))
 
 
+@pytest.mark.parametrize("for_web", [False, True])
 @pytest.mark.parametrize("as_user", [False, True])
-def test_terminal_shows_how_to_install_the_unit(world: World, *, as_user: bool) -> None:
+def test_terminal_shows_how_to_install_the_unit(world: World, *, as_user: bool, for_web: bool) -> None:
     """The command shown is the one that was called, whole, so that it can be pasted anywhere."""
-    user = ["--user"] * as_user
+    world.env(WEB_URL="https://papers.example.org")
+    options, name = [*["--user"] * as_user, *["--web"] * for_web], "paperboy-web" if for_web else "paperboy"
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "paperboy", "service", "--home", str(world.path), *user],
+        [sys.executable, "-m", "paperboy", "service", "--home", str(world.path), *options],
         stdout=theirs,
         stderr=theirs,
         env={**os.environ, "PYTHONPATH": str(SRC)},
@@ -75,12 +77,12 @@ def test_terminal_shows_how_to_install_the_unit(world: World, *, as_user: bool) 
     os.close(ours)
     assert process.wait(300) == 0
     said = shown.decode().replace("\r\n", "\n").partition("To install it")[2]
-    again = " ".join([sys.executable, "-m", "paperboy", "--home", str(world.path), "service", *user])
-    place = "mv paperboy.service ~/.config/systemd/user/" if as_user else "sudo install -m 644 paperboy.service /etc/"
-    assert f"{again} > paperboy.service && {place}" in said
+    again = " ".join([sys.executable, "-m", "paperboy", "--home", str(world.path), "service", *options])
+    place = f"mv {name}.service ~/.config" if as_user else f"sudo install -m 644 {name}.service /etc/systemd/system/\n"
+    assert f"{again} > {name}.service && {place}" in said
     systemctl = "systemctl --user" if as_user else "sudo systemctl"
     assert f"{systemctl} daemon-reload" in said
-    assert f"{systemctl} enable --now paperboy" in said
+    assert f"{systemctl} enable --now {name} " in said
 
 
 def test_unit_of_a_user_names_no_other_user(world: World) -> None:
@@ -164,3 +166,55 @@ def test_virtual_environment_is_called_by_its_link(world: World, tmp_path: Path)
         check=True,
     )
     assert values(ran.stdout, "ExecStart")[0] == f":{environment}/bin/python"
+
+
+# ── The pages for readers ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_unit_of_the_pages_serves_this_home(world: World) -> None:
+    world.env(WEB_URL="https://papers.example.org")
+    (world.path / "data").mkdir(exist_ok=True)
+    ran = world.run("service", "--web")
+    assert ran.code == 0
+    assert values(ran.out, "ExecStart") == [f":{sys.executable}", "-m", "paperboy", "--home", str(world.path), "web"]
+    assert values(ran.out, "User") == [world.path.owner()]
+    assert values(ran.out, "ReadWritePaths") == [str(world.path / "data")]
+    assert values(ran.out, "IPAddressAllow") == ["localhost"]
+    assert "does not exist" not in ran.err
+
+
+def test_systemd_verifies_and_rates_the_unit_of_the_pages(world: World, tmp_path: Path) -> None:
+    world.env(WEB_URL="https://papers.example.org")
+    assert complaints(world.run("service", "--web").out, tmp_path) == (0, "")
+    said = analyze("security", "--offline=true", "--threshold=15", tmp_path / "paperboy.service")
+    assert said.returncode == 0, said.stdout
+
+
+def test_unit_of_the_pages_needs_their_address(world: World) -> None:
+    ran = world.run("service", "--web")
+    assert (ran.code, ran.out) == (78, "")
+    assert ".env: WEB_URL is empty; set it to where readers reach this machine" in ran.err
+
+
+def test_proxy_on_another_machine_may_reach_the_pages(world: World) -> None:
+    world.env(WEB_URL="https://papers.example.org", WEB_LISTEN="192.0.2.7:8025")
+    assert values(world.run("service", "--web").out, "IPAddressDeny") == []
+    world.env(WEB_URL="https://papers.example.org", WEB_LISTEN="[::1]:8025")
+    assert values(world.run("service", "--web").out, "IPAddressDeny") == ["any"]
+
+
+def test_missing_folder_of_the_database_is_named_with_its_fix(world: World) -> None:
+    """systemd would not start the pages without it, and they never make a database."""
+    world.env(WEB_URL="https://papers.example.org")
+    shutil.rmtree(world.path / "data", ignore_errors=True)
+    ran = world.run("service", "--web")
+    assert f"{world.path / 'data'} does not exist, and the service could not make it: sudo install -d -o " in ran.err
+
+
+def test_linked_database_is_writable_for_the_pages_at_its_target(world: World, tmp_path: Path) -> None:
+    world.env(WEB_URL="https://papers.example.org")
+    (tmp_path / "disk").mkdir()
+    (world.path / "data").mkdir(exist_ok=True)
+    (world.path / "data" / "paperboy.db").symlink_to(tmp_path / "disk" / "papers.db")
+    folders = values(world.run("service", "--web").out, "ReadWritePaths")
+    assert folders == [str(world.path / "data"), str(tmp_path / "disk")]

@@ -4,49 +4,55 @@ import grp
 import pwd
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from paperboy.app import App
 from paperboy.cli import output
+from paperboy.cli.web import need_url
 from paperboy.config import settings
 from paperboy.config.settings import SETTINGS
+from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError
 from paperboy.mail.text import together
 from paperboy.models import Problem
-from paperboy.systemd import unit
+from paperboy.systemd import unit, web_unit
 
 # Through a file, so that a failing command leaves the old unit in place.
 _INSTALL = """
 To install it, and to update it later:
-  {again} > paperboy.service && sudo install -m 644 paperboy.service /etc/systemd/system/
+  {again} > {name}.service && sudo install -m 644 {name}.service /etc/systemd/system/
   sudo systemctl daemon-reload
-  sudo systemctl enable --now paperboy      # later: sudo systemctl restart paperboy
-  systemctl status paperboy"""
+  sudo systemctl enable --now {name}      # later: sudo systemctl restart {name}
+  systemctl status {name}"""
 _INSTALL_AS_USER = """
 To install it, and to update it later:
-  mkdir -p ~/.config/systemd/user && {again} > paperboy.service && mv paperboy.service ~/.config/systemd/user/
+  mkdir -p ~/.config/systemd/user && {again} > {name}.service && mv {name}.service ~/.config/systemd/user/
   systemctl --user daemon-reload
-  systemctl --user enable --now paperboy    # later: systemctl --user restart paperboy
+  systemctl --user enable --now {name}    # later: systemctl --user restart {name}
   loginctl enable-linger                    # so that it runs while you are logged out
-  systemctl --user status paperboy"""
+  systemctl --user status {name}"""
 
 
 @click.command()
 @click.option("--user", "as_user", is_flag=True, help="A unit for systemctl --user, which needs no root.")
+@click.option("--web", "for_web", is_flag=True, help="The unit of the pages for readers, paperboy-web.")
 @click.pass_obj
-def service(app: App, *, as_user: bool) -> int:
+def service(app: App, *, as_user: bool, for_web: bool) -> int:
     """Print the systemd unit for this home and this interpreter; install nothing.
 
-    The service runs as the owner of the home; with --user, as yourself and with less of a sandbox. On a terminal, the
-    commands that install it are shown as well.
+    The service runs as the owner of the home; with --user, as yourself and with less of a sandbox. With --web, it is
+    the unit of `paperboy web`, which runs beside the daemon's and needs WEB_URL. On a terminal, the commands that
+    install it are shown as well.
 
     To remove it, with its home and program in the places that the README names:
 
     \b
-    sudo systemctl disable --now paperboy && sudo userdel paperboy
+    sudo systemctl disable --now paperboy paperboy-web; sudo userdel paperboy
     sudo rm -rf /etc/systemd/system/paperboy.service /etc/systemd/system/paperboy.service.d /etc/paperboy
+    sudo rm -rf /etc/systemd/system/paperboy-web.service /etc/systemd/system/paperboy-web.service.d
     sudo rm -rf /opt/paperboy /var/lib/paperboy
     """  # noqa: D301 - click reads \b as "leave these lines as they are"
     home, python = _straight(app.path), _straight(Path(sys.executable).parent) / Path(sys.executable).name
@@ -54,10 +60,16 @@ def service(app: App, *, as_user: bool) -> int:
         raise ConfigError([Problem(str(home), "there is no such folder; name it with --home or PAPERBOY_HOME")])
     here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
     found = settings.load(home, {}, mails=False)
-    places = home, found.paperboy_database.parent, found.paperboy_database.resolve().parent, found.paperboy_outbox
-    folders = dict.fromkeys(name for path in places for name in (_straight(path), path.resolve()))
+    places = [found.paperboy_database.parent, found.paperboy_database.resolve().parent]
     user, group = ("", "") if as_user else names_of(home.stat().st_uid, home)
-    output.say(*unit(home, python, user, group, list(folders)).splitlines())
+    if for_web:
+        need_url(found)
+        folders = _both_names(places)
+        text = web_unit(home, python, user, group, folders, local=is_loopback(found.web_listen[0]))
+    else:
+        folders = _both_names([home, *places, found.paperboy_outbox])
+        text = unit(home, python, user, group, folders)
+    output.say(*text.splitlines())
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
         note = f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}"
@@ -66,13 +78,20 @@ def service(app: App, *, as_user: bool) -> int:
         which = f"Your environment, which the service does not have, sets {together(here)}"
         output.say(f"{which}: what it needs goes into .env", err=True)
     for folder in folders if user else ():
-        if not folder.is_dir() and not folder.resolve().is_relative_to(home.resolve()):
+        if not folder.is_dir() and (for_web or not folder.resolve().is_relative_to(home.resolve())):
             make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
             output.say(f"{folder} does not exist, and the service could not make it: {make}", err=True)
     if sys.stdout.isatty() and sys.stderr.isatty():
-        again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service", *["--user"] * as_user])
-        output.say(*(_INSTALL_AS_USER if as_user else _INSTALL).format(again=again).split("\n"), err=True)
+        again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
+        again += " --user" * as_user + " --web" * for_web
+        name = "paperboy-web" if for_web else "paperboy"
+        output.say(*(_INSTALL_AS_USER if as_user else _INSTALL).format(again=again, name=name).split("\n"), err=True)
     return 0
+
+
+def _both_names(places: Iterable[Path]) -> list[Path]:
+    """Each folder as it is called and as it is, once."""
+    return list(dict.fromkeys(name for path in places for name in (_straight(path), path.resolve())))
 
 
 def _straight(path: Path) -> Path:

@@ -9,6 +9,7 @@ import click
 
 from paperboy.app import App
 from paperboy.cli import output
+from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError
 from paperboy.models import Problem
 
@@ -25,9 +26,7 @@ def web(app: App) -> int:
     """
     app.without_mail(in_force=True)
     output.set_up(app.settings.log_level, app.environ, by_hand=False)
-    if not app.settings.web_url:
-        message = "WEB_URL is empty; set it to where readers reach this machine, such as https://papers.example.org"
-        raise ConfigError([Problem(".env", message)])
+    need_url(app.settings)
     try:
         from paperboy.web.room import Room
         from paperboy.web.server import server
@@ -48,3 +47,10 @@ def web(app: App) -> int:
     logger.info("the web room listens on %s:%d for %s", host, port, app.settings.web_url)
     serving.run()
     return 0
+
+
+def need_url(settings: Settings) -> None:
+    """Raise ConfigError where no web room is wanted."""
+    if not settings.web_url:
+        message = "WEB_URL is empty; set it to where readers reach this machine, such as https://papers.example.org"
+        raise ConfigError([Problem(".env", message)])
