@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from paperboy import lock
+from paperboy import errands, lock
 from tests.cli.conftest import World, world
 from tests.servers.hook import Hook
-from tests.test_daemon import HOUR, LISTS, MINUTE, Child, Office, home, office
+from tests.test_daemon import HOUR, LISTS, MINUTE, SKY, Child, Office, home, office
 
 __all__ = ["home", "office", "world"]  # fixtures
 
@@ -59,6 +59,15 @@ def test_child_that_crashes_is_retried_after_a_quarter_of_an_hour_and_reported(w
     assert waiting.tick(2 * MINUTE) == ["errands", "sending"]
     assert len(hook.told) == 1
     assert waiting.alerts()[1:] == ["Paperboy: Resolved: work beside the mail is done"]
+
+
+def test_kind_that_takes_long_goes_on_in_the_next_round(waiting: Office, hook: Hook) -> None:
+    """So that other kinds have their turn in between."""
+    sky = SKY.format("07:00").replace("subscribers", f"webhook: {hook.url}, subscribers")
+    waiting.world.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n{sky}")
+    hook.on_request = lambda: waiting.world.waits.append(errands.SECONDS)  # on the timer of the children
+    assert waiting.tick() == ["trial", "morning", "sending", "errands", "errands"]
+    assert sorted(request.json["list"] for request in hook.told) == ["foundations", "sky"]
 
 
 def test_once_does_the_errands_of_a_home_without_a_daemon(home: World, hook: Hook) -> None:

@@ -360,12 +360,6 @@ def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(home: Wor
     assert "The webhook of foundations was not told of a digest" in alerted(home)
 
 
-def test_mail_is_as_before_while_the_webhook_is_dead(home: World, hook: Hook) -> None:
-    home.write("subscribers.yaml", LISTS.format(url="http://127.0.0.1:9/dead"))
-    assert home.run("once").code == 0
-    assert home.mails() == ["ada@example.org"]
-
-
 def test_current_url_is_told_also_of_a_digest_from_before(home: World, hook: Hook) -> None:
     home.write("subscribers.yaml", LISTS.format(url="http://127.0.0.1:9/dead"))
     home.run("once")

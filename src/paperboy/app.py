@@ -390,30 +390,35 @@ class App(ExitStack):
         self.tell(sent)
         return sent
 
-    def errands(self, stopped: Callable[[], bool], *, by_hand: bool = False) -> list[str]:
-        """Do each kind of errand once; returns what failed and is tried again, for people. A kind that cannot go on
-        does not keep the others from their turn. Raises the first such error. `by_hand` takes its time.
+    def errands(self, stopped: Callable[[], bool], *, by_hand: bool = False) -> bool:
+        """Do each kind of errand once; returns whether all went well. What failed is logged. A kind that cannot go on
+        does not keep the others from their turn: the first such error is raised at the end. `by_hand` takes its time.
         """
         from paperboy import alerts, errands
 
-        until, failed, broken = self.timer() + errands.SECONDS, list[str](), None
+        def turn() -> Callable[[], bool]:
+            until = self.timer() + errands.SECONDS
+            return lambda: stopped() or (not by_hand and self.timer() >= until)
+
+        well, broken = True, None
         for errand in (self._webhooks,):
             try:
-                failed += errand(lambda: stopped() or (not by_hand and self.timer() >= until))
+                well = errand(turn()) and well
             except Exception as error:  # noqa: BLE001  # raised below
                 broken = broken or error
         if broken:
             raise broken
         alerts.errands_done(self.store, self.clock())
-        return failed
+        return well
 
-    def _webhooks(self, stopped: Callable[[], bool]) -> list[str]:
+    def _webhooks(self, stopped: Callable[[], bool]) -> bool:
         from paperboy import webhook
 
-        lists = {each.name: each for each in self.home.lists}
+        if not self.store.webhooks.is_due(self.clock()):
+            return True
         calls = webhook.Round(
             store=self.store,
-            lists=lists,
+            lists={each.name: each for each in self.home.lists},
             web_url=self.settings.web_url,
             proxy=self.proxy,
             clock=self.clock,

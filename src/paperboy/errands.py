@@ -11,7 +11,7 @@ from datetime import datetime
 
 from paperboy.store import Store
 
-SECONDS = 30.0  # for each kind in one round: the others have their turn, and the rest of it comes in the next round
+SECONDS = 30.0  # for each kind in one round; what is left waits for the next, so that the other kinds have their turn
 
 _QUESTIONS: tuple[Callable[[Store, datetime], bool], ...] = (  # one cheap query each
     lambda store, now: store.webhooks.is_due(now),

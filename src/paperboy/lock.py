@@ -54,7 +54,7 @@ def held(database: Path, name: Name, command: str, say: Callable[[str], None] | 
             who = f"another Paperboy (process {other.process or 'unknown'}, paperboy {other.command})"
             if say is None:
                 raise HomeBusyError(f"{who} holds this home: stop that one first. Lock: {path}")
-            say(f"{who} is active; waiting until its {name} is done")
+            say(f"{who} is active; waiting until its {name} {'are' if name == 'errands' else 'is'} done")
             fcntl.flock(file, fcntl.LOCK_EX)
         with suppress(OSError):  # the number is only for people, and a full disk cannot hold it
             file.truncate(0)

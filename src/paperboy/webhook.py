@@ -124,11 +124,11 @@ class Round:
     stopped: Callable[[], bool]  # asked before each call
     seconds: float = 10.0  # for the whole reply to one
 
-    def call(self, show: Callable[[int, int], None]) -> list[str]:
-        """Make the calls that wait; returns what failed, for people. Raises the first StoreError when all were tried,
-        and StoreWriteError and ConfigError at once.
+    def call(self, show: Callable[[int, int], None]) -> bool:
+        """Make the calls that wait; returns whether all went well. Raises the first StoreError when all were tried, and
+        StoreWriteError and ConfigError at once.
         """
-        failed, spoilt = list[str](), None
+        well, spoilt = True, None
         waiting = self.store.webhooks.waiting(self.clock())
         for number, digest_id in enumerate(waiting):
             if self.stopped():
@@ -136,39 +136,38 @@ class Round:
             show(number, len(waiting))
             try:
                 call = self.store.webhooks.get(digest_id)
-                failed += filter(None, [self._one(call)] if call else [])
+                well = (call is None or self._one(call)) and well
             except StoreWriteError:
                 raise
             except StoreError as error:
                 spoilt = spoilt or error
         if spoilt:
             raise spoilt
-        return failed
+        return well
 
-    def _one(self, call: Call) -> str:
-        """Make one call; returns why it failed, empty if it did not."""
+    def _one(self, call: Call) -> bool:
+        """Make one call; returns whether that went well."""
         now, of = self.clock(), self.lists.get(call.list_name)
         if of is None or not of.webhook:
-            self.store.webhooks.settle(call, DeliveryState.FAILED, "no longer set", now)
-            return ""
+            return self.store.webhooks.settle(call, DeliveryState.FAILED, "no longer set", now)
         host = urlsplit(of.webhook).hostname
         if now >= call.frozen_at + GIVEN_UP:
             reply = f"given up after three days; {call.reply or 'it was never tried'}"
-            return self._failed(call, DeliveryState.FAILED, host, reply, now)
+            return self._failed(call, host, reply, now)
         http = Http(most=_MOST_BYTES, proxy=self.proxy(of.webhook))
         backoff = min(FIRST_BACKOFF * (1 << min(call.attempts, 10)), LONGEST_BACKOFF)
         if not self.store.webhooks.reserve(call, now, now + backoff):
-            return ""
+            return True
         answer = _post(http, of.webhook, self._payload(call, of), self.seconds)
         now = self.clock()
         if answer.state is DeliveryState.SENT:
             self.store.webhooks.settle(call, answer.state, answer.reply, now)
             self.store.alerts.end(Cause.WEBHOOK, call.list_name, now)
             logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
-            return ""
+            return True
         wait = max(backoff, min(timedelta(seconds=answer.wait), LONGEST_BACKOFF))
         again = now + wait if answer.state is DeliveryState.PENDING else None
-        return self._failed(call, answer.state, host, answer.reply, now, again)
+        return self._failed(call, host, answer.reply, now, again)
 
     def _payload(self, call: Call, of: MailingList) -> bytes:
         papers = self.store.papers.by_id(archive.ids(call.shown))
@@ -177,21 +176,16 @@ class Round:
         shown = page(digest, copy=Copy(*[""] * 5), unsubscribe_address="", web_url=self.web_url, link=link)
         return payload(call, shown, of.webhook_format)
 
-    def _failed(
-        self,
-        call: Call,
-        state: DeliveryState,
-        host: str | None,
-        reply: str,
-        now: datetime,
-        again: datetime | None = None,
-    ) -> str:
-        line, for_good = f"{call.list_name}: the webhook at {host} was not told of {call.date}: {reply}", again is None
+    def _failed(self, call: Call, host: str | None, reply: str, now: datetime, again: datetime | None = None) -> bool:
+        """Settle a call that failed: for good, unless it is tried `again`."""
+        line = f"{call.list_name}: the webhook at {host} was not told of {call.date}: {reply}"
         with self.store.transaction():
+            if again is None:
+                self.store.alerts.note([Note(Cause.WEBHOOK, call.list_name, reply, line)], now)
+            state = DeliveryState.FAILED if again is None else DeliveryState.PENDING
             self.store.webhooks.settle(call, state, reply, now, again)
-            self.store.alerts.note([Note(Cause.WEBHOOK, call.list_name, reply, line)] if for_good else [], now)
         logger.warning("%s", line)
-        return line
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from paperboy.models import Score
 from paperboy.store import Store
 from paperboy.systemd import ENVIRONMENT
 from tests.cli.conftest import World
+from tests.servers.hook import Hook
 from tests.servers.smtp import Fault
 from tests.servers.systemd import Notice, Systemd, children, environ_of, is_there
 
@@ -270,6 +271,18 @@ def test_broken_edit_is_reported_once_and_the_version_before_survives_a_restart(
     service.until(lambda: service.status.startswith("Everyone got today's mail"))
     well = [f"Paperboy: Resolved: {name} can be used again" for name in ("emails/note.txt.j2", "subscribers.yaml")]
     assert service.alerts()[2:] == well
+    assert service.readers() == ["ada@example.org"]
+
+
+def test_webhook_is_told_by_a_child_of_its_own(service: Service) -> None:
+    with Hook() as hook:
+        service.world.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n")
+        service.begin()
+        service.until(lambda: hook.told)
+        service.idle()
+        service.terminate()
+    assert [request.json["list"] for request in hook.told] == ["foundations"]
+    assert "the errands ended\n" in service.said
     assert service.readers() == ["ada@example.org"]
 
 

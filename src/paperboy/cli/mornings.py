@@ -99,26 +99,27 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
         with app.alone("sending"):
             stop.gently = True
             sent = app.deliver(lambda: stop.asked, by_hand=True)
-        failed = _errands(app, lambda: stop.asked)
-        if failed and not sent.problem:
+            left = output.not_sent(app.store.deliveries.unfinished(), sent)  # before a resend that waits for this one
+        if not _errands(app, lambda: stop.asked) and not sent.problem:
             with app.alone("sending"):
                 app.tell()
     output.say(*output.a_morning(report, sent, [each for each in app.home.lists if each.name in chosen]))
     outbox = app.settings.paperboy_outbox
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")
-    output.say(*(left := output.not_sent(app.store.deliveries.unfinished(), sent)), *failed, err=True)
+    output.say(*left, err=True)
     app.beat()
     return 1 if report.due or left else 0
 
 
-def _errands(app: App, stopped: Callable[[], bool]) -> list[str]:
-    """Do the errands of a home without a daemon; returns what failed, which is not the morning's fault."""
+def _errands(app: App, stopped: Callable[[], bool]) -> bool:
+    """Do the errands of a home without a daemon; returns whether all went well, which is not the morning's matter."""
     try:
         with app.alone("errands"):
             return app.errands(stopped, by_hand=True)
     except PaperboyError as error:
-        return output.lines_of(error)
+        output.say(*output.lines_of(error), err=True)
+        return False
 
 
 def _dry_run(app: App, chosen: frozenset[str], *, any_day: bool) -> int:
