@@ -14,6 +14,7 @@ from paperboy.foreign import visible
 from paperboy.models import Attempt, Cost, Counts, Day, Outcome, Spending, Usage
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
+from paperboy.store.readers import Reader
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
 
@@ -87,6 +88,7 @@ def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(wor
                 "next_batch": "2026-11-23T07:00:00+00:00",
                 "days": [],
                 "webhook": None,
+                "votes": {"up": 0, "down": 0},
             }
             for name in ("foundations", "galaxies")
         ],
@@ -117,6 +119,22 @@ def test_status_json_reports_the_newest_day_of_each_list(world: World) -> None:
     assert foundations["usage"]["calls"] == 1
     assert told["month"]["usage"]["prompt_tokens"] > foundations["usage"]["prompt_tokens"] > 500
     assert told["months"] == [{"month": "2026-11", **told["month"]}]
+
+
+def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: World) -> None:
+    world.announce(1, 2)
+    world.run("once")
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        long_ago = world.clock() - timedelta(days=31)
+        store.votes.cast(Reader("foundations", "ada@example.org"), {"2611.00001": 1, "2611.00002": -1}, world.clock())
+        store.votes.cast(Reader("foundations", "grace@example.org"), {"2611.00002": 1}, long_ago)
+        store.votes.cast(Reader("galaxies", "vera@example.org"), {"2611.00002": 1}, long_ago)
+    told = world.run("status").out
+    assert [line for line in told.splitlines() if "Votes" in line] == ["Votes for foundations in 30 days: 1 up, 1 down"]
+    assert "ada@" not in told
+    assert "Votes" not in world.run("status", "--list", "galaxies").out
+    lists = json.loads(world.run("status", "--json").out)["lists"]
+    assert [each["votes"] for each in lists] == [{"up": 1, "down": 1}, {"up": 0, "down": 0}]
 
 
 def test_status_prints_the_answer_first(world: World) -> None:

@@ -8,6 +8,7 @@ import pytest
 from paperboy.curate import MOST_MORNINGS
 from paperboy.models import Score, Spending
 from paperboy.store import Store
+from paperboy.store.readers import Reader
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.servers.smtp import Fault
@@ -175,3 +176,15 @@ def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:
     assert r"A \x1b]0;new title\x07 comment" in ran.out
     assert "\x1b" not in ran.out
     assert "\x1b" not in world.run("why", "\x1b[31m").err
+
+
+def test_why_counts_votes_by_list_and_names_nobody(world: World) -> None:
+    world.announce(1)
+    world.run("once")
+    assert "votes" not in world.run("why", "2611.00001").out
+    with Store.open(world.path / "data" / "paperboy.db") as store:
+        for name, vote in (("ada", 1), ("grace", 1), ("vera", 1), ("xada", -1)):
+            store.votes.cast(Reader("foundations", f"{name}@example.org"), {"2611.00001": vote}, world.clock())
+    told = world.run("why", "2611.00001").out
+    assert "    It matters.\n  votes: 3 up, 1 down\n\ngalaxies: not in its categories (astro-ph.GA)\n" in told
+    assert "ada" not in told.lower()

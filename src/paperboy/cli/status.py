@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 import click
@@ -19,9 +19,11 @@ from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Undelivered
+from paperboy.store.votes import Tally
 from paperboy.store.webhooks import Call
 
 _MOMENT = "%a %d %b %H:%M %Z"
+_VOTES = timedelta(days=30)
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
 _GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
@@ -82,6 +84,7 @@ class _Picture:
     alerts: Sequence[Sequence[Kept]]  # by cause
     in_outbox: Sequence[str]  # lists whose newest digest is there alone, though a mail server is set up
     calls: Mapping[str, Call]  # of the lists' webhooks, for their newest digests
+    votes: Mapping[str, Tally]  # of the last 30 days
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
@@ -114,7 +117,8 @@ def _look(app: App, names: tuple[str, ...], mornings: int) -> _Picture:
     boxed = () if settings.uses_outbox else store.deliveries.only_in_outbox()
     boxed = tuple(name for name in boxed if name in wanted)
     calls = store.webhooks.newest([each.name for each in lists if each.webhook])
-    return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()), boxed, calls)
+    votes = store.votes.since(now - _VOTES)
+    return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()), boxed, calls, votes)
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
@@ -124,6 +128,8 @@ def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
     yield _not_delivered(seen)
     yield output.table(("List", "Date", "Outcome", "Papers", "Cost", "Deliveries"), _mornings(seen.status.lists))
     yield list(_following(seen))
+    lists = [(each.name, seen.votes[each.name]) for each in seen.status.lists if each.name in seen.votes]
+    yield [f"Votes for {name} in {_VOTES.days} days: {tally}" for name, tally in lists]
     yield output.table([""] * 3, _spent(seen.months))
 
 
@@ -228,7 +234,12 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
         "running": seen.holder and {"process": seen.holder.process, "command": seen.holder.command},
         "alerts": [_alert(rows) for rows in seen.alerts],
         "lists": [
-            {**_list(each, seen.status), "webhook": _call(seen.calls.get(each.name))} for each in seen.status.lists
+            {
+                **_list(each, seen.status),
+                "webhook": _call(seen.calls.get(each.name)),
+                "votes": seen.votes.get(each.name, Tally())._asdict(),
+            }
+            for each in seen.status.lists
         ],
         "month": _spending(this_month),
         "months": [{"month": f"{first:%Y-%m}", **_spending(spent)} for first, spent in seen.months.items()],

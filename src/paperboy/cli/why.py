@@ -26,9 +26,9 @@ _ID = re.compile(r"(?:https?://)?(?:www\.)?(?:arxiv\.org/\w+/|arxiv:)?(.+?)(?:v\
 @click.option("--list", "name", metavar="NAME", help="Only this list.")
 @click.pass_obj
 def why(app: App, asked_for: str, name: str | None) -> int:
-    """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest, sent to
-    how many. Of an address: its lists, whether it is suppressed, and each digest of the last eight weeks, newest first,
-    with its state, since when it has that, and the mail server's last answer.
+    """Show the life of one paper: considered, scored by whom and how, selected or not and why, in which digest,
+    sent to how many, how readers voted. Of an address: its lists, whether it is suppressed, and each digest of the
+    last eight weeks, newest first, with its state, since when it has that, and the mail server's last answer.
     """
     app.without_mail(in_force=True)
     if "@" in asked_for:
@@ -44,8 +44,10 @@ def why(app: App, asked_for: str, name: str | None) -> int:
             f"{plain!r}: no paper with that id was fetched for a list; an id looks like 2502.06786 or astro-ph/0601001"
         )
     output.say(*_about(plain, found, app.settings))
+    votes = app.store_to_ask.votes.on(plain)
     for each, life in known:
-        output.say("", *_life(each, found[0] if found else None, life))
+        tally = votes.get(each.name)
+        output.say("", *_life(each, found[0] if found else None, life), *([f"  votes: {tally}"] if tally else []))
     return 0
 
 

@@ -20,6 +20,9 @@ class Tally(NamedTuple):
     up: int = 0
     down: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.up} up, {self.down} down"
+
 
 class Votes:
     """1 for thumbs up, -1 for thumbs down."""
