@@ -5,7 +5,6 @@ Takes no lock: each is one transaction, also while a morning sends.
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime
 
 from paperboy.mail.returned import Bounce, Complaint, Request, read
@@ -13,7 +12,7 @@ from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
 from paperboy.store.readers import Reader
 
-logger = logging.getLogger(__name__)
+THRICE = "it did not exist for three digests in a row"
 
 
 def take(store: Store, mail: bytes, now: datetime) -> str:
@@ -28,12 +27,12 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
     return "left alone: it is no bounce, no complaint and no unsubscribe mail"
 
 
-def suppress_bounced(store: Store, now: datetime) -> None:
-    """The rule of three: suppress addresses that did not exist for three digests in a row."""
-    for address, reply in store.deliveries.bounced_thrice():
-        reason = "it did not exist for three digests in a row"
-        store.suppressions.add(address, "", f"{reason}: {reply}", now, bounced=reply)
-        logger.warning("%s is suppressed: %s", address, reason)
+def suppress_bounced(store: Store, now: datetime) -> tuple[str, ...]:
+    """The rule of three: suppress addresses that did not exist for three digests in a row; gives them."""
+    found = store.deliveries.bounced_thrice()
+    for address, reply in found:
+        store.suppressions.add(address, "", f"{THRICE}: {reply}", now, bounced=reply)
+    return tuple(address for address, _ in found)
 
 
 def _bounced(store: Store, bounce: Bounce, now: datetime) -> str:
@@ -42,8 +41,8 @@ def _bounced(store: Store, bounce: Bounce, now: datetime) -> str:
         return "left alone: a bounce of no mail that is known here"
     if not store.deliveries.came_back(delivery, bounce.reply, now, gone=bounce.gone):
         return f"{delivery.list_name}: a bounce that is known already"
-    suppress_bounced(store, now)
-    return f"{delivery.list_name}: a digest has bounced; its delivery counts as failed"
+    third = "; its address is suppressed, since " + THRICE if suppress_bounced(store, now) else ""
+    return f"{delivery.list_name}: a digest has bounced; its delivery counts as failed{third}"
 
 
 def _complained(store: Store, complaint: Complaint, now: datetime) -> str:

@@ -141,7 +141,8 @@ class Round:
         if self._problem:
             store.deliveries.postpone(now + RETRY, now)
             logger.error("%s", self._problem)
-        bounces.suppress_bounced(store, now)
+        for address in bounces.suppress_bounced(store, now):
+            logger.warning("%s is suppressed: %s", address, bounces.THRICE)
         states = Counter(state for _, state in self._states.elements())
         for name in sorted({name for name, _ in self._states}):
             counts = ", ".join(f"{n} {state}" for state in DeliveryState if (n := self._states[name, state]))

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from paperboy import lock
 from paperboy.models import DeliveryState
 from paperboy.store import Store
 from tests.cli.conftest import Ran, World
@@ -68,7 +69,9 @@ def test_third_bounce_in_a_row_suppresses(sent: World, monkeypatch: pytest.Monke
             sent.announce(10 * day)
             assert sent.run("once", "--list", "foundations").code == 0
         assert suppressed(sent) == []
-        bounce(sent, report(message_id=header(sent, "Message-ID")), monkeypatch)
+        ran = bounce(sent, report(message_id=header(sent, "Message-ID")), monkeypatch)
+        assert "@" not in ran.err
+    assert "its address is suppressed, since it did not exist for three digests in a row" in ran.err
     ((address, of, reason, own),) = suppressed(sent)
     assert (address, of, own) == ("ada@example.org", "", False)
     assert "did not exist for three digests in a row: bounced: 5.1.1" in reason
@@ -127,8 +130,60 @@ def test_while_the_database_cannot_be_used_the_mail_server_is_to_try_again(
     assert bounce(sent, mail, monkeypatch).code == 0
 
 
-def test_broken_list_file_does_not_keep_a_bounce_from_counting(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("subscribers.yaml", "lists: ["), (".env", "SMTP_PORT=many\nPAPERBOY_DATABASE=data/paperboy.db\n")],
+)
+def test_broken_file_does_not_keep_a_bounce_from_counting(
+    sent: World, name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mail = report(message_id=header(sent, "Message-ID"))
-    sent.write("subscribers.yaml", "lists: [")
+    sent.write(name, text)
     ran = bounce(sent, mail, monkeypatch)
-    assert ran.code == 75  # no version is in force here: no service has run
+    assert (ran.code, "its delivery counts as failed" in ran.err) == (0, True)
+
+
+def test_database_that_cannot_be_read_leaves_the_mail_to_the_server(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mail = report(message_id=header(sent, "Message-ID"))
+    (sent.path / "data" / "paperboy.db").write_bytes(b"no database" * 1000)
+    ran = bounce(sent, mail, monkeypatch)
+    assert (ran.code, "Traceback" in ran.err) == (75, False)
+
+
+def test_home_that_is_gone_leaves_the_mail_to_the_server(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mail = report(message_id=header(sent, "Message-ID"))
+    sent.path.rename(sent.path.with_name("away"))
+    assert bounce(sent, mail, monkeypatch).code == 75
+
+
+def test_mail_before_the_first_morning_makes_no_database(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = bounce(world, report(), monkeypatch)
+    assert (ran.code, "left alone" in ran.err) == (0, True)
+    assert not (world.path / "data").exists()
+
+
+def test_long_mail_is_read_to_its_end_though_only_its_beginning_counts(
+    sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server may take a pipe that was closed too early for a failure."""
+    mail = io.BytesIO(report(message_id=header(sent, "Message-ID")) + b"\r\n" * 2_000_000)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(mail))
+    assert "a digest has bounced" in sent.run("bounce").err
+    assert mail.read() == b""
+
+
+def test_bounce_counts_while_a_morning_sends(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for no lock."""
+    mail = report(message_id=header(sent, "Message-ID"))
+    database = sent.path / "data" / "paperboy.db"
+    with lock.held(database, "run", "run"), lock.held(database, "sending", "work"):
+        assert "its delivery counts as failed" in bounce(sent, mail, monkeypatch).err
+
+
+def test_person_who_was_forgotten_is_unknown(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    mails = complaint(message_id=header(sent, "Message-ID")), report(message_id=header(sent, "Message-ID"))
+    assert sent.run("forget", "ada@example.org").code == 0
+    assert ["left alone" in bounce(sent, mail, monkeypatch).err for mail in mails] == [True, True]
+    assert suppressed(sent) == []

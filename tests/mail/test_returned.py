@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,17 +94,54 @@ def test_only_some_codes_say_that_the_address_does_not_exist(status: str, code: 
     assert said.gone is gone
 
 
+def test_mail_given_up_after_days_of_retries_has_bounced_though_its_address_may_exist() -> None:
+    said = read(report(status="4.4.1", code="X-Postfix; connect to mx.wren.edu[192.0.2.1]:25: Connection timed out"))
+    assert said == Bounce(ID, "bounced: 4.4.1 connect to mx.wren.edu[192.0.2.1]:25: Connection timed out", gone=False)
+
+
+def test_code_of_the_server_that_refused_counts_where_the_report_has_none_of_its_own() -> None:
+    """Exim reports every failure as 5.0.0."""
+    gone = read(report(status="5.0.0", code="smtp; 550-5.1.1 No such user here\n 550 5.1.1 Check the address"))
+    assert gone == Bounce(ID, "bounced: 5.1.1 No such user here 550 5.1.1 Check the address", gone=True)
+    assert read(report(status="5.0.0", code="smtp; 550 Unknown")) == Bounce(ID, "bounced: 5.0.0 Unknown", gone=False)
+    assert read(report(status="5.0.0", code="")) == Bounce(ID, "bounced: 5.0.0", gone=False)
+
+
+def test_report_without_our_mail_names_it_in_its_own_headers() -> None:
+    """As Gmail's do."""
+    bare = report(message_id="").replace(b"Message-ID: \r\n", b"")
+    for header in (b"In-Reply-To: ", b"References: "):
+        said = read(header + ID.encode() + b"\r\n" + bare)
+        assert isinstance(said, Bounce)
+        assert said.message_id == ID
+
+
+def test_report_about_an_address_beyond_ascii_is_read_too() -> None:
+    """RFC 6533 has types of its own."""
+    whole = report(returned="message/global-headers", code="smtp; 550 5.1.1 müller: no such user")
+    said = read(whole.replace(b"message/delivery-status", b"message/global-delivery-status"))
+    assert said == Bounce(ID, "bounced: 5.1.1 müller: no such user", gone=True)
+
+
+def test_long_digest_that_comes_back_whole_is_read() -> None:
+    """Papers are about boundaries, too."""
+    whole = report().replace(b"\r\n\r\n--b--", b"\r\n\r\n" + b"A free boundary = the problem.\r\n" * 40 + b"--b--")
+    assert read(whole) == read(report())
+
+
 @pytest.mark.parametrize(
     "mail",
     [
         report(action="delayed", status="4.4.1"),
         report(action="delivered", status="2.0.0"),
-        report(action="failed", status="4.4.7"),
+        report(action="failed", status="unknown"),
         report(message_id=""),
         complaint("not-spam"),
         complaint("auth-failure"),
         b"Subject: Out of office\r\n\r\nBack on Monday.",
         f"Subject: Re: unsubscribe foundations {TOKEN}\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.".encode(),
+        f"Subject: unsubscribe foundations {TOKEN}\r\nReturn-Path: <>\r\n\r\nYour mail was lost.".encode(),
+        f"Subject: unsubscribe foundations {TOKEN}\r\nContent-Type: multipart/report; boundary=b\r\n\r\n--b--".encode(),
         b"Subject: unsubscribe me please\r\n\r\n",
         b"",
         b"\0" * 1000,
@@ -125,6 +164,11 @@ def test_unsubscribe_mail_names_its_token_in_the_subject(subject: str) -> None:
     assert read(f"From: ada@wren.edu\r\nSubject: {subject}\r\nAuto-Submitted: no\r\n\r\n".encode()) == Request(TOKEN)
 
 
+def test_unsubscribe_mail_of_apple_mail_counts_though_it_calls_itself_a_reply() -> None:
+    head = "From: ada@icloud.com\r\nAuto-Submitted: auto-replied\r\nX-Apple-Unsubscribe: true\r\n"
+    assert read(f"{head}Subject: unsubscribe foundations {TOKEN}\r\n\r\n".encode()) == Request(TOKEN)
+
+
 @pytest.mark.parametrize("feedback", ["abuse", "fraud", "opt-out"])
 def test_complaint_names_the_mail_by_its_id_and_by_the_token_of_its_way_out(feedback: str) -> None:
     assert read(complaint(feedback)) == Complaint(ID, TOKEN)
@@ -135,6 +179,19 @@ def test_complaint_names_the_mail_by_its_id_and_by_the_token_of_its_way_out(feed
 def test_no_mail_is_too_strange(noise: bytes, start: int, end: int) -> None:
     for mail in (report(), complaint(), report(returned="text/rfc822-headers")):
         read(mail[:start] + noise + mail[end:])
+
+
+@pytest.mark.parametrize("word", [b"=?utf-8?b?A?=", b"=?rot13?q?A?=", b"=?a\0b?q?A?=", b"=?idna?q?\xff?=", b"\xff\xfe"])
+def test_header_that_cannot_be_decoded_is_read_as_it_is(word: bytes) -> None:
+    assert read(b"Subject: " + word + f" unsubscribe foundations {TOKEN}\r\n\r\n".encode()) == Request(TOKEN)
+
+
+def test_parts_within_parts_and_a_million_lines_take_no_time() -> None:
+    """Python's parser compares each line with the boundary of each part that is open: that would take minutes."""
+    parts = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(400))
+    began = process_time()
+    assert read(parts + b"\n" * 1_900_000) is None
+    assert process_time() - began < 20
 
 
 def test_a_thousand_nested_parts_take_no_time() -> None:

@@ -10,6 +10,7 @@ import email.policy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 
@@ -20,7 +21,8 @@ from paperboy.mail.smtp import Verdict, judge
 MOST_BYTES = 2_000_000  # of a mail; what is said comes first
 _LONGEST = 300  # characters of a server's words
 _MOST_PARTS = 50
-_FAILED = re.compile(r"\s*5\.\d{1,3}\.\d{1,3}")
+_BOUNDARY = re.compile(rb"boundary[*\d]*\s*=", re.IGNORECASE)
+_STATUS = re.compile(r"[45]\.\d{1,3}\.\d{1,3}")
 _SPAM = frozenset({"abuse", "fraud", "virus", "opt-out"})  # feedback that says "no more of this"
 
 
@@ -50,26 +52,36 @@ class Request:
 
 def read(mail: bytes) -> Bounce | Complaint | Request | None:
     """What the mail says; None: nothing that counts."""
-    try:
-        message = email.message_from_bytes(mail[:MOST_BYTES], policy=email.policy.compat32)
-    except RecursionError:  # parts within parts, a thousand deep
+    mail = mail[:MOST_BYTES].replace(b"message/global-delivery-status", b"message/delivery-status")  # RFC 6533
+    if len(_BOUNDARY.findall(mail)) > _MOST_PARTS:  # one in another: each line is compared with all
         return None
+    try:
+        return _read(email.message_from_bytes(mail, policy=email.policy.compat32))
+    except Exception:  # noqa: BLE001 - mail is anybody's, and the parser raises what it does: RecursionError, …
+        return None
+
+
+def _read(message: Message) -> Bounce | Complaint | Request | None:
     parts = [part for _, part in zip(range(_MOST_PARTS), message.walk(), strict=False)]
     kinds = {part.get_content_type(): part for part in reversed(parts)}
     ours = _returned(parts)
     if report := kinds.get("message/feedback-report"):
-        feedback = " ".join(_field(each, "Feedback-Type").lower() for each in report.walk())
-        return (
-            Complaint(_message_id(ours), _token(_field(ours, "List-Unsubscribe")))
-            if _SPAM & {*feedback.split()}
-            else None
-        )
+        said = {_field(each, "Feedback-Type").lower() for each in report.walk()}
+        way_out = _token(_field(ours, "List-Unsubscribe"))
+        return Complaint(_field(ours, "Message-ID"), way_out) if _SPAM & said else None
     if report := kinds.get("message/delivery-status"):
-        return next(_failures(report, _message_id(ours)), None)
-    if _field(message, "Auto-Submitted").lower() not in {"", "no"}:
-        return None
-    token = _token(_field(message, "Subject"))
+        own_id = _field(ours, "Message-ID") or _field(message, "In-Reply-To") or _field(message, "References")
+        return next(_failures(report, own_id), None) if own_id else None
+    token = "" if _is_automatic(message) else _token(_field(message, "Subject"))
     return Request(token) if token else None
+
+
+def _is_automatic(message: Message) -> bool:
+    """Whether nobody wrote or asked for it. Apple Mail calls its unsubscribe mails auto-replied."""
+    if _field(message, "X-Apple-Unsubscribe").lower() == "true":
+        return False
+    reported = message.get_content_type() == "multipart/report" or _field(message, "Return-Path") == "<>"
+    return reported or _field(message, "Auto-Submitted").lower() not in {"", "no"}
 
 
 def _returned(parts: list[Message]) -> Message:
@@ -85,20 +97,15 @@ def _returned(parts: list[Message]) -> Message:
 
 
 def _failures(report: Message, message_id: str) -> Iterator[Bounce]:
-    """One for each recipient to whom delivery has failed for good; only for our mail."""
+    """One for each recipient to whom delivery has failed for good: also after days of retries, whose code is 4.x."""
     for block in report.walk():
-        status, words = _field(block, "Status"), _field(block, "Diagnostic-Code")
-        if message_id and _field(block, "Action").lower() == "failed" and _FAILED.match(status):
-            said = re.sub(r"^\s*\w+\s*;\s*", "", words)  # "smtp; 550 5.1.1 …"
-            code = status.split()[0]
-            text = re.sub(r"^[45]\d\d[ -]", "", said)
-            reply = f"{code} {text.removeprefix(code).strip()}".strip()
-            gone = judge("RCPT", 550, reply) is Verdict.BOUNCE
+        status = _STATUS.match(_field(block, "Status"))
+        if status and _field(block, "Action").lower() == "failed":
+            # As in "smtp; 550 5.1.1 …". Exim has 5.0.0 as the status, whatever the server's own code is.
+            words = re.sub(r"^[\w-]+\s*;\s*(?:[45]\d\d[ -])?", "", _field(block, "Diagnostic-Code"))
+            reply = words if _STATUS.match(words) else f"{status[0]} {words}".strip()
+            gone = status[0][0] == "5" and judge("RCPT", 550, reply) is Verdict.BOUNCE
             yield Bounce(message_id, shortened(f"bounced: {reply}", _LONGEST), gone)
-
-
-def _message_id(ours: Message) -> str:
-    return _field(ours, "Message-ID")
 
 
 def _token(text: str) -> str:
@@ -108,10 +115,9 @@ def _token(text: str) -> str:
 
 def _field(message: Message, name: str) -> str:
     """A header as one line of text; empty: there is none that can be read."""
-    value = message.get(name)
-    if value is None:
-        return ""
+    found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    value = found.encode(errors="surrogateescape").decode(errors="replace")  # bytes beyond ASCII are surrogates
     try:
-        return one_line(str(make_header(decode_header(str(value)))))
-    except (ValueError, LookupError):  # an unknown charset, half an encoded word
-        return one_line(str(value))
+        return one_line(str(make_header(decode_header(value))))
+    except (ValueError, LookupError, MessageError):  # an unknown charset, half an encoded word
+        return one_line(value)
