@@ -11,7 +11,19 @@ FLOORS = {
     0: {"models", "errors", "foreign", "wire", "files", "tokens"},
     1: {"sandbox", "lock", "curate", "announcements", "due", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
-    3: {"drafting", "fetching", "morning", "delivery", "preview", "resend", "alerts", "status", "heartbeat", "bounces"}
+    3: {
+        "drafting",
+        "fetching",
+        "morning",
+        "delivery",
+        "preview",
+        "resend",
+        "alerts",
+        "status",
+        "heartbeat",
+        "bounces",
+        "signups",
+    }
     | {"errands", "webhook"},
     4: {"app"},
     5: {"systemd", "daemon", "check", "web"},
@@ -30,6 +42,7 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("resend", "delivery"): "a mail outside the ledger",
     ("alerts", "delivery"): "it reads its report",
     ("delivery", "bounces"): "the rule of three",
+    ("signups", "delivery"): "a Transport",
     ("morning", "alerts"): "what it reports of a list is frozen with its day",
 }
 

@@ -215,6 +215,13 @@ _WORDS: Mapping[Cause, _Words] = {
         "Somebody called a digest spam, as their mail provider reports. No list sends to them any more.",
         "Remove them from subscribers.yaml. Many complaints make providers sort the mail of all readers into spam.",
     ),
+    Cause.SIGNUP: _Words(
+        "Somebody who signed up for {names} cannot be added",
+        "They confirmed their address, and Paperboy cannot edit subscribers.yaml. They wait; nobody is lost.",
+        "Fix what is said below, or add the address that paperboy status shows by hand: within a quarter of an hour, "
+        "Paperboy sees it.",
+        "sign-ups for {names} are added again",
+    ),
     Cause.FILES: _Words(
         "Broken: {fault}",
         "The last good version stays in force: digests go out as before.",

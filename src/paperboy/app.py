@@ -401,7 +401,7 @@ class App(ExitStack):
             return lambda: stopped() or (not by_hand and self.timer() >= until)
 
         well, broken = True, None
-        for errand in (self._webhooks,):
+        for errand in (self._webhooks, self._signups):
             try:
                 well = errand(turn()) and well
             except Exception as error:  # noqa: BLE001  # raised below
@@ -426,6 +426,23 @@ class App(ExitStack):
         )
         with self.progress.stage("Webhooks") as show:
             return calls.call(show)
+
+    def _signups(self, stopped: Callable[[], bool]) -> bool:
+        from paperboy import signups
+
+        if not self.store.signups.is_due(self.clock()):
+            return True
+        with closing(self.transports[0]) as transport:
+            errand = signups.Round(
+                store=self.store,
+                home=self.home,
+                read=lambda: Home.load(self.path, self.environ, mails=False),
+                composer=self.composer,
+                transport=transport,
+                clock=self.clock,
+                stopped=stopped,
+            )
+            return errand.work()
 
     def beat(self) -> None:
         """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged."""

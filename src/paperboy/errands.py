@@ -1,6 +1,7 @@
 """Errands: small work beside the mail. It never holds up a morning or a sending, which run at the same time.
 
     webhooks    tell other programs of a digest
+    sign-ups    confirmation mails go out, and who confirmed comes into subscribers.yaml
 
 `App.errands` does them all once. The daemon starts that while `waits` says so, in a child of its own kind; `once` ends
 with it.
@@ -15,6 +16,7 @@ SECONDS = 30.0  # for each kind in one round; what is left waits for the next, s
 
 _QUESTIONS: tuple[Callable[[Store, datetime], bool], ...] = (  # one cheap query each
     lambda store, now: store.webhooks.is_due(now),
+    lambda store, now: store.signups.is_due(now),
 )
 
 

@@ -5,7 +5,7 @@ They name nobody by themselves: the store knows whom.
 
 import hashlib
 import hmac
-from datetime import date
+from datetime import date, datetime
 
 _DIGITS = 32
 
@@ -23,6 +23,11 @@ def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:
 def vote_token(unsubscribe: str) -> str:
     """Names list and subscriber where they vote: made from their token of the way out, and not the other way round."""
     return keyed(unsubscribe.encode(), "vote")[:_DIGITS]
+
+
+def signup_token(list_name: str, address: str, at: datetime, secret: bytes) -> str:
+    """Names one request to sign up, in the mail that asks for its confirmation."""
+    return keyed(secret, "sign up", list_name, address.lower(), at.isoformat())[:_DIGITS]
 
 
 def view_token(list_name: str, day: date, secret: bytes) -> str:

@@ -29,7 +29,7 @@ from paperboy.mail.dkim import Signer
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
 from paperboy.mail.text import clipped, wrap
-from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, Rendered, Subscriber
+from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, MailingList, Rendered, Subscriber
 from paperboy.tokens import keyed, unsubscribe_token, view_token, vote_token
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
@@ -86,6 +86,17 @@ class Composer:
         headers += [f"In-Reply-To: {first}", f"References: {first}"] if first != own_id else []
         message = own_headers(to, own_id) + freeze(headers, rendered)
         return Envelope(addr_spec(self.sender), to.address, self._signed(message), _ALERT)
+
+    def confirmation(self, mailing_list: MailingList, to: Subscriber, token: str, at: datetime) -> Envelope:
+        """Compose the mail that asks whether somebody, who typed this address into a form `at` that time, wants the
+        list. Nothing in it but the address is theirs. Errors as for `Templates.confirmation`.
+        """
+        url, title = f"{self.web_url}/confirm/{token}", clipped(one_line(mailing_list.title), _TITLE)
+        rendered = self.templates.confirmation(mailing_list, url)
+        headers = self._headers(title, rendered.subject, at.astimezone(mailing_list.timezone))
+        own_id = self._message_id("confirm", at.astimezone(UTC).date(), "confirm", token)
+        message = own_headers(to, own_id) + freeze(headers, rendered)
+        return Envelope(addr_spec(self.sender), to.address, self._signed(message), mailing_list.name)
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""

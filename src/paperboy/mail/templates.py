@@ -93,6 +93,13 @@ class Templates:
         """Render a page of the web room, `NAME.html.j2`. Errors as for `to_readers`."""
         return self._sandbox(language).text(f"{name}.html.j2", **values)
 
+    def confirmation(self, mailing_list: MailingList, url: str) -> Rendered:
+        """Render the mail that asks for a sign-up's confirmation. Errors as for `to_readers`."""
+        language, values = mailing_list.language, {"title": one_line(mailing_list.title), "url": url}
+        text = self._sandbox(language, escapes=False).text("confirm.txt.j2", **values).strip() + "\n"
+        source = self._sandbox(language).text("confirm.mjml.j2", **values)
+        return Rendered(one_line(text.partition("\n")[0]), self._mjml("confirm.mjml.j2", source), text)
+
     def alert(self, alert: Alert) -> Rendered:
         """Render the operator's mail. Errors as for `to_readers`."""
         paragraphs, details = (tuple(map(one_line, lines)) for lines in (alert.paragraphs, alert.details))
@@ -157,7 +164,9 @@ class Templates:
 
     def _html(self, name: str, **values: Any) -> str:
         source = self._text(name, **values)
-        file = self._sandbox(_language(values)).file(name)
+        return self._mjml(self._sandbox(_language(values)).file(name), source)
+
+    def _mjml(self, file: str, source: str) -> str:
         try:
             html: str = mjml.mjml2html(source, fonts={})  # else it loads fonts from Google
         except ValueError as error:

@@ -20,6 +20,7 @@ from paperboy.store.papers import Papers
 from paperboy.store.readers import Readers
 from paperboy.store.retention import Retention
 from paperboy.store.scores import Scores
+from paperboy.store.signups import Signups
 from paperboy.store.suppressions import Suppressions
 from paperboy.store.votes import Votes
 from paperboy.store.webhooks import Webhooks
@@ -40,8 +41,7 @@ _INSTANTS = """
 select printf('update %s set %s = :now where %s > :now', tables.name, columns.name, columns.name) as statement
 from sqlite_master as tables, pragma_table_info(tables.name) as columns
 where tables.type = 'table' and columns.name in
-    ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted', 'next_try', 'try_at', 'until',
-    'mailed', 'confirmed')
+    ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted', 'next_try', 'try_at', 'until')
 """
 
 
@@ -59,6 +59,7 @@ class Store(AbstractContextManager["Store"]):
         self.alerts = Alerts(database)
         self.suppressions = Suppressions(database)
         self.readers = Readers(database)
+        self.signups = Signups(database)
         self.archive = Archive(database)
         self.votes = Votes(database)
         self.webhooks = Webhooks(database)

@@ -26,6 +26,7 @@ class Cause(StrEnum):
     REFUSED = "refused"  # a delivery, for good
     SUPPRESSED = "suppressed"  # an address
     COMPLAINT = "complaint"  # of somebody who called a mail spam
+    SIGNUP = "sign-up"  # confirmed, and the list's file cannot be edited
     FILES = "files"  # of the home are broken
     PROCESS = "process"  # of a morning or a sending crashed, got stuck or hit a bug
     WEBHOOK = "webhook"  # was not told of a digest

@@ -283,14 +283,13 @@ create table if not exists signups (
     token text primary key,     -- of the link in the confirmation mail
     list text not null,
     address text not null,
+    state text not null,        -- asked, mailed, confirmed, done or ended; see signups.py
     at text not null,           -- when the form was sent
-    attempts integer not null default 0,    -- of the confirmation mail, then of the edit
-    try_at text,                -- retry backoff of either: not before; null: at once
-    mailed text,                -- when the confirmation mail went out
-    confirmed text,             -- when the address was confirmed
+    attempts integer not null default 0,    -- in this state
+    try_at text,                -- retry backoff: not before; null: at once
     problem text not null default ''        -- for people: why the last attempt failed
 ) strict, without rowid;
-create index if not exists signups_address on signups (address, at);
+create index if not exists signups_at on signups (at);
 
 create table if not exists webhooks (
     digest_id integer primary key references digests (id),

@@ -22,7 +22,7 @@ from paperboy.app import App
 from paperboy.config.home import Files, Fingerprint, Home
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
-from paperboy.web import leaving, reading, voting
+from paperboy.web import joining, leaving, reading, voting
 from paperboy.web.kept import Kept
 from paperboy.web.visit import BoundedRequest, Visit, html
 
@@ -58,6 +58,8 @@ def _rules() -> Map:
     return Map(
         [
             Rule("/robots.txt", endpoint=_robots),
+            Rule("/list/<name>/join", endpoint=joining.form, methods=["GET", "POST"]),
+            Rule(f"/confirm/{_TOKEN}", endpoint=joining.confirm, methods=["GET", "POST"]),
             Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
             Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
             Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),

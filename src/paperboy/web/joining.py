@@ -1,0 +1,84 @@
+"""Signing up for a list that is open: the form, and the page behind the link of the confirmation mail.
+
+GET  /list/NAME/join   the form
+POST /list/NAME/join   notes the request; the answer is the same for every address
+GET  /confirm/TOKEN    the page with its button; changes nothing
+POST /confirm/TOKEN    confirms: an errand writes the address into subscribers.yaml
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from werkzeug.wrappers import Response
+
+from paperboy.config import values
+from paperboy.foreign import without_addresses
+from paperboy.mail.topics import blocks
+from paperboy.models import MailingList
+from paperboy.store.signups import Signup, Stage
+from paperboy.tokens import signup_token
+from paperboy.web.visit import Visit, found
+
+logger = logging.getLogger(__name__)
+
+_CONFIRMED = frozenset({Stage.CONFIRMED, Stage.DONE})
+_LONGEST = 254  # characters of an address
+
+
+def form(visit: Visit, name: str) -> Response:
+    """The form; after a click, that a mail is on its way."""
+    mailing_list: MailingList = found(_open(visit, name))
+    if visit.request.method == "GET" or not visit.from_a_click:
+        return _form(visit, mailing_list)
+    typed = visit.request.form.get("address", "").strip()
+    address = _address(typed)
+    if not address:
+        return _form(visit, mailing_list, typed=typed[:_LONGEST], wrong=True)
+    if not visit.request.form.get("website"):  # which only robots see, and fill in
+        token = signup_token(name, address, visit.now, visit.store.secrets()[0])
+        if not visit.store.signups.ask(token, name, address, visit.now):
+            logger.warning("%s: a sign-up was left alone: too many in a minute, or again for one address", name)
+    return visit.page("join", mailing_list.language, state="asked", title=mailing_list.title)
+
+
+def confirm(visit: Visit, token: str) -> Response:
+    """The page; after a click, that the person is on the list."""
+    signup: Signup = found(visit.store.signups.find(token, visit.now))
+    mailing_list: MailingList = found(visit.mailing_list(signup.list_name))
+    if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
+        with visit.store.transaction():
+            visit.store.signups.confirm(signup)
+            held = visit.store.suppressions.find(signup.list_name, signup.address)
+            if held and held.own:  # whoever left comes back
+                visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
+        signup = found(visit.store.signups.find(token, visit.now))
+    state = "done" if signup.stage in _CONFIRMED else "confirm"
+    shown: dict[str, Any] = {"address": without_addresses(signup.address), "url": f"{visit.web_url}/confirm/{token}"}
+    return visit.page("join", mailing_list.language, state=state, title=mailing_list.title, **shown)
+
+
+def _open(visit: Visit, name: str) -> MailingList | None:
+    mailing_list = visit.mailing_list(name)
+    return mailing_list if mailing_list and mailing_list.open and not mailing_list.paused else None
+
+
+def _form(visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bool = False) -> Response:
+    url = f"{visit.web_url}/list/{mailing_list.name}/join"
+    of: dict[str, Any] = {
+        "title": mailing_list.title,
+        "looks_for": " · ".join(block.text for block in blocks(mailing_list.topics)),
+        "url": url,
+    }
+    return visit.page("join", mailing_list.language, state="form", typed=typed, wrong=wrong, **of)
+
+
+def _address(typed: str) -> str:
+    """The bare address, without a name; empty: it is none."""
+    if len(typed) > _LONGEST or "<" in typed or typed.startswith("-"):
+        return ""
+    try:
+        return values.mailbox(typed).address
+    except ValueError:
+        return ""

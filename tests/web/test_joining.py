@@ -1,0 +1,209 @@
+"""Signing up: a form, a mail with a link, a page with a button, and a line in subscribers.yaml."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from paperboy.store.signups import _SELECT, Signup
+from tests.cli.conftest import LISTS
+from tests.web.conftest import SCRIPT, WEB_URL, Web
+
+JOIN = "/list/foundations/join"
+OPEN = LISTS.replace("    title: Foundations\n", "    title: Foundations\n    open: true\n")
+
+
+@pytest.fixture
+def open_web(web: Web) -> Web:
+    """The list foundations takes sign-ups, the other does not."""
+    web.world.write("subscribers.yaml", OPEN)
+    return web
+
+
+def ask(web: Web, address: str, **options: object) -> str:
+    return web.post(JOIN, data={"address": address}, **options).text
+
+
+def errands(web: Web) -> list[str]:
+    """Run them as `once` does on a day with nothing else to do; gives who got mail."""
+    before = len(web.world.smtp.messages)
+    web.run("once", "--list", "foundations")
+    return [each.recipient for each in web.world.smtp.messages[before:]]
+
+
+def rows(web: Web) -> list[Signup]:
+    with web.store() as store:
+        return store.signups._rows(_SELECT, {})
+
+
+def listed(web: Web) -> str:
+    return (web.world.path / "subscribers.yaml").read_text("utf-8")
+
+
+def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    page = web.get(JOIN).text
+    assert "Get Foundations by mail" in page
+    assert "why networks generalise" in page
+    assert "Look into your mailbox" in ask(web, "emmy@wren.edu")
+    assert errands(web) == ["emmy@wren.edu"]
+    mail = web.mail("emmy@wren.edu")
+    assert "Subject: Confirm that you want Foundations" in mail
+    assert "List-Unsubscribe" not in mail
+    link = web.link("confirm/", "emmy@wren.edu")
+    assert re.fullmatch(rf"{WEB_URL}/confirm/[0-9a-f]{{32}}", link)
+    assert "e…@wren.edu gets each digest" in web.get(link).text
+    assert errands(web) == []
+    assert "emmy@wren.edu" not in listed(web)
+    assert "You are on the list" in web.post(link).text
+    assert errands(web) == []
+    grace = "      - Grace Hopper <grace@example.org>\n"
+    assert listed(web) == OPEN.replace(grace, f"{grace}      - emmy@wren.edu\n")
+    assert "You are on the list" in web.get(link).text
+    world.clock.now += timedelta(days=3)
+    world.announce(11)
+    assert "emmy@wren.edu" in errands(web)
+    assert WEB_URL in web.mail("emmy@wren.edu")
+
+
+def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
+    web = open_web
+    web.run("suppress", "gone@wren.edu")
+    answers = {ask(web, address) for address in ("new@wren.edu", "ada@example.org", "gone@wren.edu", "new@wren.edu")}
+    assert len(answers) == 1
+    assert errands(web) == ["new@wren.edu"]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "nobody",
+        "two@wren.edu, more@wren.edu",
+        "Emmy <emmy@wren.edu>",
+        "emmy@wren.edu\r\nBcc: all@wren.edu",
+        "emmy@wren.edu\0",
+        "- emmy@wren.edu",
+        "x" * 300 + "@wren.edu",
+        '"<script>"@wren.edu',
+    ],
+)
+def test_what_is_no_address_is_said_and_noted_nowhere(open_web: Web, typed: str) -> None:
+    page = ask(open_web, typed)
+    assert "This is no mail address" in page
+    assert "<script" not in page
+    assert rows(open_web) == []
+
+
+def test_international_address_can_sign_up(open_web: Web) -> None:
+    ask(open_web, "emmy@müller.example.org")
+    assert [each.address for each in rows(open_web)] == ["emmy@xn--mller-kva.example.org"]
+
+
+def test_only_open_lists_take_sign_ups(open_web: Web) -> None:
+    for name in ("galaxies", "nowhere", "../foundations"):
+        assert open_web.get(f"/list/{name}/join").status_code == 404
+        assert open_web.post(f"/list/{name}/join", data={"address": "emmy@wren.edu"}).status_code == 404
+    open_web.world.write("subscribers.yaml", OPEN.replace("open: true", "open: true\n    paused: true"))
+    assert open_web.get(JOIN).status_code == 404
+
+
+def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
+    web = open_web
+    assert "Get Foundations by mail" in ask(web, "emmy@wren.edu", headers=SCRIPT)
+    assert "Look into your mailbox" in web.post(JOIN, data={"address": "emmy@wren.edu", "website": "x"}).text
+    assert rows(web) == []
+    ask(web, "emmy@wren.edu")
+    errands(web)
+    link = web.link("confirm/", "emmy@wren.edu")
+    web.get(link)
+    assert "Confirm that you want" in web.post(link, headers=SCRIPT).text
+    errands(web)
+    assert "emmy@wren.edu" not in listed(web)
+
+
+def test_one_mail_per_address_and_day_and_ten_a_minute(open_web: Web) -> None:
+    web, clock = open_web, open_web.world.clock
+    for number in range(12):
+        ask(web, f"reader{number}@wren.edu")
+    assert len(errands(web)) == 10
+    clock.now += timedelta(minutes=2)
+    for address in ("reader0@wren.edu", "READER0@wren.edu", "reader11@wren.edu"):
+        ask(web, address)
+    assert errands(web) == ["reader11@wren.edu"]
+    clock.now += timedelta(days=1)
+    ask(web, "reader0@wren.edu")
+    assert "reader0@wren.edu" in errands(web)
+
+
+def test_link_holds_for_seven_days(open_web: Web) -> None:
+    web, clock = open_web, open_web.world.clock
+    ask(web, "emmy@wren.edu")
+    errands(web)
+    link = web.link("confirm/", "emmy@wren.edu")
+    clock.now += timedelta(days=7, minutes=-1)
+    assert web.get(link).status_code == 200
+    clock.now += timedelta(minutes=2)
+    assert web.get(link).status_code == 404
+    assert web.post(link).status_code == 404
+    ask(web, "else@wren.edu")
+    assert [each.address for each in rows(web)] == ["else@wren.edu"]
+
+
+def test_whoever_left_comes_back_by_confirming_and_whose_address_bounced_does_not(open_web: Web) -> None:
+    web = open_web
+    web.post(f"{web.link('leave/')}/now")
+    web.run("suppress", "grace@example.org")
+    before = listed(web)
+    for address in ("ada@example.org", "grace@example.org"):
+        ask(web, address)
+    assert errands(web) == ["ada@example.org"]
+    web.post(web.link("confirm/"))
+    with web.store() as store:
+        assert [each.address for each in store.suppressions.all()] == ["grace@example.org"]
+    errands(web)
+    assert listed(web) == before
+
+
+def test_file_that_cannot_be_edited_makes_the_sign_up_wait_and_tells_the_operator(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    world.env(WEB_URL=WEB_URL, ALERT_TO="operator@example.org")
+    ask(web, "emmy@wren.edu")
+    errands(web)
+    web.post(web.link("confirm/", "emmy@wren.edu"))
+    shared = OPEN.replace("    subscribers:\n", "    subscribers: &people\n").replace("[vera@example.org]", "*people")
+    world.write("subscribers.yaml", shared)
+    ran = web.run("once", "--list", "foundations")
+    assert "foundations: a sign-up waits: subscribers.yaml:" in ran.err
+    assert ran.code == 0
+    assert listed(web) == shared
+    world.clock.now += timedelta(minutes=16)
+    errands(web)
+    assert world.mails().count("operator@example.org") == 1
+    assert "cannot be added" in web.mail("operator@example.org")
+    world.write("subscribers.yaml", OPEN)
+    world.clock.now += timedelta(minutes=16)
+    errands(web)
+    assert "- emmy@wren.edu\n" in listed(web)
+
+
+def test_mail_server_that_is_down_gets_the_confirmation_mail_later(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    ask(web, "emmy@wren.edu")
+    world.env(WEB_URL=WEB_URL, SMTP_PORT=9)
+    errands(web)
+    (waiting,) = rows(web)
+    assert (waiting.stage, waiting.attempts) == ("asked", 1)
+    world.env(WEB_URL=WEB_URL)
+    assert errands(web) == []  # not before its time
+    world.clock.now += timedelta(minutes=6)
+    assert errands(web) == ["emmy@wren.edu"]
+
+
+def test_forgotten_person_has_not_signed_up(open_web: Web) -> None:
+    web = open_web
+    ask(web, "emmy@wren.edu")
+    assert "Erased it from 1 row" in web.run("forget", "emmy@wren.edu").out
+    assert rows(web) == []
