@@ -12,6 +12,8 @@ from datetime import UTC, date, datetime, timedelta
 from email import message_from_bytes, policy
 from itertools import pairwise
 from pathlib import Path
+from random import Random
+from socket import socket
 from typing import Any
 
 import pytest
@@ -25,6 +27,8 @@ from paperboy.store.webhooks import Call
 from tests.builders import digest, entries, entry, mailing_list, paper
 from tests.cli.conftest import World, world
 from tests.fakes import Clock
+from tests.hostile.http import TRANSPORT, read_request
+from tests.hostile.talk import Talker
 from tests.servers.hook import PATH, Hook
 
 __all__ = ["world"]  # a fixture
@@ -218,6 +222,24 @@ def test_reply_that_never_comes_or_never_ends_is_tried_again(store: Store, hook:
     frozen(store)
     found = call(store, hook.url, seconds=0.3 if what == "silent" else 10.0)
     assert (found.state, found.reply) == (DeliveryState.PENDING, says)
+
+
+@pytest.mark.parametrize("kind", sorted({*TRANSPORT} - {"bomb"}))  # test_hostile.py has the bomb
+def test_hostile_reply_leaves_one_clean_line_without_the_url(store: Store, kind: str) -> None:
+    dice, body = Random(kind), f"\x1b[31m{PATH} verysecrettoken\r\n \u202e".encode() * 30  # noqa: S311  # no secret
+
+    def talk(talker: Talker, sock: socket) -> None:
+        read_request(sock)
+        talker.say_last(sock, TRANSPORT[kind](dice, body, "text/plain"))
+
+    with Talker(talk) as talker:
+        for number in range(4):
+            frozen(store, day=TODAY + number * DAY)
+            found = call(store, f"http://127.0.0.1:{talker.port}{PATH}", seconds=0.3)
+            assert found.reply.startswith(("HTTP ", "no reply: "))
+            assert found.reply.isprintable()
+            assert len(found.reply) <= 80
+            assert [secret for secret in SECRETS if secret.lower() in found.reply.lower()] == []
 
 
 def test_server_that_is_gone_is_tried_again(store: Store, hook: Hook) -> None:

@@ -202,7 +202,7 @@ def _post(http: Http, url: str, body: bytes, seconds: float) -> Answer:
     try:
         answer = _judge(http.request("POST", url, _HEADERS, body, seconds=seconds))
     except NoReplyError as error:
-        answer = Answer(DeliveryState.PENDING, f"no reply: {error}")
+        answer = Answer(DeliveryState.PENDING, f"no reply: {one_line(str(error)) or 'what came is no HTTP'}")
     finally:
         http.close()
     return Answer(answer.state, _without(url, answer.reply), answer.wait)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.models import Attempt, Became, Day, Outcome, Score, Spending
+from paperboy.models import Attempt, Became, Composed, Day, Outcome, Score, Spending
 from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.retention import SETTLED
@@ -76,6 +76,18 @@ def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store:
     thin(store, keep=timedelta())
     assert (whole(store, settled), whole(store, fresh)) == (False, True)
     assert [each.arxiv_id for each in store.papers.recent(LIST, LONG_AGO)] == [fresh]
+
+
+@pytest.mark.parametrize("link", ["l1nk", ""])
+def test_abstract_stays_while_a_page_of_the_web_room_shows_it(store: Store, link: str) -> None:
+    """A digest of which only a webhook was told has no page."""
+    for number, day in enumerate((LONG_AGO, NOW), 1):
+        fetched(store, each := f"2608.0000{number}", at=day)
+        mail = Composed("3 papers", "papers@example.org", b"mail", link, b"{}")
+        became = {each: Became.SELECTED}
+        store.days.freeze(Day(LIST.name, day.date(), Outcome.DIGEST, became=became, composed=mail), day)
+    thin(store, keep=timedelta(days=400))
+    assert whole(store, "2608.00001") is bool(link)
 
 
 def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) -> None:
