@@ -11,6 +11,7 @@ from paperboy.store.votes import Tally
 from tests.builders import paper
 from tests.cli.conftest import LISTS
 from tests.mail import browser
+from tests.mail.test_look import AXE, needs_axe, violations
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
 ONE, TWO, THREE = (f"2611.0000{n}" for n in (1, 2, 3))
@@ -158,7 +159,36 @@ def test_forgotten_person_leaves_no_vote(web: Web) -> None:
     assert web.get(link).status_code == 404
 
 
-@pytest.mark.skipif(bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it")
+in_a_browser = pytest.mark.skipif(bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it")
+
+
+@in_a_browser
+@needs_axe
+def test_axe_finds_no_violation(web: Web) -> None:
+    pages = [web.get(thumb(web, "up", ONE)).text, web.post(page_of(web), data={ONE: "up", TWO: "down"}).text]
+    with browser.browser() as window:
+        for page in pages:
+            for scheme in ("light", "dark"):
+                window.show(page, 390, scheme)
+                window.run(AXE.read_text("utf-8") + "; window.axe = axe")
+                assert violations(window) == []
+
+
+@in_a_browser
+def test_chosen_thumb_looks_chosen_in_both_schemes(web: Web) -> None:
+    look = "const {borderColor, filter} = getComputedStyle(document.querySelector('input[value={}]+b')); return "
+    look += "borderColor + filter"
+    with browser.browser() as window:
+        for scheme in ("light", "dark"):
+            window.show(web.get(page_of(web)).text, 390, scheme)
+            before = [window.run(look.replace("{}", way)) for way in ("up", "down")]
+            window.run("document.querySelector('input[value=up]').click()")
+            after = [window.run(look.replace("{}", way)) for way in ("up", "down")]
+            assert before[0] == before[1] == after[1] != after[0]
+            assert "none" in after[0]
+
+
+@in_a_browser
 def test_button_is_in_reach_on_a_phone_and_thumbs_are_large_enough(web: Web) -> None:
     html = web.get(thumb(web, "up", ONE)).text
     form = "<fieldset" + html.partition("<fieldset")[2].partition("</fieldset>")[0] + "</fieldset>"
