@@ -16,6 +16,7 @@ FLOORS = {
         "fetching",
         "morning",
         "delivery",
+        "indexing",
         "preview",
         "resend",
         "alerts",

@@ -401,7 +401,7 @@ class App(ExitStack):
             return lambda: stopped() or (not by_hand and self.timer() >= until)
 
         well, broken = True, None
-        for errand in (self._webhooks, self._signups):
+        for errand in (self._webhooks, self._signups, self._index):
             try:
                 well = errand(turn()) and well
             except Exception as error:  # noqa: BLE001  # raised below
@@ -443,6 +443,12 @@ class App(ExitStack):
                 stopped=stopped,
             )
             return errand.work()
+
+    def _index(self, stopped: Callable[[], bool]) -> bool:
+        from paperboy import indexing
+
+        indexing.index(self.store, self.home.lists, stopped)
+        return True
 
     def beat(self) -> None:
         """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged."""

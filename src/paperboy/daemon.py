@@ -187,7 +187,7 @@ class Daemon:
         reports = [each.next_try for each in alerts.waiting(self._store, self.home.settings.timezone)]
         if any(at is not None and at <= now for at in (next_try, *reports)) and self._may_start("sending"):
             self._start("sending", now)
-        if errands.waits(self._store, now) and self._may_start("errands"):
+        if errands.waits(self._store, self.home.lists, now) and self._may_start("errands"):
             self._start("errands", now)
 
     def _ready(self, now: datetime) -> frozenset[str]:

@@ -2,24 +2,27 @@
 
     webhooks    tell other programs of a digest
     sign-ups    confirmation mails go out, and who confirmed comes into subscribers.yaml
+    indexing    let the papers of a public digest be found
 
 `App.errands` does them all once. The daemon starts that while `waits` says so, in a child of its own kind; `once` ends
 with it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from paperboy.models import MailingList
 from paperboy.store import Store
 
 SECONDS = 30.0  # for each kind in one round; what is left waits for the next, so that the other kinds have their turn
 
-_QUESTIONS: tuple[Callable[[Store, datetime], bool], ...] = (  # one cheap query each
-    lambda store, now: store.webhooks.is_due(now),
-    lambda store, now: store.signups.is_due(now),
+_QUESTIONS: tuple[Callable[[Store, Sequence[MailingList], datetime], bool], ...] = (  # one cheap query each
+    lambda store, _, now: store.webhooks.is_due(now),
+    lambda store, _, now: store.signups.is_due(now),
+    lambda store, lists, _: store.search.is_due([each.name for each in lists if each.is_public]),
 )
 
 
-def waits(store: Store, now: datetime) -> bool:
+def waits(store: Store, lists: Sequence[MailingList], now: datetime) -> bool:
     """Whether there is something to do now."""
-    return any(question(store, now) for question in _QUESTIONS)
+    return any(question(store, lists, now) for question in _QUESTIONS)

@@ -20,6 +20,7 @@ from paperboy.store.papers import Papers
 from paperboy.store.readers import Readers
 from paperboy.store.retention import Retention
 from paperboy.store.scores import Scores
+from paperboy.store.search import Search
 from paperboy.store.signups import Signups
 from paperboy.store.suppressions import Suppressions
 from paperboy.store.votes import Votes
@@ -61,6 +62,7 @@ class Store(AbstractContextManager["Store"]):
         self.readers = Readers(database)
         self.signups = Signups(database)
         self.archive = Archive(database)
+        self.search = Search(database)
         self.votes = Votes(database)
         self.webhooks = Webhooks(database)
         self.retention = Retention(database)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from datetime import date
+from datetime import date, datetime
+from typing import NamedTuple
 
 from paperboy.models import Archived
 from paperboy.store.database import Database
@@ -13,6 +14,22 @@ _SELECT = """
 select id, list as list_name, date, subject, at, link, shown from digests
 where shown is not null and link != '' and superseded is null
 """
+
+_PAST = """
+select digests.id, date, subject, digests.at, author_matches + selected as papers
+from digests join days using (list, date)
+where list = ? and shown is not null and superseded is null order by date desc limit ? offset ?
+"""
+
+
+class Past(NamedTuple):
+    """A digest in a list of them."""
+
+    id: int
+    date: date  # local to the list
+    subject: str
+    at: datetime  # when it was frozen
+    papers: int  # 0: it is a note
 
 
 class Archive:
@@ -30,6 +47,10 @@ class Archive:
         """The digest of a list's day."""
         values = [list_name, day.isoformat()]
         return next(iter(self._database.rows(f"{_SELECT} and list = ? and date = ?", values, Archived)), None)
+
+    def past(self, list_name: str, most: int, offset: int = 0) -> tuple[Past, ...]:
+        """The list's digests, newest first, without what they show."""
+        return tuple(self._database.rows(_PAST, [list_name, most, offset], Past))
 
     def newest(self, list_name: str, most: int, before: date = date.max) -> tuple[Archived, ...]:
         """The list's digests, newest first."""

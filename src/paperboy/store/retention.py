@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
 from paperboy.store.database import Database, iso
+from paperboy.store.search import Search
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class Retention:
     """Called by the day's first morning as its last step; other writers wait for one short transaction at a time."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self._search = database, Search(database)
 
     def is_due(self, now: datetime) -> bool:
         """Whether no list has had a morning since midnight, UTC."""
@@ -44,6 +45,7 @@ class Retention:
         values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now}
         gone = []
         try:
+            self._search.delete([row["id"] for row in self._database.rows(_OLD, values)])
             for what, statements in _STEPS.items():
                 with self._database.transaction(durable=False):
                     if number := sum(self._database.execute(statement, values) for statement in statements):

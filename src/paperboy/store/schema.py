@@ -260,6 +260,8 @@ _COLUMNS = {
     "suppressions": ("own integer not null default 0",),  # the person's own wish, which signing up again undoes
 }
 _ANSWERS = """
+create index if not exists digests_unindexed on digests (list, date)
+    where indexed = 0 and shown is not null and superseded is null;
 create index if not exists digests_link on digests (link) where link != '';
 
 create table if not exists readers (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 
 from markupsafe import Markup
@@ -63,10 +64,13 @@ def indexable(response: Response, mailing_list: MailingList) -> Response:
     return response
 
 
-def thaw(visit: Visit, archived: Archived) -> Digest:
+def thaw(visit: Visit, archived: Archived, *, abstracts: bool = True) -> Digest:
     """What was frozen, as a digest."""
     try:
-        return archive.load(archived.shown, visit.store.papers.by_id(archive.ids(archived.shown)))
+        papers = visit.store.papers.by_id(archive.ids(archived.shown))
+        if not abstracts:
+            papers = {arxiv_id: replace(paper, abstract="") for arxiv_id, paper in papers.items()}
+        return archive.load(archived.shown, papers)
     except (ValueError, KeyError, TypeError) as error:
         where = f"{archived.list_name} of {archived.date}"
         raise StoreError(f"the page of the digest {where} is spoilt; its mail is not: {error!r}") from error

@@ -22,7 +22,7 @@ from paperboy.app import App
 from paperboy.config.home import Files, Fingerprint, Home
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
-from paperboy.web import joining, leaving, reading, voting
+from paperboy.web import feed, joining, leaving, listing, reading, voting
 from paperboy.web.kept import Kept
 from paperboy.web.visit import BoundedRequest, Visit, html
 
@@ -65,6 +65,10 @@ def _rules() -> Map:
             Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
             Rule(f"/digest/{_LINK}", endpoint=reading.linked),
             Rule(f"/digest/{_LINK}.bib", endpoint=reading.linked_bib),
+            Rule("/", endpoint=listing.front),
+            Rule(_LIST, endpoint=listing.past),
+            Rule(f"{_LIST}/search", endpoint=listing.search),
+            Rule(f"{_LIST}/feed.atom", endpoint=feed.atom),
             Rule(f"{_LIST}/{_DAY}", endpoint=reading.dated),
             Rule(f"{_LIST}/{_DAY}.bib", endpoint=reading.dated_bib),
             Rule(_VOTES, endpoint=voting.show, methods=["GET", "POST"]),

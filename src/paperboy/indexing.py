@@ -1,0 +1,40 @@
+"""The errand that lets the papers of public digests be found: as plain text, a digest at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+
+from paperboy.foreign import one_line
+from paperboy.mail import archive
+from paperboy.mail.text import prose
+from paperboy.models import Archived, MailingList
+from paperboy.store import Store
+from paperboy.store.search import Text
+
+logger = logging.getLogger(__name__)
+
+
+def index(store: Store, lists: Sequence[MailingList], stopped: Callable[[], bool] = lambda: False) -> int:
+    """Add the digests that are not yet in the search, newest first, until `stopped`; returns how many."""
+    names, number = [each.name for each in lists if each.is_public], 0
+    while not stopped() and (digest := store.search.waiting(names)):
+        store.search.add(digest.id, _texts(store, digest))
+        number += 1
+    return number
+
+
+def _texts(store: Store, digest: Archived) -> Sequence[Text]:
+    try:
+        return list(_papers(store, digest))
+    except (ValueError, KeyError, TypeError) as error:
+        logger.error("the digest %s of %s is spoilt, and not searched: %r", digest.list_name, digest.date, error)
+        return ()
+
+
+def _papers(store: Store, digest: Archived) -> Iterator[Text]:
+    """What is shown of the digest, but for papers that are only named."""
+    thawed = archive.load(digest.shown, store.papers.by_id(archive.ids(digest.shown)))
+    for entry in thawed.entries + thawed.over_cap:
+        authors = one_line(", ".join(entry.paper.authors))
+        yield Text(entry.rank, str(prose(entry.paper.title)), authors, str(prose(entry.paper.abstract)))

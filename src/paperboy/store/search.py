@@ -1,0 +1,109 @@
+"""Search over the papers of public lists' digests: SQLite's full-text index, filled beside the mail.
+
+The table is made with its first row: most homes have no public list. A paper's place in it is its digest and rank.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+from paperboy.foreign import one_line
+from paperboy.models import Archived
+from paperboy.store.database import Database
+
+MOST_WORDS = 20
+_SHIFT = 1 << 16  # more than a digest's papers
+
+
+class Text(NamedTuple):
+    """A paper as it is found: text without TeX."""
+
+    rank: int
+    title: str
+    authors: str
+    abstract: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A paper in a digest."""
+
+    date: date
+    place: int  # its rank there
+    title: str
+    names: str  # of its authors
+
+
+class Search:
+    """The papers of all public lists in one table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def is_due(self, lists: Collection[str]) -> bool:
+        """Whether a digest of these lists is to be added."""
+        query = f"select 1 from digests where {_WAITING} limit 1"
+        return bool(lists) and bool(self._database.rows(query, [json.dumps(list(lists))]))
+
+    def waiting(self, lists: Collection[str]) -> Archived | None:
+        """The newest digest of these lists that is to be added."""
+        query = f"""select id, list as list_name, date, subject, at, link, shown from digests
+            where id = (select id from digests where {_WAITING} order by date desc limit 1)"""
+        return next(iter(self._database.rows(query, [json.dumps(list(lists))], Archived)), None)
+
+    def add(self, digest_id: int, papers: Iterable[Text]) -> None:
+        """Let the papers of a digest be found, those only that it shows now."""
+        insert = "insert into paper_search (rowid, title, authors, abstract) values (?, ?, ?, ?)"
+        with self._database.transaction(durable=False):
+            self._database.execute(_TABLE)
+            self._delete(digest_id)
+            for paper in papers:
+                self._database.execute(insert, [digest_id * _SHIFT + paper.rank, *paper[1:]])
+            self._database.execute("update digests set indexed = 1 where id = ?", [digest_id])
+
+    def delete(self, digest_ids: Collection[int]) -> None:
+        """Forget the papers of digests that go."""
+        if digest_ids and self._is_there():
+            with self._database.transaction(durable=False):
+                for digest_id in digest_ids:
+                    self._delete(digest_id)
+
+    def find(self, list_name: str, words: str, most: int) -> tuple[Found, ...]:
+        """A list's papers that have all these words, the best first."""
+        if not (query := expression(words)) or not self._is_there():
+            return ()
+        return tuple(self._database.rows(_FIND, [query, list_name, most], Found))
+
+    def _delete(self, digest_id: int) -> None:
+        first = digest_id * _SHIFT
+        self._database.execute("delete from paper_search where rowid between ? and ?", [first, first + _SHIFT - 1])
+
+    def _is_there(self) -> bool:
+        return bool(self._database.rows("select 1 from sqlite_master where name = 'paper_search'"))
+
+
+def expression(words: str) -> str:
+    """A visitor's words for FTS5, each as a quoted string, so that nothing of its language is heard: papers with all of
+    them, and with words that begin like the last. Empty: there is nothing to look for.
+    """
+    found = re.findall(r"[^\W_]+", one_line(words))[:MOST_WORDS]
+    last = "*" if found and len(found[-1]) > 1 else ""
+    return " AND ".join(f'"{word}"' for word in found) + last
+
+
+_WAITING = "indexed = 0 and shown is not null and superseded is null and list in (select value from json_each(?))"
+_TABLE = (
+    "create virtual table if not exists paper_search using fts5 "
+    "(title, authors, abstract, tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3')"
+)
+_FIND = f"""
+select date, paper_search.rowid % {_SHIFT} as place, title, authors as names
+from paper_search join digests on id = paper_search.rowid / {_SHIFT}
+where paper_search match ? and list = ? and shown is not null and superseded is null
+order by bm25(paper_search, 8.0, 3.0, 1.0), date desc limit ?
+"""
