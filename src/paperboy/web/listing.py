@@ -60,6 +60,7 @@ def past(visit: Visit, name: str) -> Response:
         url=url,
         join_url=join_url(visit, mailing_list),
         looks_for=" · ".join(block.text for block in blocks(mailing_list.topics)),
+        categories=mailing_list.categories,
         past=shown,
         newer=f"{url}?page={page - 1}" if page > 2 else url if page == 2 else "",
         older=f"{url}?page={page + 1}" if len(found) > _A_PAGE else "",
