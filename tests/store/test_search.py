@@ -1,0 +1,90 @@
+"""The search index: it is made with its first row, has what the digests show, and hears words alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from paperboy.models import Composed, Day, Outcome
+from paperboy.store import Store
+from paperboy.store.search import Text, expression
+from tests.store.ledger import NOW, TODAY
+
+
+def frozen(store: Store, list_name: str = "foundations", days: int = 0) -> int:
+    """A digest with a page."""
+    composed = Composed("1 paper: It", "papers@example.org", b"m", "", b"{}")
+    day = TODAY - timedelta(days=days)
+    store.days.freeze(Day(list_name, day, Outcome.DIGEST, composed=composed), NOW)
+    return store.days.digests(list_name)[day]
+
+
+def find(store: Store, words: str, list_name: str = "foundations") -> list[tuple[str, int]]:
+    return [(each.title, each.place) for each in store.search.find(list_name, words, 50)]
+
+
+def test_digests_of_these_lists_wait_newest_first_until_they_are_added(store: Store) -> None:
+    old, new, _ = frozen(store, days=1), frozen(store), frozen(store, "galaxies")
+    names = ["foundations"]
+    assert not store.search.is_due([])
+    added = []
+    while digest := store.search.waiting(names):
+        assert store.search.is_due(names)
+        store.search.add(digest.id, [])
+        added.append(digest.id)
+    assert added == [new, old]
+    assert not store.search.is_due(names)
+    assert store.search.is_due(["galaxies"])
+
+
+def test_there_is_no_table_before_the_first_digest_is_added(store: Store) -> None:
+    tables = "select 1 from sqlite_master where name like 'paper_search%'"
+    assert find(store, "word") == []
+    store.search.delete([1])
+    assert store._database.rows(tables) == []
+    store.search.add(frozen(store), [])
+    assert store._database.rows(tables)
+
+
+def test_title_weighs_more_than_authors_and_these_more_than_the_abstract(store: Store) -> None:
+    texts = [Text(1, "a b", "c d", "halo e"), Text(2, "a b", "halo d", "f e"), Text(3, "halo b", "c d", "f e")]
+    store.search.add(frozen(store), texts)
+    assert [place for _, place in find(store, "halo")] == [3, 2, 1]
+
+
+def test_words_are_found_without_case_and_accents(store: Store) -> None:
+    store.search.add(frozen(store), [Text(1, "Schrödinger's ℓ₁-norm", "Łukasz É", "10⁹ years")])
+    for words in ("SCHRODINGER", "schrödinger e", "ℓ₁ norm"):
+        assert find(store, words) == [("Schrödinger's ℓ₁-norm", 1)], words
+
+
+def test_digest_is_added_once_and_found_in_its_own_list_alone(store: Store) -> None:
+    digest = frozen(store)
+    for _ in range(2):
+        store.search.add(digest, [Text(1, "halo", "", "")])
+    assert len(find(store, "halo")) == 1
+    assert find(store, "halo", "galaxies") == []
+
+
+def test_papers_of_a_digest_that_goes_are_forgotten(store: Store) -> None:
+    old, new = frozen(store, days=1), frozen(store)
+    for digest in (old, new):
+        store.search.add(digest, [Text(1, f"halo {digest}", "", ""), Text(65_535, "halo", "", "")])
+    store.search.delete([old])
+    assert sorted(find(store, "halo")) == [("halo", 65_535), (f"halo {new}", 1)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("dark matter", '"dark" AND "matter"*'),
+        ('"dark* OR NEAR(x y) title:', '"dark" AND "OR" AND "NEAR" AND "x" AND "y" AND "title"*'),
+        ("a", '"a"'),
+        ("x_y \0z\ud800", '"x" AND "y" AND "z"'),
+        (" *\"'()-_^:\n", ""),
+        ("w " * 100, " AND ".join(['"w"'] * 20)),
+    ],
+)
+def test_words_are_quoted_and_the_last_may_go_on(words: str, said: str) -> None:
+    assert expression(words) == said
