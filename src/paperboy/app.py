@@ -192,11 +192,14 @@ class App(ExitStack):
 
     @cached_property
     def composer(self) -> Composer:
+        return self._composer(self.signer)
+
+    def _composer(self, signer: Signer | None) -> Composer:
         from paperboy.mail.message import LOCAL_SENDER, Composer
 
         sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
         secret, *older = self.store.secrets()
-        more = self.settings.web_url, self.signer
+        more = self.settings.web_url, signer
         return Composer(self.templates, str(sender), str(reply_to), secret, tuple(older), *more)
 
     @cached_property
@@ -510,7 +513,11 @@ class App(ExitStack):
         with alerts.never_raising(), closing(self.transports[0]) as transport:
             if sent is not None:
                 alerts.sending(self.store, self.home.lists, sent, now, self.patience)
-            alerts.report(self.store, transport if by_mail else None, self.composer, to, zone, now)
+            try:
+                composer = self.composer
+            except ConfigError:  # the key is gone: better an alert without a signature than none
+                composer = self._composer(None)
+            alerts.report(self.store, transport if by_mail else None, composer, to, zone, now)
 
     @property
     def patience(self) -> timedelta:

@@ -27,7 +27,7 @@ from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.delivery import REFUSES_US
 from paperboy.errors import ConfigError, PaperboyError, StoreError
-from paperboy.mail.dkim import published
+from paperboy.mail.dkim import modulus, published
 from paperboy.mail.text import counted
 from paperboy.models import DeliveryState, MailingList, Receipt
 
@@ -43,7 +43,6 @@ _OLD_PROMPT = (
     "prompts/score.md.j2 does not use the variable language, so the LLM is not asked for comments in {}; "
     "take the block topics from the template that came with this version"
 )
-_DKIM_KEY = re.compile(r"p\s*=\s*[A-Za-z0-9+/]")  # without a value, the key was withdrawn
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 
@@ -305,13 +304,13 @@ def _dkim(app: App, domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
     name = f"{app.settings.dkim_selector}._domainkey.{domain}"
     signer, _ = _read("DKIM", lambda: app.signer)
     try:
-        keys = [record for record in _records(name, "TXT", seconds) if _DKIM_KEY.search(record)]
+        keys = list(filter(None, map(published, _records(name, "TXT", seconds))))
     except OSError:
         return [Finding("DKIM", f"DNS does not answer; {name} not checked", note=True)]
     if not keys:
         fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
         return [Finding("DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None)]
-    if signer and signer.modulus not in {published(record) for record in keys}:
+    if signer and signer.modulus not in map(modulus, keys):
         message = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"
         return [Finding("DKIM", message, exit_code=1)]
     return [Finding("DKIM", f"{name} has {'the key of DKIM_KEY' if signer else 'a key'}")]

@@ -12,9 +12,11 @@ import dkim
 import dns.resolver
 import pytest
 
-from paperboy.errors import ConfigError
-from paperboy.mail.dkim import Signer, published
+from paperboy.app import App
+from paperboy.mail.dkim import Signer, modulus, published
+from paperboy.store.alerts import Cause, Note
 from tests.cli.conftest import World, world
+from tests.fakes import NoProgress
 from tests.servers.dns import DnsServer
 
 __all__ = ["world"]  # the fixture, for these tests, too
@@ -121,12 +123,12 @@ def test_usual_forms_of_a_key_are_read(tmp_path: Path) -> None:
     ("content", "says"),
     [
         (None, "there is no {path}; name the file with the private key"),
-        ("", "{path} is not a private RSA key in PEM; openssl genrsa 2048 makes one"),
+        ("", "{path} is no private RSA key in PEM, without a passphrase; openssl genrsa 2048 makes one"),
         (
             "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n",
-            "is not a private RSA key",
+            "is no private RSA key",
         ),
-        ("512", "{path} has 512 bits, which no server accepts; make one of 2048"),
+        ("512", "{path} has 512 bits, which no server accepts; openssl genrsa 2048 makes one"),
     ],
     ids=["missing", "empty", "ed25519", "too short"],
 )
@@ -160,8 +162,52 @@ def test_signer_tells_nobody_its_key(key: Path) -> None:
 
 def test_published_key_is_compared_by_its_number(key: Path) -> None:
     signer = Signer.load(key, "s2026", "example.org")
-    assert published(record(key)) == signer.modulus
-    for broken in ("", '"v=DKIM1; p="', '"v=DKIM1; p=AAAA"', '"v=spf1 -all"', '"' + "p=" * 1000 + '"'):
-        assert published(broken) is None
-    with pytest.raises(ConfigError):
-        Signer.load(key.with_name("none.pem"), "s2026", "example.org")
+    assert modulus(published(record(key))) == signer.modulus
+    for none in ("", '"v=DKIM1; p="', '"v=spf1 -all"', '"v=DKIM1; sp=AAAA"'):
+        assert published(none) == ""
+    for broken in ('"v=DKIM1; p=AAAA"', '"' + "p=" * 1000 + '"', '"v=DKIM1; p=A"'):
+        assert modulus(published(broken)) is None
+
+
+def test_strings_of_a_record_may_end_anywhere(key: Path) -> None:
+    whole = record(key).replace('" "', "")
+    for at in (whole.index("p=") + 1, whole.index("p=") + 2, len(whole) // 2):
+        assert published(f'{whole[:at]}" "{whole[at:]}') == published(record(key))
+
+
+def test_key_with_the_line_ends_of_windows_is_read(key: Path, tmp_path: Path) -> None:
+    (tmp_path / "key.pem").write_bytes(key.read_bytes().replace(b"\n", b"\r\n"))
+    assert Signer.load(tmp_path / "key.pem", "s2026", "example.org") == Signer.load(key, "s2026", "example.org")
+
+
+def test_mail_to_an_address_beyond_ascii_is_verified_too(key: Path) -> None:
+    """Its headers are in UTF-8 (RFC 6532)."""
+    mail = "From: papers@example.org\r\nTo: müller@example.org\r\nSubject: Grüße\r\n\r\nHello.\r\n".encode()
+    signed = Signer.load(key, "s2026", "example.org").signed(mail)
+    assert verify(signed, key)
+    assert not verify(signed.replace("müller".encode(), b"mueller"), key)
+
+
+def test_operator_is_alerted_without_a_signature_once_the_key_is_gone(world: World, key: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "key.pem"
+    copy.write_bytes(key.read_bytes())
+    world.env(DKIM_KEY=copy, DKIM_SELECTOR="s2026", ALERT_TO="operator@example.org")
+    world.announce(1)
+    assert world.run("once").code == 0
+    copy.unlink()
+    app = App(world.path, {}, world.clock, world.waits.append, lambda: 0.0, NoProgress())
+    with app:
+        app.store.alerts.note([Note(Cause.SUPPRESSED, "ada@example.org", "", "ada@example.org: 5.1.1")], world.clock())
+        app.tell()
+    assert world.mails()[-1] == "operator@example.org"
+    assert b"DKIM-Signature" not in world.smtp.messages[-1].content
+
+
+@pytest.mark.parametrize("signs", [False, True], ids=["the relay signs", "signed here"])
+def test_test_mail_explains_how_to_see_whether_the_relay_covers_the_one_click(
+    world: World, key: Path, *, signs: bool
+) -> None:
+    world.env(WEB_URL=WEB_URL, **({"DKIM_KEY": key, "DKIM_SELECTOR": "s2026"} if signs else {}))
+    world.announce(1)
+    out = " ".join(world.run("preview", "foundations", "--to", "ada@example.org").out.split())
+    assert ("h= of DKIM-Signature has to name list-unsubscribe and list-unsubscribe-post" in out) is not signs

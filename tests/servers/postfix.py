@@ -52,8 +52,10 @@ mynetworks = 192.0.2.1/32
 
 
 @contextmanager
-def postfix(**settings: str) -> Iterator[int]:
-    """Runs an instance that knows four users of example.org, with more settings of `main.cf`; gives its port."""
+def postfix(services: str = "", **settings: str) -> Iterator[int]:
+    """Runs an instance that knows four users of example.org, with more services of `master.cf` and settings of
+    `main.cf`; gives its port.
+    """
     assert PROGRAM is not None, MISSING
     port, folder = free_port(), Path(tempfile.mkdtemp(prefix="paperboy-postfix-"))
     folder.chmod(0o755)
@@ -62,7 +64,7 @@ def postfix(**settings: str) -> Iterator[int]:
     shutil.chown(folder / "data", "postfix")
     more = "".join(f"{name} = {value}\n" for name, value in settings.items())
     (folder / "main.cf").write_text(_SETTINGS.format(folder=folder) + more)
-    (folder / "master.cf").write_text(_SERVICES.format(port=f"127.0.0.1:{port}"))
+    (folder / "master.cf").write_text(_SERVICES.format(port=f"127.0.0.1:{port}") + services)
     command = [PROGRAM, "-c", str(folder)]
     running = subprocess.Popen([*command, "start-fg"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -65,7 +65,7 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
         app.store.readers.know(name, [app.composer.addressed(name, app.clock().date(), reader)])  # its links work
         test = send_outside(app.transports[0], app.composer, composed, name, reader, app.clock(), test=True)
         code = _said(reader, test)
-        if app.settings.web_url and not code:
+        if app.settings.web_url and not app.signer and not code:
             output.say(_COVERED)
         return code
     page = write(app.composer, app.settings.paperboy_outbox, name, composed, app.clock())

@@ -18,6 +18,7 @@ from paperboy.errors import ConfigError
 from paperboy.models import Problem
 
 _LEAST_BITS = 1024  # of a key that others accept; 2048 are usual
+_MADE_BY = "openssl genrsa 2048 makes one"
 _COVERED = (  # From twice, so that nobody adds another
     b"from", b"from", b"to", b"reply-to", b"subject", b"date", b"message-id", b"mime-version", b"content-type",
     b"content-transfer-encoding", b"in-reply-to", b"references", b"list-id", b"list-help", b"list-owner", b"list-post",
@@ -37,14 +38,14 @@ class Signer:
     def load(cls, path: Path, selector: str, domain: str) -> Signer:
         """Read and try the key. Raises ConfigError."""
         try:
-            signer = cls(domain, selector, files.read(path, 100_000))
+            signer = cls(domain, selector, files.read(path, 100_000).replace(b"\r\n", b"\n"))
             bits = signer.modulus.bit_length()
         except FileNotFoundError:
             raise _fault(f"there is no {path}; name the file with the private key") from None
         except ValueError as error:
             raise _fault(f"{path} {error}") from None
         if bits < _LEAST_BITS:
-            raise _fault(f"{path} has {bits} bits, which no server accepts; make one of 2048")
+            raise _fault(f"{path} has {bits} bits, which no server accepts; {_MADE_BY}")
         return signer
 
     @property
@@ -54,7 +55,7 @@ class Signer:
         try:
             return int(crypto.parse_pem_private_key(self.key)["modulus"])
         except Exception:  # noqa: BLE001 - dkimpy raises whatever its parsers do
-            raise ValueError("is not a private RSA key in PEM; openssl genrsa 2048 makes one") from None
+            raise ValueError(f"is no private RSA key in PEM, without a passphrase; {_MADE_BY}") from None
 
     def signed(self, message: bytes) -> bytes:
         """The message after its signature."""
@@ -69,19 +70,19 @@ class Signer:
         return signature + message
 
 
-def published(record: str) -> int | None:
-    """The modulus of the key in a TXT record as a zone file has it; None: it has none, or has withdrawn it."""
+def published(record: str) -> str:
+    """The key in a TXT record as a zone file has it, in strings that may end anywhere; empty: it was withdrawn."""
     text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', record))
-    found = re.search(r"(?:^|;)\s*p\s*=\s*([A-Za-z0-9+/=\s]+)", text)
+    found = re.search(r"(?:^|;)\s*p\s*=\s*([A-Za-z0-9+/][A-Za-z0-9+/=\s]*)", text)
+    return re.sub(r"\s", "", found[1]) if found else ""
+
+
+def modulus(key: str) -> int | None:
+    """Of a public key, as it is published; None: it is no RSA key."""
     try:
-        return int(_dkimpy("dkim.crypto").parse_public_key(_bytes(found[1]))["modulus"]) if found else None
+        return int(_dkimpy("dkim.crypto").parse_public_key(base64.b64decode(key))["modulus"])
     except Exception:  # noqa: BLE001 - dkimpy raises whatever its parsers do
         return None
-
-
-def _bytes(text: str) -> bytes:
-
-    return base64.b64decode(re.sub(r"\s", "", text))
 
 
 def _dkimpy(module: str) -> Any:
