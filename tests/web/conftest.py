@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import email.policy
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -15,6 +16,7 @@ from paperboy.app import App
 from paperboy.store import Store
 from paperboy.web.room import Room
 from tests.cli.conftest import Ran, World, world
+from tests.web.served import Served, free_port
 
 __all__ = ["world"]  # the fixture, for these tests, too
 
@@ -69,3 +71,12 @@ def web(world: World) -> Web:
     world.announce(1, 2, 3)
     assert world.run("once", "--list", "foundations").code == 0
     return Web(world)
+
+
+@pytest.fixture
+def served(web: Web) -> Iterator[Served]:
+    """The same home, and its room in a process of its own."""
+    port = free_port()
+    web.world.env(WEB_URL=WEB_URL, WEB_LISTEN=f"127.0.0.1:{port}")
+    with Served(web.world.path, port) as room:
+        yield room

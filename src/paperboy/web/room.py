@@ -38,8 +38,9 @@ _LINK = "<re('[0-9a-f]{32}'):link>"
 _LIST, _DAY = "/list/<re('[a-z0-9-]{1,64}'):name>", "<day:day>"
 _VOTES = f"/vote/{_TOKEN}/{_DAY}"
 _POST = ["POST"]
+_METHODS = {"GET", "HEAD", "POST"}
 
-_HEADERS = {
+HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; form-action 'self'; "
         "frame-ancestors 'none'; base-uri 'none'"
@@ -122,9 +123,10 @@ class Room:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
         response, what = self._answer(request)
-        for name, value in _HEADERS.items():
+        for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
-        logger.info("%s %s: %d", request.method if request.method.isalpha() else "?", what, response.status_code)
+        method = request.method if request.method in _METHODS else "?"  # a client may send any word
+        logger.info("%s %s: %d", method, what, response.status_code)
         return response(environ, start_response)
 
     def _answer(self, request: BoundedRequest) -> tuple[Response, str]:

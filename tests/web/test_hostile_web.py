@@ -1,0 +1,382 @@
+"""What strangers may send to the web room: it answers each, stays alive, and its log names nobody.
+
+Requests go to `paperboy web` over real sockets, byte by byte, past every HTTP library and proxy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from statistics import quantiles
+
+import pytest
+
+from paperboy.web.room import HEADERS
+from tests.web.conftest import CLICK, WEB_URL, Web
+from tests.web.served import Answer, Served
+
+END = b" HTTP/1.1\r\nHost: papers.example.org\r\nConnection: close\r\n\r\n"
+PROMPT = 1.0  # seconds for an answer, whatever others do
+
+
+def path_of(web: Web, pattern: str = "leave/") -> str:
+    return web.link(pattern).removeprefix(WEB_URL)
+
+
+def is_safe(answer: Answer) -> bool:
+    """It says nothing of the program, and a browser takes it for what it is."""
+    has = [answer.headers.get(name.lower()) == value for name, value in HEADERS.items() if name not in MAY_DIFFER]
+    return all(has) and "Traceback" not in answer.body and "server" not in answer.headers
+
+
+MAY_DIFFER = {"Cache-Control", "X-Robots-Tag"}  # of pages that anybody may see
+
+
+def is_discreet(served: Served, web: Web) -> bool:
+    """The log has no token, no address and no traceback, and its lines are short."""
+    token = path_of(web).rpartition("/")[2]
+    words = [token, token.upper(), "ada@", "Traceback", "bug in Paperboy", "uncaptured"]
+    return not any(word in served.log for word in words) and all(len(line) < 200 for line in served.log.splitlines())
+
+
+def is_alive(served: Served, web: Web) -> bool:
+    began = time.monotonic()
+    answer = served.ask(path_of(web))
+    return answer.status == 200 and "Leave Foundations" in answer.body and time.monotonic() - began < PROMPT
+
+
+# ── Requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def hostile_paths(leave: str) -> Iterator[tuple[bytes, int]]:
+    token = leave.rpartition("/")[2]
+    yield from ((path.encode(), 404) for path in ("/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/.env", "/data/"))
+    yield from ((path.encode(), 404) for path in (f"{leave}%00", f"{leave}\0", f"{leave}%0d%0aX:y", f"{leave};x"))
+    yield from ((path.encode(), 404) for path in (leave[:-1], f"{leave}a", leave.upper(), f"/leave/{token.upper()}"))
+    yield b"/leave/%D9%A0" + b"%D9%A0" * 31, 404  # 32 digits, of another script
+    yield f"/vote/{token}/2026-02-30".encode(), 404
+    yield f"/vote/{token}/%EF%BC%92026-11-20".encode(), 404
+    yield from ((path, 404) for path in (b"/" * 9_000, b"/%ff%fe", b"/%", b"/%zz", b"*", b"?", b"//[", b"/digest/../x"))
+    yield from ((path, 400) for path in (b"/\xff\xfe", "/leave/٠".encode(), b"http://[::1", b"/a b"))
+    yield b"/" + b"a" * 20_000, 431
+    yield b"/leave/" + b"a" * 9_000, 404
+
+
+def test_hostile_paths_find_nothing(served: Served, web: Web) -> None:
+    for path, status in hostile_paths(path_of(web)):
+        (answer,) = served.say(b"GET " + path + END)
+        assert (answer.status, is_safe(answer)) == (status, True), path
+    assert is_alive(served, web)
+    assert is_discreet(served, web)
+
+
+def test_only_get_head_and_post_are_methods(served: Served, web: Web) -> None:
+    leave = path_of(web).encode()
+    for method in (b"PUT", b"DELETE", b"TRACE", b"CONNECT", b"OPTIONS", b"PROPFIND", b"A" * 5_000):
+        (answer,) = served.say(method + b" " + leave + END)
+        assert (answer.status, is_safe(answer)) == (405, True), method
+    for method in (b"get", b"G\0T", b"<script>", "GÉT".encode(), b"", b"\x16\x03\x01\x00\xa5\x01"):
+        (answer,) = served.say(method + b" " + leave + END)
+        assert (answer.status, is_safe(answer)) == (400, True), method
+    assert web.get(path_of(web)).text.count("Leave this list") == 1  # nobody has left
+    assert is_discreet(served, web)
+
+
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+BIG = b"1000\r\n" + b"a" * 4_096 + b"\r\n"
+BODIES = {
+    "17 kB": (b"Content-Length: 17000\r\n\r\n" + b"a" * 17_000, 413),
+    "a length beyond all": (b"Content-Length: 99999999999999999999\r\n\r\na", 413),
+    "a length of 5,000 digits": (b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\na", 400),
+    "a negative length": (b"Content-Length: -1\r\n\r\n", 400),
+    "a length with a sign": (b"Content-Length: +3\r\n\r\na=b", 400),
+    "a length in other digits": ("Content-Length: ٣\r\n\r\na=b".encode(), 400),
+    "chunks": (CHUNKED + b"3\r\na=b\r\n0\r\n\r\n", 200),
+    "20 kB in chunks": (CHUNKED + BIG * 5 + b"0\r\n\r\n", 413),
+    "a chunk without end": (CHUNKED + b"fffffffffffffffff\r\n" + b"a" * 17_000, 413),
+    "no chunk": (CHUNKED + b"zz\r\na=b\r\n0\r\n\r\n", 400),
+    "a negative chunk": (CHUNKED + b"-3\r\na=b\r\n0\r\n\r\n", 400),
+    "expected": (b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\na=b", 200),
+    "expected, 17 kB": (b"Expect: 100-continue\r\nContent-Length: 17000\r\n\r\n" + b"a" * 17_000, 413),
+    "two lengths": (b"Content-Length: 3\r\nContent-Length: 4\r\n\r\na=bc", 400),
+    "length and chunks": (b"Content-Length: 3\r\n" + CHUNKED + b"0\r\n\r\n", 400),
+    "chunks, and more": (b"Transfer-Encoding: identity\r\n" + CHUNKED + b"0\r\n\r\n", 501),
+    "hidden chunks": (b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+    "chunks behind a tab": (b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", 400),
+}
+
+
+def test_bodies_are_small_and_have_one_end(served: Served, web: Web) -> None:
+    """What the room and a proxy could read differently is refused, and the connection ends."""
+    start = f"POST {path_of(web)}/undo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n".encode()
+    for name, (rest, status) in BODIES.items():
+        found = served.say(start + rest)
+        assert [(each.status, is_safe(each)) for each in found] in ([(status, True)], []), name  # []: reset meanwhile
+        assert found or status == 413, name
+    (answer,) = served.say(start.replace(b"1.1", b"1.0") + CHUNKED + b"0\r\n\r\n")
+    assert answer.status == 400  # HTTP/1.0 has no chunks
+    assert is_alive(served, web)
+    assert is_discreet(served, web)
+
+
+def multipart(number: int) -> bytes:
+    return (
+        b"".join(b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n' for _ in range(number)) + b"--b--\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "statuses"),
+    [
+        ("multipart/form-data; boundary=b", multipart(300), {413}),
+        ("multipart/form-data; boundary=b", multipart(10_000), {413}),
+        ("multipart/form-data; boundary=b", b"--b\r\n" * 3_000, {200, 400, 413}),
+        ("multipart/form-data", b"--b", {200, 400}),
+        ("multipart/form-data; boundary=" + "b" * 5_000, b"--b", {200, 400}),
+        ("application/x-www-form-urlencoded", b"2611.00001=up&" * 1_100, {200}),
+        ("application/x-www-form-urlencoded; charset=utf-7", b"2611.00001=\xff\xfe%ff%00", {200, 400}),
+        ("application/json", b"{" * 5_000, {200, 400, 415}),
+        ("\xff/\xfe; charset=zzz", b"\0" * 5_000, {200, 400, 415}),
+    ],
+)
+def test_hostile_forms_are_bounded(kind: str, body: bytes, statuses: set[int], web: Web) -> None:
+    """On the page that reads the most from its form."""
+    answer = web.post(web.link("vote/"), data=body, content_type=kind, headers=CLICK)
+    assert answer.status_code in statuses
+    assert web.get(path_of(web)).status_code == 200
+
+
+HEADS = {
+    "2,500 headers": (b"A: b\r\n" * 2_500, {200}),
+    "25,000 headers": (b"A: b\r\n" * 25_000, {431}),
+    "a header of 100 kB": (b"A: " + b"b" * 100_000 + b"\r\n", {431}),
+    "a folded header": (b"A: b\r\n c\r\n", {200, 400}),
+    "a space before the colon": (b"Content-Length : 5\r\n", {400}),
+    "a control character": (b"A: \x00\r\n", {400}),
+    "a line feed alone": (b"A: b\nX: y\r\n", {400}),
+    "wrong encodings": (b'Cookie: \xff=; =;\r\nIf-None-Match: "\xff\r\nRange: bytes=9-1,x\r\nAccept: \xfe\r\n', {200}),
+    "another upgrade": (b"Upgrade: h2c\r\nHTTP2-Settings: x\r\n", {200}),
+}
+
+
+def test_hostile_headers(served: Served, web: Web) -> None:
+    for name, (headers, statuses) in HEADS.items():
+        found = served.say(f"GET {path_of(web)} HTTP/1.1\r\nConnection: close\r\n".encode() + headers + b"\r\n")
+        assert all(is_safe(each) and each.status in statuses for each in found), name
+        assert len(found) == 1 or 431 in statuses, name
+    assert is_alive(served, web)
+    assert is_discreet(served, web)
+
+
+def test_old_and_unknown_versions_of_http_are_answered(served: Served, web: Web) -> None:
+    leave = path_of(web)
+    for line in (f"GET {leave} HTTP/1.0", f"GET {leave}", f"GET {leave} HTTP/9.9"):
+        (answer,) = served.say(f"{line}\r\nConnection: close\r\n\r\n".encode(), 3)
+        assert (answer.status, is_safe(answer)) == (200, True), line
+    assert served.say(b"PRI * HTTP/2.0\r\nConnection: close\r\n\r\nSM\r\n\r\n", 3)[0].status == 404
+
+
+def test_pipelined_requests_are_answered_in_order(served: Served, web: Web) -> None:
+    leave = path_of(web).encode()
+    more = b" HTTP/1.1\r\nHost: x\r\n\r\n"
+    found = served.say(b"GET " + leave + more + b"GET /nowhere" + more + b"HEAD /robots.txt" + END)
+    assert [each.status for each in found] == [200, 404, 200]
+
+
+def test_noise_ends_no_server(served: Served, web: Web) -> None:
+    for _ in range(50):
+        assert all(is_safe(each) and each.status < 500 for each in served.say(os.urandom(3_000) + b"\r\n\r\n", 3))
+    assert is_alive(served, web)
+    assert is_discreet(served, web)
+
+
+# ── Links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_links_begin_with_web_url_whatever_the_request_says(served: Served, web: Web) -> None:
+    lies = [
+        "Host: evil.example",
+        "X-Forwarded-Host: evil.example",
+        "X-Forwarded-Proto: gopher",
+        "X-Forwarded-Prefix: /evil.example",
+        "X-Forwarded-For: evil.example",
+        "X-Original-URL: /evil.example",
+        "Forwarded: host=evil.example;proto=gopher",
+    ]
+    request = "\r\n".join([f"GET http://evil.example{path_of(web)} HTTP/1.1", *lies, "Connection: close", "", ""])
+    (answer,) = served.say(request.encode())
+    assert answer.status == 200
+    assert "evil.example" not in answer.body + str(answer.headers)
+    assert "gopher" not in answer.body
+    assert f'action="{WEB_URL}{path_of(web)}/now"' in answer.body
+
+
+@pytest.mark.parametrize("strips", [False, True])
+def test_room_below_a_path_works_whether_or_not_the_proxy_strips_it(web: Web, *, strips: bool) -> None:
+    base = "https://example.org/papers"
+    web.world.env(WEB_URL=base)
+    leave = path_of(web)
+    asked = leave if strips else f"/papers{leave}"
+    page = web.get(asked)
+    assert page.status_code == 200
+    assert f'action="{base}{leave}/now"' in page.text
+    assert web.post(f"{asked}/now").status_code == 200
+    assert "Disallow: /papers/leave/" in web.get("/robots.txt" if strips else "/papers/robots.txt").text
+
+
+# ── Slow clients ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def slow_clients(served: Served, number: int, leave: str) -> Iterator[list[socket.socket]]:
+    """A third sends a byte a second, a third has sent half a request, a third never reads its answer."""
+    socks = [served.connect() for _ in range(number)]
+    ended = threading.Event()
+
+    def trickle() -> None:
+        for byte in f"GET {leave} HTTP/1.1\r\n".encode() + b"A" * 1_000:
+            for sock in socks[::3]:
+                with contextlib.suppress(OSError):
+                    sock.send(bytes([byte]))
+            if ended.wait(1):
+                return
+
+    for sock in socks[1::3]:
+        sock.sendall(f"POST {leave} HTTP/1.1\r\nContent-Length: 9\r\n\r\n".encode())
+    for sock in socks[2::3]:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        sock.sendall(f"GET {leave} HTTP/1.1\r\n\r\n".encode())
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    try:
+        yield socks
+    finally:
+        ended.set()
+        thread.join(60)
+        for sock in socks:
+            sock.close()
+
+
+def test_hundred_slow_clients_while_a_morning_sends_and_others_are_served(served: Served, web: Web) -> None:
+    """Every mail arrives, and pages and the one click come within a second."""
+    readers = [f"reader{n}@example.org" for n in range(300)]
+    people = "".join(f"\n      - {each}" for each in readers)
+    lists = (web.world.path / "subscribers.yaml").read_text("utf-8")
+    web.world.write(
+        "subscribers.yaml", lists.replace("\n      - ada@example.org", f"\n      - ada@example.org{people}")
+    )
+    web.world.clock.now = web.world.clock().replace(day=23)
+    web.world.announce(4, 5, 6)
+    leave, took, sent = path_of(web), list[float](), threading.Event()
+
+    def read_and_click() -> None:
+        while not sent.is_set() or len(took) < 20:
+            for method in ("GET", "POST"):
+                began = time.monotonic()
+                assert served.ask(leave, method).status == 200
+                took.append(time.monotonic() - began)
+
+    reader = threading.Thread(target=read_and_click)
+    with slow_clients(served, 100, leave):
+        reader.start()
+        ran = web.run("once", "--list", "foundations")
+        sent.set()
+        reader.join(60)
+    assert ran.code == 0
+    assert set(readers) <= set(web.world.mails())
+    assert quantiles(took, n=10)[-1] < PROMPT
+    assert "ada@example.org" in web.run("subscribers").out
+    assert is_discreet(served, web)
+
+
+def test_hundreds_of_slow_clients_are_cut_off_and_nobody_waits_for_them(served: Served, web: Web) -> None:
+    """Also those that send a byte now and then: a request has half a minute."""
+    with slow_clients(served, 600, path_of(web)) as socks:
+        until, took = time.monotonic() + 33, list[float]()
+        while time.monotonic() < until:
+            began = time.monotonic()
+            assert served.ask(path_of(web)).status == 200
+            took.append(time.monotonic() - began)
+            time.sleep(0.2)  # others ask now and then
+        assert quantiles(took, n=10)[-1] < PROMPT
+
+        def hung_up(sock: socket.socket) -> bool:
+            sock.setblocking(False)
+            try:
+                while sock.recv(65_536):
+                    pass
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            return True
+
+        until = time.monotonic() + 15
+        while not all(map(hung_up, socks)) and time.monotonic() < until:
+            time.sleep(0.2)
+        assert sum(not hung_up(sock) for sock in socks) == 0
+    assert is_alive(served, web)
+
+
+# ── Its database and its files ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_killed_room_stops_no_mail_and_leaves_the_database_sound(served: Served, web: Web) -> None:
+    leave, stop = path_of(web), threading.Event()
+
+    def click() -> None:
+        while not stop.is_set():
+            with contextlib.suppress(OSError, ValueError):
+                served.ask(f"{leave}/{'undo' if os.urandom(1) < b'a' else 'now'}", "POST")
+
+    clicking = threading.Thread(target=click)
+    clicking.start()
+    web.world.clock.now = web.world.clock().replace(day=23)
+    web.world.announce(4, 5, 6)
+    before = len(web.world.smtp.messages)
+    threading.Timer(0.2, served.process.send_signal, [signal.SIGKILL]).start()
+    ran = web.run("once", "--list", "foundations")
+    stop.set()
+    clicking.join(60)
+    assert served.process.wait(60) == -signal.SIGKILL
+    assert ran.code == 0
+    assert "grace@example.org" in web.world.mails()[before:]
+    with contextlib.closing(sqlite3.connect(web.world.path / "data" / "paperboy.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_room_answers_while_somebody_else_writes_for_long(web: Web) -> None:
+    """Pages are read all the same; a click that has waited in vain is told to come again, and changes nothing."""
+    leave = path_of(web)
+    with contextlib.closing(sqlite3.connect(web.world.path / "data" / "paperboy.db")) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        assert web.get(leave).status_code == 200
+        began = time.monotonic()
+        answer = web.post(f"{leave}/now")
+        assert time.monotonic() - began < 60
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
+        writer.execute("ROLLBACK")
+    assert "Leave this list" in web.get(leave).text
+    assert "You are off" in web.post(f"{leave}/now").text
+
+
+def test_broken_edit_leaves_the_version_before(web: Web, caplog: pytest.LogCaptureFixture) -> None:
+    leave = path_of(web)
+    assert web.get(leave).status_code == 200
+    web.world.write("subscribers.yaml", "lists:\n  - nam: x\n")
+    assert "Leave Foundations" in web.get(leave).text
+    assert "the version before stays until that is fixed" in caplog.text
+
+
+def test_missing_database_is_no_page_and_is_not_made(web: Web) -> None:
+    leave, data = path_of(web), web.world.path / "data"
+    for file in data.glob("paperboy.db*"):
+        file.unlink()
+    assert [web.get(leave).status_code, web.post(leave).status_code] == [404, 404]
+    assert not list(data.glob("paperboy.db*"))
