@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from datetime import timedelta
@@ -16,7 +17,9 @@ from paperboy.config.settings import SETTINGS, Settings
 from paperboy.daemon import TICK_SECONDS
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, HomeBusyError, StoreError
+from tests.servers.nginx import NGINX
 
+WEB_LISTEN = "127.0.0.1:8025"
 SRC = Path(__file__).parents[1] / "src"
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 
@@ -131,6 +134,41 @@ def test_commands_of_the_service_make_a_home_and_a_unit_that_a_failure_leaves_as
     (home / ".env").write_text("SMTP_PORT=abc\n")
     assert shell(install, home, system).returncode == 78
     assert unit.read_text() == before
+
+
+PAGES = section("Pages for readers")
+
+
+def test_commands_of_the_pages_install_their_unit(tmp_path: Path, system: Path) -> None:
+    home, commands = tmp_path / "home", re.findall(r"```sh\n(.*?)```", PAGES, flags=re.DOTALL)[0].replace("&&\n ", "&&")
+    assert len(commands.splitlines()) < 10
+    make, *_ = (line for line in SERVICE.splitlines() if "bin/paperboy" in line)
+    (install,) = (line for line in commands.splitlines() if "service --web" in line)
+    install = install.replace("&& sudo systemctl daemon-reload", "")
+    assert shell(make, home, system).returncode == 0
+    assert shell(install, home, system).returncode == 78  # it needs WEB_URL
+    with (home / ".env").open("a") as env:
+        env.write("WEB_URL=https://papers.example.org\n")
+    assert shell(install, home, system).returncode == 0
+    assert f"--home {home} web" in (system / "paperboy-web.service").read_text()
+
+
+def test_caddy_takes_its_file(tmp_path: Path) -> None:
+    (text,) = re.findall(r"printf '(.*)' \| sudo tee /etc/caddy/Caddyfile", PAGES)
+    (tmp_path / "Caddyfile").write_text(text.encode().decode("unicode_escape"))
+    assert f"reverse_proxy {WEB_LISTEN}\n" in (tmp_path / "Caddyfile").read_text()
+    if not shutil.which("caddy"):
+        pytest.skip("caddy is not installed; .ci/run installs it")
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    command = ["caddy", "validate", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")]
+    ran = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "not formatted" not in ran.stderr
+
+
+def test_nginx_takes_its_line() -> None:
+    """tests/web/test_browser.py serves the pages behind it."""
+    assert NGINX.startswith(f"location / {{ proxy_pass http://{WEB_LISTEN}; ")
 
 
 def test_removal_names_all_that_was_put_into_the_system(capsys: pytest.CaptureFixture[str]) -> None:
