@@ -268,7 +268,7 @@ class App(ExitStack):
     def prepare(self) -> None:
         """Build what may be broken: prompt, prices, signing key, templates. Raises ConfigError before anything else."""
         _ = self.prompt, self.scorer, self.signer
-        self.templates.check()
+        self.templates.check({each.language for each in self.home.lists})
 
     def adopt(self) -> None:
         """Bring the home's files into force if a copy of them is sound. Raises ConfigError with all that is wrong."""
@@ -293,7 +293,10 @@ class App(ExitStack):
                     raise ConfigError([Problem(".env", message)])
 
             found = list[Problem]()
-            templates = lambda: tried.templates.check()  # noqa: E731, PLW0108 - the property itself may raise
+
+            def templates() -> None:
+                tried.templates.check({each.language for each in tried.home.lists})
+
             for look in (load, lambda: tried.prompt, lambda: tried.scorer, lambda: tried.signer, templates):
                 try:
                     look()

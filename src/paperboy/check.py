@@ -131,13 +131,13 @@ def _templates(app: App) -> str:
     """Render samples; name the operator's files that no shipped template has, and folders that are no list's language,
     since they may be misspelt.
     """
-    app.templates.check()
+    languages = {each.language for each in app.home.lists}
+    app.templates.check(languages)
     _, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
     paths = [path for path, _ in app.templates.texts] if shipped else []
     strange = [path for path in paths if path.rpartition("/")[2] not in ours]
-    tags = tuple(f"{each.language}-" for each in app.home.lists)
-    unread = sorted(each for each in app.templates.languages if not any(tag.startswith(f"{each}-") for tag in tags))
+    unread = sorted(app.templates.languages - app.templates.used(languages))
     said = f"; no shipped template uses {', '.join(strange)}" if strange else ""
     return "the templates render" + said + (f"; no list has the language {', '.join(unread)}" if unread else "")
 

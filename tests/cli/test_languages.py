@@ -46,7 +46,7 @@ def test_changed_language_asks_for_new_comments_and_shows_in_a_preview(german: W
     assert (german.path / "outbox/preview/galaxies.txt").read_text("utf-8").startswith("Guten Morgen!\n")
 
 
-@pytest.mark.parametrize("command", [["once"], ["preview", "galaxies"], ["check", "--offline"], ["demo"]])
+@pytest.mark.parametrize("command", [["once"], ["preview", "galaxies"], ["check", "--offline"]])
 def test_broken_translation_stops_each_command_with_file_and_line(german: World, command: list[str]) -> None:
     """Also those for lists in English, since an operator hears of it before the list's own morning."""
     german.write("emails/de/_words.j2", "{# Wörter #}\n\n{% if %}\n")
@@ -54,6 +54,15 @@ def test_broken_translation_stops_each_command_with_file_and_line(german: World,
     assert ran.code == 78
     assert "emails/de/_words.j2:3: " in ran.out + ran.err
     assert not list((german.path / "outbox").glob("*.txt"))
+
+
+def test_folder_that_is_no_lists_language_stops_nothing(german: World) -> None:
+    """It may be a copy that the operator keeps, or a translation that nobody wants yet."""
+    german.write("emails/old/_words.j2", '{% set lang = "en" %}')
+    german.announce(1)
+    assert german.run("once").code == 0
+    ran = german.run("check", "--offline")
+    assert "no list has the language old" in ran.out
 
 
 def test_check_names_misspelt_files_and_folders_of_a_language(german: World) -> None:

@@ -267,3 +267,12 @@ def test_a_megabyte_of_text_is_wrapped_and_shortened(unit: str) -> None:
 def test_abbreviation_in_unlinked_text_ends_no_sentence() -> None:
     text = unlinked(prose("It is so, and it holds for all i.e. All of them, as in evil.com. And so on."))
     assert shorten(text, 50) == "It is so, and it holds for all i.\u2060e. All of them …"
+
+
+def test_words_in_a_script_stay_apart_and_together() -> None:
+    assert str(prose(r"$T_{\text{room temp}}$ and $x_{i j}$")) == "T_(room temp) and xᵢⱼ"
+    assert "<sub>room temp</sub>" in prose(r"$T_{\text{room temp}}$").__html__()
+    long = prose("Words " * 10 + r"at T_{\textit{room temperature of all}} and on " * 30)
+    for limit in range(60, 800):
+        html = long.shortened(limit).__html__()
+        assert html.count("<sub>") == html.count("</sub>")

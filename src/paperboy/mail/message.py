@@ -75,15 +75,23 @@ class Composer:
         return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered, marks), link, shown)
 
     def alert(
-        self, alert: Alert, to: Subscriber, now: datetime, about: str = "", since: datetime | None = None
+        self,
+        alert: Alert,
+        to: Subscriber,
+        now: datetime,
+        about: str = "",
+        since: datetime | None = None,
+        *,
+        first: bool = False,
     ) -> Envelope:
         """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`. Mails `about` the same trouble
-        refer to the first one, which is dated `since`: so mail programs show them together.
+        refer to the `first` one, named after the instant `since` it began: so mail programs show them together.
         """
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
-        own_id, first = (self._alert_id(about or alert.headline, at) for at in (instant, since or instant))
+        own_id, first_id = (self._alert_id(about or alert.headline, at) for at in (instant, since or instant))
+        own_id = first_id if first else own_id
         headers = self._headers(parseaddr(self.sender)[0], rendered.subject, instant)
-        headers += [f"In-Reply-To: {first}", f"References: {first}"] if first != own_id else []
+        headers += [f"In-Reply-To: {first_id}", f"References: {first_id}"] if first_id != own_id else []
         message = own_headers(to, own_id) + freeze(headers, rendered)
         return Envelope(addr_spec(self.sender), to.address, self._signed(message), _ALERT)
 

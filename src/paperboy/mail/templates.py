@@ -7,7 +7,7 @@ pt-BR, each template is looked for in pt-BR/, then in pt/, then outside these.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -107,18 +107,26 @@ class Templates:
         html, text = self._html("alert.mjml.j2", alert=clean), self._text("alert.txt.j2", alert=clean)
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
-    def check(self) -> None:
-        """Render samples of every kind of mail. ConfigError with what is wrong with the templates."""
+    def check(self, languages: Collection[str] | None = None) -> None:
+        """Render samples of every kind of mail, for lists in English and in these languages, or in all that have a
+        folder. ConfigError with what is wrong with the templates.
+        """
+        folders = self.languages if languages is None else self.used(languages)
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
         found = {
             each: each for each in _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
         }
-        for language in dict.fromkeys(("en", *sorted(self.languages))):
+        for language in dict.fromkeys(("en", *sorted(folders))):
             for each in self._with_samples(language):
                 suffix = "" if language == "en" or f"/{language}/" in each.place else f" (in {language})"
                 found.setdefault(each, replace(each, message=each.message + suffix))
         if found:
             raise ConfigError(list(found.values()))
+
+    def used(self, languages: Collection[str]) -> set[str]:
+        """The folders in which templates for lists of these languages are looked for."""
+        tags = [f"{each}-" for each in languages]
+        return {each for each in self.languages if any(tag.startswith(f"{each}-") for tag in tags)}
 
     @property
     def languages(self) -> set[str]:

@@ -17,6 +17,7 @@ _LOWERED = str.maketrans("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀�
 _SMALL = {ord("′"), *map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), *_RAISED.values(), *_LOWERED.values()}
 _ALONE = frozenset("⊙⊕☉⋆★∗*†‡⊥∥″•∙°")  # read as well on the line of plain text: M⊙
 
+_WORDS = re.compile(rf"[^\W\d_]{{2}}[ {SPACE}]+[^\W\d_]|[^\W\d_][ {SPACE}]+[^\W\d_]{{2}}")  # T_room temp, not x_i j
 _INNERMOST = re.compile(f"{SUP}([^{MARKS}]*){SUP_END}|{SUB}([^{MARKS}]*){SUB_END}")
 _SCRIPTED = re.compile(rf"(?<!\S)[^\s{SUP}{SUB}]*[{SUP}{SUB}]\S*")
 _ERROR = rf"[ {SPACE}]?\d[\d.,]*[ {SPACE}]?%?"
@@ -26,7 +27,7 @@ _ERRORS = re.compile(rf"(?<![∫∬∭∮∑∏|])(?:{_UP}[ {SPACE}]?{_DOWN}|{_D
 
 def script(sign: str, text: str) -> str:
     """A superscript (`^`) or subscript (`_`), marked."""
-    text = text.strip()
+    text = re.sub(r"\s+", SPACE, text.strip())  # so that no cut of a text falls within it
     if not text:
         return ""
     return f"{SUP}{text}{SUP_END}" if sign == "^" else f"{SUB}{text}{SUB_END}"
@@ -35,7 +36,7 @@ def script(sign: str, text: str) -> str:
 def raised(sign: str, text: str, after: str = "") -> str:
     """A script in Unicode if every character has one, else legible on the line before the character `after`."""
     tight = re.sub(f"[ {SPACE}]", "", text)
-    if tight in _ALONE or _has_unicode(sign, tight):
+    if tight in _ALONE or (_has_unicode(sign, tight) and not _WORDS.search(text)):
         return tight.translate(_RAISED if sign == "^" else _LOWERED)
     has_scripts = sign == "^" and any(ord(character) in _SMALL for character in text)  # 2^(n²) is not (2^n)²
     goes_on = re.search(r"\d\d$|[^\W\d_][A-Za-z\d]$", text[-1:] + after)  # not so 10^9.5M
@@ -74,7 +75,8 @@ def _in_unicode(match: re.Match[str]) -> str:
     word = match[0]
     scripts = _INNERMOST.findall(word)
     tight = [("^" if up else "_", re.sub(SPACE, "", up or down)) for up, down in scripts]
-    if word.count(SUP) + word.count(SUB) > len(scripts) or not all(_has_unicode(*each) for each in tight):
+    nested, words = word.count(SUP) + word.count(SUB) > len(scripts), any(map(_WORDS.search, map("".join, scripts)))
+    if nested or words or not all(_has_unicode(*each) for each in tight):
         return word
     return _INNERMOST.sub(_raised, word)
 
