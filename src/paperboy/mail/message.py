@@ -54,10 +54,10 @@ class Composer:
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
         mailing_list, marks = digest.mailing_list, placeholders(self.secret, digest.mailing_list.name)
-        has_page = self.web_url and mailing_list.archive != "none"
-        link = view_token(mailing_list.name, digest.date, self.secret) if has_page else ""
+        link = view_token(mailing_list.name, digest.date, self.secret) if self.web_url else ""
         owner_address = addr_spec(self.reply_to or self.sender)
-        whole = page(digest, copy=marks, unsubscribe_address=owner_address, web_url=self.web_url, link=link)
+        to_page = link if mailing_list.archive != "none" else ""  # which votes need, too
+        whole = page(digest, copy=marks, unsubscribe_address=owner_address, web_url=self.web_url, link=to_page)
         rendered = self.templates.to_readers(whole)
         name, owner = mailing_list.name, quote(whole.unsubscribe_address, safe="@")
         headers = [
