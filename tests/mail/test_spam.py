@@ -29,7 +29,7 @@ RECEIVED = (
 )
 
 
-IN_A_READERS_BOX = ("digest", "embedded", "heavy", "single", "note")
+IN_A_READERS_BOX = ("digest", "embedded", "heavy", "single", "note", "web", "web-note")
 ON_ITS_WAY = ("digest", "test", "alert")
 DAYS = real_days.NAMES if real_days.HERE else ()
 

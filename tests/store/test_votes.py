@@ -44,3 +44,9 @@ def test_equal_vote_keeps_its_date(store: Store) -> None:
     assert store.votes.since(NOW) == {"foundations": Tally(1, 1)}
     assert store.votes.since(later) == {"foundations": Tally(0, 1)}
     assert store.votes.since(later + timedelta(seconds=1)) == {}
+
+
+def test_vote_outlives_its_paper(store: Store) -> None:
+    store.votes.cast(ADA, {ONE: 1}, NOW)
+    store.retention.thin(timedelta(0), [], NOW + timedelta(days=900))
+    assert store.votes.on(ONE) == {"foundations": Tally(up=1)}

@@ -11,6 +11,7 @@ from paperboy.store.votes import Tally
 from tests.builders import paper
 from tests.cli.conftest import LISTS
 from tests.mail import browser
+from tests.mail.reading import EMAILS
 from tests.mail.test_look import AXE, needs_axe, violations
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
@@ -143,11 +144,34 @@ def test_digest_that_is_kept_no_longer_has_no_page(web: Web) -> None:
     assert web.get(page_of(web)).status_code == 404
 
 
-def test_who_is_suppressed_may_vote_and_so_may_a_list_without_pages(web: Web) -> None:
+def test_who_is_suppressed_may_vote(web: Web) -> None:
     web.run("suppress", "ada@example.org")
-    web.world.write("subscribers.yaml", LISTS.replace("title: Foundations", "title: Foundations\n    archive: none"))
     web.post(page_of(web), data={ONE: "up"})
     assert votes(web) == Tally(1, 0)
+
+
+def monday(web: Web, lists: str) -> None:
+    """A morning of another paper, with other lists."""
+    web.world.write("subscribers.yaml", lists)
+    web.world.clock.now = web.world.clock.now.replace(day=23)
+    web.world.announce(11)
+    assert web.run("once", "--list", "foundations").code == 0
+
+
+def test_list_whose_digests_have_no_page_has_votes(web: Web) -> None:
+    monday(web, LISTS.replace("title: Foundations", "title: Foundations\n    archive: none"))
+    assert "View online" not in web.mail()
+    assert "/2026-11-23" in page_of(web)
+    assert thumbs(web.get(page_of(web)).text) == {"2611.00011": "none"}
+
+
+def test_page_speaks_the_language_of_its_list(web: Web) -> None:
+    words = (EMAILS / "_room.j2").read_text("utf-8")
+    web.world.write("emails/de/_room.j2", words.replace('lang = "en"', 'lang = "de"').replace('"Save"', '"Speichern"'))
+    monday(web, LISTS.replace("title: Foundations", "title: Foundations\n    language: de"))
+    page = web.get(page_of(web)).text
+    assert '<html lang="de">' in page
+    assert "<button>Speichern</button>" in page
 
 
 def test_forgotten_person_leaves_no_vote(web: Web) -> None:

@@ -10,10 +10,10 @@ from paperboy.models import Archived
 from paperboy.store.database import Database
 
 _ID = 16  # digits of a link by which it is looked up; the others are compared in constant time
-_SELECT = """
-select id, list as list_name, date, subject, at, link, shown from digests
-where shown is not null and link != '' and superseded is null
+_FROZEN = """
+select id, list as list_name, date, subject, at, link, shown from digests where shown is not null and superseded is null
 """
+_SELECT = f"{_FROZEN} and link != ''"
 
 _PAST = """
 select digests.id, date, subject, digests.at, author_matches + selected as papers
@@ -47,6 +47,11 @@ class Archive:
         """The digest of a list's day."""
         values = [list_name, day.isoformat()]
         return next(iter(self._database.rows(f"{_SELECT} and list = ? and date = ?", values, Archived)), None)
+
+    def frozen(self, list_name: str, day: date) -> Archived | None:
+        """The same, also of a list whose digests have no page."""
+        values = [list_name, day.isoformat()]
+        return next(iter(self._database.rows(f"{_FROZEN} and list = ? and date = ?", values, Archived)), None)
 
     def past(self, list_name: str, most: int, offset: int = 0) -> tuple[Past, ...]:
         """The list's digests, newest first, without what they show."""
