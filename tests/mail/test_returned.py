@@ -107,6 +107,136 @@ def test_code_of_the_server_that_refused_counts_where_the_report_has_none_of_its
     assert read(report(status="5.0.0", code="")) == Bounce(ID, "bounced: 5.0.0", gone=False)
 
 
+EXIM = f"""\
+From MAILER-DAEMON Mon Nov 23 03:17:56 2026
+X-Failed-Recipients: ada@wren.edu
+Auto-Submitted: auto-replied
+References: {ID}
+Content-Type: multipart/report; report-type=delivery-status; boundary=1795403876-eximdsn-1088847562
+
+--1795403876-eximdsn-1088847562
+Content-type: text/plain; charset=us-ascii
+
+This could not be delivered.
+
+--1795403876-eximdsn-1088847562
+Content-type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.org
+
+Action: failed
+Final-Recipient: rfc822;ada@wren.edu
+Status: 5.0.0
+Remote-MTA: dns; mx.wren.edu
+Diagnostic-Code: smtp; 550-5.1.1 No such user
+ 550 5.1.1 <ada@wren.edu> Try another
+
+--1795403876-eximdsn-1088847562
+Content-type: message/rfc822
+
+Return-path: <papers@example.org>
+Message-ID: {ID}
+
+Hello.
+--1795403876-eximdsn-1088847562--
+"""
+EXCHANGE = f"""\
+From: <postmaster@wren.edu>
+Content-Type: multipart/report; report-type=delivery-status;
+\tboundary="8f1c"
+Content-Language: en-US
+In-Reply-To: {ID}
+References: {ID}
+Auto-Submitted: auto-replied
+
+--8f1c
+Content-Type: multipart/alternative; differences=Content-Type;
+\tboundary="2a90"
+
+--2a90
+Content-Type: text/plain; charset="us-ascii"
+Content-Transfer-Encoding: quoted-printable
+
+ada was not found at wren.edu.
+--2a90
+Content-Type: text/html; charset="us-ascii"
+
+<p>ada was not found at wren.edu.</p>
+--2a90--
+
+--8f1c
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns;mail.wren.edu
+Received-From-MTA: dns;mx.example.org
+
+Final-Recipient: rfc822;ada@wren.edu
+Action: failed
+Status: 5.1.10
+Diagnostic-Code: smtp;550 5.1.10 Recipient not found
+X-Display-Name: ada@wren.edu
+
+--8f1c
+Content-Type: message/rfc822
+
+Received: from mx.example.org by mail.wren.edu
+Message-ID: {ID}
+Content-Type: text/plain
+
+Hello.
+--8f1c--
+"""
+GMAIL = f"""\
+Return-Path: <>
+To: papers@example.org
+Auto-Submitted: auto-replied
+In-Reply-To: {ID}
+References: {ID}
+Content-Type: multipart/report; boundary="0000000a"; report-type=delivery-status
+
+--0000000a
+Content-Type: multipart/related; boundary="0000000b"
+
+--0000000b
+Content-Type: text/html; charset="UTF-8"
+
+<p>The address was not found.</p>
+--0000000b
+Content-Type: image/png; name="icon.png"
+Content-Transfer-Encoding: base64
+
+iVBORw0KGgo=
+--0000000b--
+--0000000a
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; googlemail.com
+X-Original-Message-ID: {ID}
+
+Final-Recipient: rfc822; ada@wren.edu
+Action: failed
+Status: 5.1.1
+Diagnostic-Code: smtp; 550-5.1.1 No account of this name exists
+Last-Attempt-Date: Mon, 23 Nov 2026 03:17:56 -0800 (PST)
+
+--0000000a--
+"""
+
+
+@pytest.mark.parametrize(
+    ("mail", "reply"),
+    [
+        (EXIM, "5.1.1 No such user 550 5.1.1 <ada@wren.edu> Try another"),
+        (EXCHANGE, "5.1.10 Recipient not found"),
+        (GMAIL, "5.1.1 No account of this name exists"),
+    ],
+    ids=["Exim", "Exchange", "Gmail"],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_reports_are_read_in_the_shapes_of_other_servers(mail: str, reply: str, end: str) -> None:
+    assert read(mail.replace("\n", end).encode()) == Bounce(ID, f"bounced: {reply}", gone=True)
+
+
 def test_report_without_our_mail_names_it_in_its_own_headers() -> None:
     """As Gmail's do."""
     bare = report(message_id="").replace(b"Message-ID: \r\n", b"")

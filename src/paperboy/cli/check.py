@@ -16,7 +16,7 @@ def check(app: App, *, offline: bool) -> int:
     """Find everything that would fail tomorrow: one line each, with the fix.
 
     It logs in to the mail server, names a recipient (ALERT_TO, else MAIL_FROM) and takes it back, asks the LLM for one
-    score, and looks up whether the sender's domain has MX, SPF and DMARC records.
+    score, and looks up whether the sender's domain has MX, SPF and DMARC records and the key of DKIM_SELECTOR.
 
     The exit code is 0 without a fault, 78 where settings, lists, templates or database are unusable, else 1.
 
