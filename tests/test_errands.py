@@ -77,3 +77,15 @@ def test_once_does_the_errands_of_a_home_without_a_daemon(home: World, hook: Hoo
     assert len(hook.told) == 1
     assert home.run("once").code == 0
     assert len(hook.told) == 1
+
+
+def test_papers_of_a_public_list_can_be_found_when_its_digest_is_sent(office: Office) -> None:
+    office.world.announce(1)
+    office.world.environ["WEB_URL"] = "https://papers.example.org"
+    office.world.write("subscribers.yaml", LISTS)
+    assert office.tick() == ["trial", "morning", "sending"]
+    assert office.store.search.find("foundations", "learning", 9) == ()
+    office.world.write("subscribers.yaml", f"{LISTS}    archive: public\n")  # digests from before can be found, too
+    assert "errands" in office.settle()
+    assert [each.title for each in office.store.search.find("foundations", "learning", 9)]
+    assert office.tick(HOUR) == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
+from urllib.parse import parse_qsl
 
 import lxml.html
 import pytest
@@ -204,3 +206,46 @@ def test_page_keeps_its_abstracts_until_retention_takes_it_with_its_papers(world
             store.retention.thin(keep, ["foundations", "galaxies"], frozen + timedelta(days=61))
         assert store.papers.by_id([below, *shown]) == {}
     assert web.get(link).status_code == 404
+
+
+# --- for reference managers
+
+
+def test_page_has_a_group_of_meta_tags_and_a_span_for_each_paper(web: Web) -> None:
+    page = lxml.html.document_fromstring(web.get(digest_link(web)).text)
+    tags = [meta.get("name") for meta in page.xpath("//head/meta[starts-with(@name, 'citation_')]")]
+    groups = "".join(tag.removeprefix("citation_")[0] for tag in tags if tag)
+    assert groups == "taapaap" * 3  # a title, its authors, date, id and URLs
+    assert page.xpath("//meta[@name='citation_arxiv_id']/@content") == ["2611.00001", "2611.00002", "2611.00003"]
+    spans = page.xpath("//span[@class='Z3988']/@title")
+    assert [dict(parse_qsl(each))["rft.title"] for each in spans] == page.xpath(
+        "//meta[@name='citation_title']/@content"
+    )
+    assert page.xpath("//span[@class='Z3988']/following-sibling::*[1]/@id") == ["p1", "p2", "p3"]
+
+
+def test_mail_has_no_spans_for_reference_managers(web: Web) -> None:
+    assert "Z3988" not in web.mail()
+
+
+def test_bib_is_a_file_of_all_papers(web: Web) -> None:
+    answer = web.get(f"{digest_link(web)}.bib")
+    assert answer.headers["Content-Type"] == "application/x-bibtex; charset=utf-8"
+    assert answer.headers["Content-Disposition"] == "attachment; filename=foundations-2026-11-20.bib"
+    assert re.findall(r"eprint = \{(.*)\}", answer.text) == ["2611.00001", "2611.00002", "2611.00003"]
+    assert web.get(f"{digest_link(web)}.bib", headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+
+
+def test_hostile_title_stays_text(world: World) -> None:
+    (paper,) = world.announce(1)
+    title = "</title></head><script>\"&'</script></body> {\\"
+    world.arxiv.papers[-1] = replace(paper, title=title, authors=('"><script>x',))
+    world.env(WEB_URL=WEB_URL)
+    world.run("once", "--list", "foundations")
+    web = Web(world)
+    page = web.get(digest_link(web)).text
+    assert "<script" not in page
+    assert page.count("</head>") == page.count("</body>") == page.count("</main>") == 1
+    (shown,) = lxml.html.document_fromstring(page).xpath("//meta[@name='citation_author']/@content")
+    assert "script" in shown
+    assert web.get(f"{digest_link(web)}.bib").text.count("@misc") == 1
