@@ -133,6 +133,8 @@ def _templates(app: App) -> str:
     """
     languages = {each.language for each in app.home.lists}
     app.templates.check(languages)
+    if app.settings.web_url:
+        app.templates.check_online(languages)
     _, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
     paths = [path for path, _ in app.templates.texts] if shipped else []

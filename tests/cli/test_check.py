@@ -276,3 +276,16 @@ def test_certificate_that_ends_soon_is_a_note_with_its_date(world: World, days: 
         ran = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
     note = f"note   mail: the certificate of localhost expires on {ends:%a %d %b %Y}; renew it\n"
     assert (note in ran.stdout) is ends_soon
+
+
+def test_template_that_fails_only_on_the_web_is_reported_and_stops_no_mail(world: World) -> None:
+    world.write("emails/_masthead.mjml.j2", "<mj-text>\n{% if page.online %}{{ page.datum }}{% endif %}")
+    assert world.run("check", "--offline").code == 0
+    world.env(WEB_URL="https://papers.example.org")
+    checked = world.run("check", "--offline")
+    assert checked.code == 78
+    assert "emails/_masthead.mjml.j2:2" in checked.out + checked.err
+    assert "did you mean 'date'?" in checked.out + checked.err
+    world.announce(1)
+    assert world.run("once", "--list", "foundations").code == 0
+    assert len(world.mails()) == 2

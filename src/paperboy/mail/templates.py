@@ -25,7 +25,7 @@ from paperboy.curate import MOST_MORNINGS, curate
 from paperboy.errors import ConfigError
 from paperboy.foreign import one_line
 from paperboy.mail.fit import fitted, in_full, in_html, in_text, levels
-from paperboy.mail.page import Copy, Page, page
+from paperboy.mail.page import Copy, Page, online, page
 from paperboy.mail.text import clipped, counted, money, shorten, wrap
 from paperboy.models import (
     Alert,
@@ -122,6 +122,20 @@ class Templates:
                 found.setdefault(each, replace(each, message=each.message + suffix))
         if found:
             raise ConfigError(list(found.values()))
+
+    def check_online(self, languages: Collection[str]) -> None:
+        """Render the samples as pages of the web room. ConfigError with what is wrong there, which concerns no mail."""
+        found: dict[Problem, None] = {}
+        for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
+            for sample in _samples():
+                digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))
+                url = "https://papers.example.org"
+                try:
+                    self.online(online(digest, url=f"{url}/digest/0", list_url=f"{url}/list", join_url=f"{url}/join"))
+                except ConfigError as error:
+                    found |= dict.fromkeys(error.problems)
+        if found:
+            raise ConfigError(list(found))
 
     def used(self, languages: Collection[str]) -> set[str]:
         """The folders in which templates for lists of these languages are looked for."""
