@@ -15,6 +15,7 @@ from tests.mail.reading import EMAILS
 from tests.mail.test_look import AXE, needs_axe, violations
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
+WAYS = ("up", "down", "none")
 ONE, TWO, THREE = (f"2611.0000{n}" for n in (1, 2, 3))
 
 
@@ -31,10 +32,21 @@ def thumb(web: Web, way: str, arxiv_id: str) -> str:
 
 
 def thumbs(html: str) -> dict[str, str]:
-    """What is chosen on a page, by paper, in its order; "" where nothing is."""
-    form = lxml.html.document_fromstring(html).forms[0]
-    names = dict.fromkeys(radio.get("name") for radio in form.xpath(".//input[@type='radio']"))
-    return {name: form.fields[name] or "" for name in names}
+    """What is chosen on a page, by paper, in its order."""
+    fields = lxml.html.document_fromstring(html).findall(".//fieldset")
+    radios = [field.findall(".//input") for field in fields]
+    return {
+        some[0].get("name"): next(
+            way for way, radio in zip(WAYS, some, strict=True) if radio.get("checked") is not None
+        )
+        for some in radios
+    }
+
+
+def sent(html: str) -> dict[str, str]:
+    """What the page's form sends as it is."""
+    radios = lxml.html.document_fromstring(html).findall(".//fieldset//input")
+    return {radio.get("name"): radio.get("value") for radio in radios if radio.get("checked") is not None}
 
 
 def votes(web: Web, arxiv_id: str = ONE) -> Tally:
@@ -61,7 +73,7 @@ def test_thumb_in_the_mail_chooses_and_the_button_saves(web: Web) -> None:
     assert votes(web, TWO) == Tally()
     form = lxml.html.document_fromstring(page).forms[0]
     assert (form.method, form.action) == ("POST", page_of(web))
-    saved = web.post(form.action, data=thumbs(page))
+    saved = web.post(form.action, data=sent(page))
     assert "Saved" in saved.text
     assert thumbs(saved.text) == {ONE: "none", TWO: "down", THREE: "none"}
     assert votes(web, TWO) == Tally(down=1)
@@ -75,6 +87,15 @@ def test_vote_can_be_changed_and_taken_back(web: Web) -> None:
     page = web.post(page_of(web), data={ONE: "none", TWO: "up"})
     assert thumbs(page.text) == {ONE: "none", TWO: "up", THREE: "none"}
     assert (votes(web, ONE), votes(web, TWO)) == (Tally(), Tally(1, 0))
+
+
+def test_page_in_another_tab_takes_back_no_later_vote(web: Web) -> None:
+    web.post(page_of(web), data={THREE: "up"})
+    first, second = (web.get(thumb(web, "up", each)).text for each in (ONE, TWO))
+    web.post(page_of(web), data=sent(second) | {THREE: "down"})
+    saved = web.post(page_of(web), data=sent(first))
+    assert thumbs(saved.text) == {ONE: "up", TWO: "up", THREE: "down"}
+    assert [votes(web, each) for each in (ONE, TWO, THREE)] == [Tally(1, 0), Tally(1, 0), Tally(0, 1)]
 
 
 def test_each_reader_has_votes_of_their_own(web: Web) -> None:
@@ -118,7 +139,7 @@ def test_old_id_has_a_slash(web: Web) -> None:
     assert world.run("once", "--list", "foundations").code == 0
     page = web.get(thumb(web, "up", old))
     assert thumbs(page.text) == {old: "up"}
-    web.post(page_of(web), data=thumbs(page.text))
+    web.post(page_of(web), data=sent(page.text))
     assert votes(web, old) == Tally(1, 0)
 
 

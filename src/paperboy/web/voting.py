@@ -2,7 +2,9 @@
 
 GET  /vote/TOKEN/DATE                  the page, with the person's votes
 GET  /vote/TOKEN/DATE/up/ARXIV_ID      the same, with that vote chosen and its paper first; changes nothing
-POST /vote/TOKEN/DATE                  save: `ARXIV_ID=up`, `down` or `none` for each paper
+POST /vote/TOKEN/DATE                  save: `ARXIV_ID=up`, `down` or `none` for each paper whose vote changed
+
+A thumb that was chosen before is sent without a value, so that a page in another tab takes back no later vote.
 """
 
 from __future__ import annotations
@@ -30,31 +32,29 @@ class _Ballot:
     reader: Reader
     digest: Page
     url: str
-    votes: dict[str, int]  # by arXiv id; no vote is 0
-
-    @property
-    def ids(self) -> frozenset[str]:
-        return frozenset(item.arxiv_id for item in self.digest.items)
+    ids: frozenset[str]
+    kept: dict[str, int]  # votes by arXiv id
 
 
 def show(visit: Visit, token: str, day: date) -> Response:
     """The page, or save what its form says."""
     ballot = _ballot(visit, token, day)
     if visit.request.method != "POST":
-        return _page(visit, ballot)
+        return _page(visit, ballot, {})
     form = visit.request.form.items()
     votes = {each: _VOTES[vote] for each, vote in form if each in ballot.ids and vote in _VOTES}
-    if saved := visit.from_a_click:
-        visit.store.votes.cast(ballot.reader, votes, visit.now)
-    return _page(visit, replace(ballot, votes=ballot.votes | votes), saved=saved)
+    if not visit.from_a_click:
+        return _page(visit, ballot, votes)
+    visit.store.votes.cast(ballot.reader, votes, visit.now)
+    return _page(visit, replace(ballot, kept=ballot.kept | votes), {}, saved=True)
 
 
 def choose(visit: Visit, token: str, day: date, way: str, arxiv_id: str) -> Response:
     """The page with a vote that is not saved yet. A paper that the digest lacks chooses nothing."""
     ballot = _ballot(visit, token, day)
     if arxiv_id not in ballot.ids:
-        return _page(visit, ballot)
-    return _page(visit, replace(ballot, votes=ballot.votes | {arxiv_id: _VOTES[way]}), chosen=arxiv_id)
+        return _page(visit, ballot, {})
+    return _page(visit, ballot, {arxiv_id: _VOTES[way]}, chosen=arxiv_id)
 
 
 def _ballot(visit: Visit, token: str, day: date) -> _Ballot:
@@ -65,11 +65,12 @@ def _ballot(visit: Visit, token: str, day: date) -> _Ballot:
     shown = page(replace(digest, entries=entries), copy=Copy("", "", ""), unsubscribe_address="")
     if not shown.items:
         raise NotFound
-    votes = visit.store.votes.of(reader, [item.arxiv_id for item in shown.items])
-    return _Ballot(reader, shown, f"{visit.web_url}/vote/{token}/{day}", votes)
+    ids = frozenset(item.arxiv_id for item in shown.items)
+    return _Ballot(reader, shown, f"{visit.web_url}/vote/{token}/{day}", ids, visit.store.votes.of(reader, ids))
 
 
-def _page(visit: Visit, ballot: _Ballot, *, chosen: str = "", saved: bool = False) -> Response:
+def _page(visit: Visit, ballot: _Ballot, votes: dict[str, int], *, chosen: str = "", saved: bool = False) -> Response:
+    """The page with votes that are kept, and such as are not yet."""
     digest = ballot.digest
     return visit.page(
         "vote",
@@ -77,7 +78,8 @@ def _page(visit: Visit, ballot: _Ballot, *, chosen: str = "", saved: bool = Fals
         title=digest.title,
         date=digest.date,
         items=sorted(digest.items, key=lambda item: item.arxiv_id != chosen),
-        votes=ballot.votes,
+        kept=ballot.kept,
+        votes=ballot.kept | votes,
         chosen=chosen,
         saved=saved,
         address=without_addresses(ballot.reader.address),
