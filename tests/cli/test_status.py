@@ -88,6 +88,7 @@ def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(wor
                 "next_batch": "2026-11-23T07:00:00+00:00",
                 "days": [],
                 "webhook": None,
+                "signups": [],
                 "votes": {"up": 0, "down": 0},
             }
             for name in ("foundations", "galaxies")

@@ -182,6 +182,8 @@ def test_file_that_cannot_be_edited_makes_the_sign_up_wait_and_tells_the_operato
     world.clock.now += timedelta(minutes=16)
     errands(web)
     assert world.mails().count("operator@example.org") == 1
+    assert "foundations: emmy@wren.edu has signed up and is not in subscribers.yaml yet" in web.run("status").out
+    assert '"problem": "subscribers.yaml:' in web.run("status", "--json").out
     assert "cannot be added" in web.mail("operator@example.org")
     world.write("subscribers.yaml", OPEN)
     world.clock.now += timedelta(minutes=16)

@@ -14,11 +14,13 @@ from paperboy import status as picture
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.person import NO_REPLY
+from paperboy.config.home import LISTS_FILE
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Undelivered
+from paperboy.store.signups import Signup
 from paperboy.store.votes import Tally
 from paperboy.store.webhooks import Call
 
@@ -85,6 +87,7 @@ class _Picture:
     in_outbox: Sequence[str]  # lists whose newest digest is there alone, though a mail server is set up
     calls: Mapping[str, Call]  # of the lists' webhooks, for their newest digests
     votes: Mapping[str, Tally]  # of the last 30 days
+    signups: Sequence[Signup]  # confirmed, and not in the file yet
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
@@ -118,7 +121,9 @@ def _look(app: App, names: tuple[str, ...], mornings: int) -> _Picture:
     boxed = tuple(name for name in boxed if name in wanted)
     calls = store.webhooks.newest([each.name for each in lists if each.webhook])
     votes = store.votes.since(now - _VOTES)
-    return _Picture(settings.timezone, holder, found, answer, months, list(lasting.values()), boxed, calls, votes)
+    signups = [each for each in store.signups.waiting() if each.list_name in wanted]
+    troubles = list(lasting.values())
+    return _Picture(settings.timezone, holder, found, answer, months, troubles, boxed, calls, votes, signups)
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
@@ -149,6 +154,9 @@ def _why(seen: _Picture) -> Iterator[str]:
             said.append((each.name, f", {call.date:%a %d %b}: webhook: {how}{call.reply}{again}"))
         if each.newest and (odd := each.quiet or each.newest.reason) and (not each.quiet or odd not in seen.answer):
             said.append((each.name, f", {each.newest.date:%a %d %b}: {odd}"))
+    for signup in seen.signups:
+        why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
+        said.append((signup.list_name, f": {signup.address} has signed up and is not in {LISTS_FILE} yet{why}"))
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         yield output.went_to_outbox(seen.in_outbox)
@@ -237,6 +245,11 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
             {
                 **_list(each, seen.status),
                 "webhook": _call(seen.calls.get(each.name)),
+                "signups": [
+                    {"address": one.address, "since": one.at, "problem": one.problem}
+                    for one in seen.signups
+                    if one.list_name == each.name
+                ],
                 "votes": seen.votes.get(each.name, Tally())._asdict(),
             }
             for each in seen.status.lists
