@@ -154,7 +154,7 @@ def test_commands_of_the_pages_install_their_unit(tmp_path: Path, system: Path) 
 
 
 def test_caddy_takes_its_file(tmp_path: Path) -> None:
-    (text,) = re.findall(r"printf '(.*)' \| sudo tee /etc/caddy/Caddyfile", PAGES)
+    (text,) = re.findall(r"printf '(.*)' \| sudo tee -a /etc/caddy/Caddyfile", PAGES)
     (tmp_path / "Caddyfile").write_text(text.encode().decode("unicode_escape"))
     assert f"reverse_proxy {WEB_LISTEN}\n" in (tmp_path / "Caddyfile").read_text()
     if not shutil.which("caddy"):
