@@ -77,7 +77,9 @@ def test_thumb_in_the_mail_chooses_and_the_button_saves(web: Web) -> None:
     assert "Saved" in saved.text
     assert thumbs(saved.text) == {ONE: "none", TWO: "down", THREE: "none"}
     assert votes(web, TWO) == Tally(down=1)
-    assert thumbs(web.get(page_of(web)).text)[TWO] == "down"
+    again = web.get(thumb(web, "down", TWO)).text
+    assert thumbs(again)[TWO] == "down"
+    assert "Not saved yet" not in again  # it is
 
 
 def test_vote_can_be_changed_and_taken_back(web: Web) -> None:
@@ -110,6 +112,7 @@ def test_scanner_that_fetches_links_and_submits_forms_votes_on_nothing(web: Web)
         web.get(thumb(web, way, ONE))
     page = web.post(page_of(web), data={ONE: "up"}, headers=SCRIPT)
     assert thumbs(page.text)[ONE] == "up"  # for a person whose browser is unusual: once more
+    assert "Not saved yet" in page.text
     assert "Saved" not in page.text
     assert votes(web) == Tally()
     assert web.post(f"{page_of(web)}/up/{ONE}").status_code == 405
