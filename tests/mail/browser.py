@@ -60,6 +60,35 @@ class Browser:
         self._page.write_text(html, "utf-8", "xmlcharrefreplace", newline="")
         self._events.clear()
         self._do("Page.navigate", {"url": self._page.as_uri()})
+        self._loaded()
+
+    def open(self, url: str) -> None:
+        """Follow a link."""
+        self._events.clear()
+        self._do("Page.navigate", {"url": url})
+        self._loaded()
+
+    def click(self, selector: str, *, loads: bool = True) -> None:
+        """Press the mouse on an element, as a person does, and wait for the page that comes."""
+        centre = "const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center'});"
+        x, y = self.run(
+            f"{centre} const r = e.getBoundingClientRect(); return [r.x + r.width/2, r.y + r.height/2]", selector
+        )
+        self._events.clear()
+        for kind in ("mousePressed", "mouseReleased"):
+            self._do("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})
+        if loads:
+            self._loaded()
+
+    def type(self, text: str) -> None:
+        """Into the field that has the focus."""
+        self._do("Input.insertText", {"text": text})
+
+    def scripts(self, *, run: bool) -> None:
+        """Whether pages may run scripts."""
+        self._do("Emulation.setScriptExecutionDisabled", {"value": not run})
+
+    def _loaded(self) -> None:
         while "Page.loadEventFired" not in self._events:
             self._read()
 
@@ -112,11 +141,11 @@ class Browser:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
-    """A browser with a profile of its own, gone at the end."""
+def browser(*flags: str) -> Iterator[Browser]:
+    """A browser with a profile of its own, gone at the end. Of two flags of one name, the later one is taken."""
     (commands, to_browser), (from_browser, answers) = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="paperboy-browser-", ignore_cleanup_errors=True) as folder:
-        chromium = ["chromium", *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={folder}/profile"]
+        chromium = ["chromium", *FLAGS, *flags, "--remote-debugging-pipe", f"--user-data-dir={folder}/profile"]
         program = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "bash", *chromium],  # where Chromium looks for them
             pass_fds=(commands, answers),
