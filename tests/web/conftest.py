@@ -16,7 +16,8 @@ from paperboy.app import App
 from paperboy.store import Store
 from paperboy.web.room import Room
 from tests.cli.conftest import Ran, World, world
-from tests.web.served import Served, free_port
+from tests.servers.smtp_sink import free_port
+from tests.web.served import Served
 
 __all__ = ["world"]  # the fixture, for these tests, too
 

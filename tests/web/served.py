@@ -8,19 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from tests.servers.smtp_sink import until_it_listens
+
 SRC = Path(__file__).parents[2] / "src"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
 
 
 @dataclass(frozen=True)
@@ -51,11 +46,7 @@ class Served:
             command = [sys.executable, "-m", "paperboy", "--home", str(self.home), "web"]
             environ = {**os.environ, "PYTHONPATH": str(SRC)}
             self.process = subprocess.Popen(command, stderr=log, stdout=log, env=environ)
-        until = time.monotonic() + 120
-        while "listens on" not in self.log:
-            assert self.process.poll() is None, self.log
-            assert time.monotonic() < until, self.log
-            time.sleep(0.02)
+        until_it_listens(self.port, self.process)
         return self
 
     def __exit__(self, *_: object) -> None:
