@@ -102,10 +102,8 @@ def test_sixty_digests_stand_on_a_page(public: Web) -> None:
     with public.store() as store:
         shown = store.archive.newest("foundations", 1)[0].shown
         for number in range(1, 62):
-            day, composed = (
-                TODAY - timedelta(days=number),
-                Composed("1 paper: It", "papers@example.org", b"m", "", shown),
-            )
+            day = TODAY - timedelta(days=number)
+            composed = Composed("1 paper: It", "papers@example.org", b"m", f"{number:032}", shown)
             store.days.freeze(Day("foundations", day, Outcome.DIGEST, composed=composed), public.world.clock.now)
     url = f"{WEB_URL}/list/foundations"
     first, second = links(public, "/list/foundations"), links(public, "/list/foundations?page=2")

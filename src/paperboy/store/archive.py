@@ -10,15 +10,13 @@ from paperboy.models import Archived
 from paperboy.store.database import Database
 
 _ID = 16  # digits of a link by which it is looked up; the others are compared in constant time
-_FROZEN = """
-select id, list as list_name, date, subject, at, link, shown from digests where shown is not null and superseded is null
-"""
-_SELECT = f"{_FROZEN} and link != ''"
+_KEPT = "link != '' and shown is not null and superseded is null"
+_SELECT = f"select id, list as list_name, date, subject, at, link, shown from digests where {_KEPT}"
 
-_PAST = """
+_PAST = f"""
 select digests.id, date, subject, digests.at, author_matches + selected as papers
 from digests join days using (list, date)
-where list = ? and shown is not null and superseded is null order by date desc limit ? offset ?
+where list = ? and {_KEPT} order by date desc limit ? offset ?
 """
 
 
@@ -47,11 +45,6 @@ class Archive:
         """The digest of a list's day."""
         values = [list_name, day.isoformat()]
         return next(iter(self._database.rows(f"{_SELECT} and list = ? and date = ?", values, Archived)), None)
-
-    def frozen(self, list_name: str, day: date) -> Archived | None:
-        """The same, also of a list whose digests have no page."""
-        values = [list_name, day.isoformat()]
-        return next(iter(self._database.rows(f"{_FROZEN} and list = ? and date = ?", values, Archived)), None)
 
     def past(self, list_name: str, most: int, offset: int = 0) -> tuple[Past, ...]:
         """The list's digests, newest first, without what they show."""

@@ -15,7 +15,6 @@ from werkzeug.wrappers import Response
 
 from paperboy.config import values
 from paperboy.foreign import without_addresses
-from paperboy.mail.topics import blocks
 from paperboy.models import MailingList
 from paperboy.store.signups import Signup, Stage
 from paperboy.tokens import signup_token
@@ -68,7 +67,7 @@ def _form(visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bo
     url = f"{visit.web_url}/list/{mailing_list.name}/join"
     of: dict[str, Any] = {
         "title": mailing_list.title,
-        "looks_for": " · ".join(block.text for block in blocks(mailing_list.topics)),
+        "looks_for": visit.looks_for(mailing_list),
         "url": url,
     }
     return visit.page("join", mailing_list.language, state="form", typed=typed, wrong=wrong, **of)

@@ -13,7 +13,6 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from paperboy.foreign import one_line
-from paperboy.mail.topics import blocks
 from paperboy.web.reading import indexable, join_url, list_url, public
 from paperboy.web.visit import Visit
 
@@ -59,7 +58,7 @@ def past(visit: Visit, name: str) -> Response:
         title=one_line(mailing_list.title),
         url=url,
         join_url=join_url(visit, mailing_list),
-        looks_for=" · ".join(block.text for block in blocks(mailing_list.topics)),
+        looks_for=visit.looks_for(mailing_list),
         categories=mailing_list.categories,
         past=shown,
         newer=f"{url}?page={page - 1}" if page > 2 else url if page == 2 else "",

@@ -12,6 +12,7 @@ from werkzeug.wrappers import Request, Response
 
 from paperboy.config.home import Home
 from paperboy.mail.templates import Templates
+from paperboy.mail.topics import blocks
 from paperboy.models import MailingList
 from paperboy.store import Store
 from paperboy.web.kept import Kept
@@ -54,6 +55,11 @@ class Visit:
     def language(self, list_name: str) -> str:
         found = self.mailing_list(list_name)
         return found.language if found else ""
+
+    @staticmethod
+    def looks_for(mailing_list: MailingList) -> str:
+        """The list's topics in one paragraph."""
+        return " · ".join(block.text for block in blocks(mailing_list.topics) if block.kind != "heading")
 
     @property
     def from_a_click(self) -> bool:

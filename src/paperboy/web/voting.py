@@ -59,7 +59,7 @@ def choose(visit: Visit, token: str, day: date, way: str, arxiv_id: str) -> Resp
 
 def _ballot(visit: Visit, token: str, day: date) -> _Ballot:
     reader: Reader = found(visit.store.readers.voting(token))
-    digest = thaw(visit, found(visit.store.archive.frozen(reader.list_name, day)))
+    digest = thaw(visit, found(visit.store.archive.of(reader.list_name, day)))
     entries = (digest.entries + digest.over_cap)[:_MOST]
     entries = tuple(replace(entry, paper=replace(entry.paper, abstract="")) for entry in entries)
     shown = page(replace(digest, entries=entries), copy=Copy("", "", ""), unsubscribe_address="")
