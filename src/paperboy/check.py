@@ -30,18 +30,24 @@ from paperboy.errors import ConfigError, PaperboyError, StoreError
 from paperboy.mail.dkim import modulus, published
 from paperboy.mail.text import counted
 from paperboy.models import DeliveryState, MailingList, Receipt
+from paperboy.wire import Http, NoReplyError
 
 T = TypeVar("T")
 
 LITTLE, TOO_LITTLE = 500_000_000, 50_000_000  # free bytes; a year of five lists takes less than 200 MB
 SMTP_SECONDS = 15.0  # for each reply
 DNS_SECONDS = 3.0  # for each kind of record
+WEB_SECONDS, WEB_MOST = 10.0, 100_000  # for the answer of the pages; bytes
 PATIENCE = 45.0  # seconds, for all servers together
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
 _OLD_PROMPT = (
     "prompts/score.md.j2 does not use the variable language, so the LLM is not asked for comments in {}; "
     "take the block topics from the template that came with this version"
+)
+_NO_PAGES = (
+    "{}, so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
+    "certificate are right"
 )
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
@@ -225,6 +231,9 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
             yield lambda: _sender(domain), Finding("sender", f"DNS {late} for {domain}", note=True)
             if settings.dkim_selector:
                 yield lambda: _dkim(app, domain), Finding("DKIM", f"DNS {late} for {domain}", note=True)
+    if settings.web_url:
+        silence = _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}")
+        yield lambda: _web(app), Finding("web", silence, note=True)
     host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
     silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
     yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
@@ -275,6 +284,27 @@ def _arxiv(app: App) -> str:
     category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
     total = app.arxiv().probe(category)
     return f"{app.settings.arxiv_api_url} answers; asked for {category} alone, it has {counted(total, 'paper')}"
+
+
+def _web(app: App) -> list[Finding]:
+    """Whether readers' links lead to the pages of this home, through whatever proxy stands before them."""
+    url = f"{app.settings.web_url}/robots.txt"
+    try:
+        http = Http(most=WEB_MOST, proxy=app.proxy(url))
+        reply = http.request("GET", url, {}, seconds=WEB_SECONDS)
+    except NoReplyError as error:
+        return [Finding("web", _NO_PAGES.format(f"{url} does not answer ({error})"), note=True)]
+    if reply.status in {502, 503, 504}:
+        message = f"{url} answers {reply.status}: the proxy is there and the pages are not; start `paperboy web`"
+    elif (
+        reply.status != 200
+        or f"Disallow: {urlsplit(url).path.removesuffix('robots.txt')}leave/".encode() not in reply.body
+    ):
+        host, port = app.settings.web_listen
+        message = f"{url} answers {reply.status}, but not as these pages do; have the proxy pass it to {host}:{port}"
+    else:
+        return [Finding("web", f"{app.settings.web_url} answers")]
+    return [Finding("web", message, note=True)]
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
