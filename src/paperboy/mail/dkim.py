@@ -60,12 +60,13 @@ class Signer:
     def signed(self, message: bytes) -> bytes:
         """The message after its signature."""
         mail = _dkimpy("dkim").DKIM(message)
+        there = {name.lower() for name, _ in mail.headers}  # others a relay may add
         signature: bytes = mail.sign(
             self.selector.encode(),
             self.domain.encode(),
             self.key,
             canonicalize=(b"relaxed", b"relaxed"),
-            include_headers=list(_COVERED),
+            include_headers=[name for name in _COVERED if name in there],
         )
         return signature + message
 
