@@ -59,6 +59,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         except Exception as error:  # a template can raise anything
             raise ConfigError([self._problem(error, name)]) from error
 
+    def compiled(self, name: str) -> None:
+        """Compile a template, for its syntax. Raises ConfigError."""
+        try:
+            self.get_template(name)
+        except Exception as error:
+            raise ConfigError([self._problem(error, name)]) from error
+
     def _problem(self, error: Exception, name: str) -> Problem:
         """The fault at the innermost template that it came through."""
         line, inner = 0, name

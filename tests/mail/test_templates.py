@@ -340,3 +340,21 @@ def test_fault_that_mjml_finds_in_one_language_names_it(tmp_path: Path) -> None:
 )
 def test_short_last_word_is_tied_to_the_one_before_it(text: str, html: str) -> None:
     assert tied(text) == html
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("vote.html.j2", "{% if %}", "emails/vote.html.j2:1: "),
+        ("de/_room.j2", "{% set lang = 'de' %}", "emails/confirm.txt.j2:3: "),
+        ("confirm.mjml.j2", "<mjml><mj-body></mjml>", "emails/confirm.mjml.j2: MJML does not accept"),
+    ],
+)
+def test_pages_and_the_mail_of_a_sign_up_are_tried_too(tmp_path: Path, name: str, text: str, told: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text, "utf-8")
+    templates = Templates.load([tmp_path, EMAILS])
+    templates.check({"en"})  # no digest is concerned
+    with pytest.raises(ConfigError) as caught:
+        templates.check_online({"en", "de"})
+    assert told in str(caught.value)

@@ -45,6 +45,7 @@ from paperboy.models import (
 
 HTML_BUDGET = 95_000  # bytes; Gmail clips from about 99,500
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*/")  # a folder of templates
+_ON_THE_WEB = "https://papers.example.org"  # of samples
 _SHORT = 6  # letters of a last word, with its full stop
 _COPY_ROOM = 1_000  # bytes that a recipient's own values may add
 
@@ -124,14 +125,21 @@ class Templates:
             raise ConfigError(list(found.values()))
 
     def check_online(self, languages: Collection[str]) -> None:
-        """Render the samples as pages of the web room. ConfigError with what is wrong there, which concerns no mail."""
+        """Render the samples as pages of the web room, and what the other pages and a sign-up's mail are made of.
+        ConfigError with what is wrong there, which concerns no digest.
+        """
         found: dict[Problem, None] = {}
+        pages = sorted(path for path, _ in self.texts if path.endswith(".html.j2") and "/" not in path)
         for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
-            for sample in _samples():
-                digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))
-                url = "https://papers.example.org"
+            samples = [replace(each, mailing_list=replace(each.mailing_list, language=language)) for each in _samples()]
+            url = _ON_THE_WEB
+            shown = [online(each, url=f"{url}/0", list_url=f"{url}/list", join_url=f"{url}/join") for each in samples]
+            looks: list[Callable[[], object]] = [partial(self.online, each) for each in shown]
+            looks += [partial(self._sandbox(language).compiled, name) for name in pages]
+            looks += [partial(self.confirmation, samples[0].mailing_list, url)]
+            for look in looks:
                 try:
-                    self.online(online(digest, url=f"{url}/digest/0", list_url=f"{url}/list", join_url=f"{url}/join"))
+                    look()
                 except ConfigError as error:
                     found |= dict.fromkeys(error.problems)
         if found:
@@ -151,9 +159,7 @@ class Templates:
         """What is wrong with digests and notes for lists of a language."""
         copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3, 4, 5)))  # placeholders, as in any digest
         for number, sample in enumerate(_samples()):
-            web = (
-                "https://papers.example.org" if number % 3 != 1 else ""
-            )  # of digests and notes some with, some without
+            web = _ON_THE_WEB if number % 3 != 1 else ""  # of digests and notes some with, some without
             digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))
             whole = page(
                 digest, copy=copy, unsubscribe_address="paperboy@example.org", web_url=web, link="0" * 32 * bool(web)
