@@ -105,9 +105,13 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     there = {each.name for each in lists if each.subscribers and not each.paused}
     there |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS}
     called = {each.name for each in lists if each.webhook}
+    waiting = {each.list_name for each in store.signups.waiting()}
     with store.transaction():
         store.alerts.note(notes, now)
         for row in store.alerts.all():
+            if row.cause is Cause.SIGNUP and row.subject not in waiting:
+                store.alerts.end(row.cause, row.subject, now)
+                continue
             of_list = _WORDS[row.cause].well and row.cause is not Cause.FILES
             gone = row.over is None and row.subject not in (called if row.cause is Cause.WEBHOOK else there) and of_list
             if gone or (sent.problem and row.cause is Cause.NOBODY and not row.reported):  # the problem is why

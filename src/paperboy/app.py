@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_PATIENCE_OF_A_PAGE = 5.0  # seconds for other writers: its thread serves nobody else meanwhile
 IN_FORCE = "The last good version stays in force until that is fixed."
 
 
@@ -118,7 +119,7 @@ class App(ExitStack):
         """Another connection to the database of a version of the home; None if there is none yet. Raises StoreError."""
         database = home.settings.paperboy_database
         there = require(database, self._mark) or database.exists()
-        return Store.open(database, self._mark) if there else None
+        return Store.open(database, self._mark, patience=_PATIENCE_OF_A_PAGE) if there else None
 
     @property
     def _mark(self) -> Path:

@@ -108,8 +108,6 @@ class Round:
                 note = Note(Cause.SIGNUP, name, problem, problem, {"place": problem.partition(": ")[0]})
                 self.store.alerts.note([note], self.clock())
             return problem
-        with self.store.transaction():
-            self.store.signups.done(signup)
-            self.store.alerts.end(Cause.SIGNUP, name, self.clock())
+        self.store.signups.done(signup)
         logger.info("%s: somebody who signed up is now on the list", name)
         return ""

@@ -62,6 +62,8 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     grace = "      - Grace Hopper <grace@example.org>\n"
     assert listed(web) == OPEN.replace(grace, f"{grace}      - emmy@wren.edu\n")
     assert "You are on the list" in web.get(link).text
+    leave = re.findall(rf"{WEB_URL}/leave/[0-9a-f]{{32}}", web.get(link).text)[0]
+    assert "Leave Foundations" in web.get(leave).text
     world.clock.now += timedelta(days=3)
     world.announce(11)
     assert "emmy@wren.edu" in errands(web)
@@ -113,7 +115,7 @@ def test_only_open_lists_take_sign_ups(open_web: Web) -> None:
 def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
     web = open_web
     assert "Get Foundations by mail" in ask(web, "emmy@wren.edu", headers=SCRIPT)
-    assert "Look into your mailbox" in web.post(JOIN, data={"address": "emmy@wren.edu", "website": "x"}).text
+    assert "Look into your mailbox" in web.post(JOIN, data={"address": "emmy@wren.edu", "trap": "x"}).text
     assert rows(web) == []
     ask(web, "emmy@wren.edu")
     errands(web)
@@ -209,3 +211,47 @@ def test_forgotten_person_has_not_signed_up(open_web: Web) -> None:
     ask(web, "emmy@wren.edu")
     assert "Erased it from 1 row" in web.run("forget", "emmy@wren.edu").out
     assert rows(web) == []
+
+
+def confirmed(web: Web, address: str = "emmy@wren.edu") -> None:
+    ask(web, address)
+    errands(web)
+    web.post(web.link("confirm/", address))
+
+
+def test_crash_after_the_edit_adds_nobody_twice(open_web: Web) -> None:
+    web = open_web
+    confirmed(web)
+    web.run("subscribe", "foundations", "emmy@wren.edu")  # the edit, after which nothing was recorded
+    errands(web)
+    assert listed(web).count("emmy@wren.edu") == 1
+    assert [each.stage for each in rows(web)] == ["done"]
+
+
+def test_list_that_is_gone_by_then_ends_the_sign_up(open_web: Web) -> None:
+    web = open_web
+    confirmed(web)
+    web.world.write("subscribers.yaml", OPEN.replace("name: foundations", "name: basics"))
+    web.run("once", "--list", "basics")
+    assert [(each.stage, each.problem) for each in rows(web)] == [("ended", "the list is gone")]
+
+
+def test_confirmation_mail_that_no_server_takes_for_a_day_is_given_up(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    ask(web, "emmy@wren.edu")
+    world.env(WEB_URL=WEB_URL, SMTP_PORT=9)
+    for _ in range(40):
+        errands(web)
+        world.clock.now += timedelta(hours=1)
+    assert [each.stage for each in rows(web)] == ["ended"]
+    assert web.world.mails().count("emmy@wren.edu") == 0
+
+
+def test_address_that_bounced_since_the_mail_went_out_is_not_confirmed(open_web: Web) -> None:
+    web = open_web
+    ask(web, "emmy@wren.edu")
+    errands(web)
+    link = web.link("confirm/", "emmy@wren.edu")
+    web.run("suppress", "emmy@wren.edu")
+    assert web.post(link).status_code == 404
+    assert [each.stage for each in rows(web)] == ["mailed"]

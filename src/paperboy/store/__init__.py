@@ -69,11 +69,11 @@ class Store(AbstractContextManager["Store"]):
         self.erasure = Erasure(database)
 
     @classmethod
-    def open(cls, path: Path, mark: Path | None = None, *, check: bool = False) -> Store:
+    def open(cls, path: Path, mark: Path | None = None, *, check: bool = False, patience: float = 30) -> Store:
         """Open the file, create it if it is missing and no `mark` says that it was there, migrate it; `check` reads
-        all of it first. Raises StoreError if it is unusable.
+        all of it first. Raises StoreError if it is unusable. `patience`: seconds that it waits for other writers.
         """
-        return cls(Database.open(path, mark, check=check))
+        return cls(Database.open(path, mark, check=check, patience=patience))
 
     @classmethod
     def in_memory(cls) -> Store:

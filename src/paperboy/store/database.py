@@ -41,8 +41,11 @@ class Database:
         self._durable: bool | None = None  # what the connection's commits are now
 
     @classmethod
-    def open(cls, path: Path, mark: Path | None = None, *, check: bool = False) -> Database:
+    def open(
+        cls, path: Path, mark: Path | None = None, *, check: bool = False, patience: float = _BUSY_SECONDS
+    ) -> Database:
         """Open and migrate the file; `check` reads all of it first. Raises StoreError and leaves it as it was.
+        `patience`: seconds that it waits for other writers.
 
         `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
         is gone or empty is an error.
@@ -57,7 +60,7 @@ class Database:
             with suppress(PermissionError):  # somebody else's
                 path.chmod(0o600)  # its owner's alone, whoever made it; the WAL beside it inherits that
             # several threads may use it, one at a time: whoever starts them sees to that
-            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             reason = error.strerror if isinstance(error, OSError) else None
             fix = files.denied(path) or files.denied(path.parent) or "PAPERBOY_DATABASE must name a file in a folder"
@@ -255,7 +258,7 @@ def _advice(error: sqlite3.DatabaseError) -> str:
     if "full" in text or "disk I/O error" in text:
         return f"the disk is full or failing ({text}); check it with df and run again: nothing committed is lost"
     if "locked" in text:
-        return "another program has held the database for half a minute; close it and run again"
+        return "another program holds the database; close it and run again"
     if "readonly" in text or "read-only" in text or "attempt to write" in text:
         return "the database cannot be written; give the file and its folder to the user who runs Paperboy"
     if any(word in text for word in ("not a database", "malformed", "***", "missing", "no such", "decode")):

@@ -8,19 +8,17 @@ POST /confirm/TOKEN    confirms: an errand writes the address into subscribers.y
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
+from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from paperboy.config import values
 from paperboy.foreign import without_addresses
-from paperboy.models import MailingList
+from paperboy.models import Addressed, MailingList, Subscriber
 from paperboy.store.signups import Signup, Stage
-from paperboy.tokens import signup_token
+from paperboy.tokens import signup_token, unsubscribe_token
 from paperboy.web.visit import Visit, found
-
-logger = logging.getLogger(__name__)
 
 _CONFIRMED = frozenset({Stage.CONFIRMED, Stage.DONE})
 _LONGEST = 254  # characters of an address
@@ -35,10 +33,9 @@ def form(visit: Visit, name: str) -> Response:
     address = _address(typed)
     if not address:
         return _form(visit, mailing_list, typed=typed[:_LONGEST], wrong=True)
-    if not visit.request.form.get("website"):  # which only robots see, and fill in
+    if not visit.request.form.get("trap"):  # which only robots see, and fill in
         token = signup_token(name, address, visit.now, visit.store.secrets()[0])
-        if not visit.store.signups.ask(token, name, address, visit.now):
-            logger.warning("%s: a sign-up was left alone: too many in a minute, or again for one address", name)
+        visit.store.signups.ask(token, name, address, visit.now)  # beyond a limit, nothing follows
     return visit.page("join", mailing_list.language, state="asked", title=mailing_list.title)
 
 
@@ -46,16 +43,22 @@ def confirm(visit: Visit, token: str) -> Response:
     """The page; after a click, that the person is on the list."""
     signup: Signup = found(visit.store.signups.find(token, visit.now))
     mailing_list: MailingList = found(visit.mailing_list(signup.list_name))
+    held = visit.store.suppressions.find(signup.list_name, signup.address)
+    if held and not held.own:  # since the mail went out
+        raise NotFound
+    leave = unsubscribe_token(signup.list_name, signup.address, visit.store.secrets()[0])
     if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
         with visit.store.transaction():
             visit.store.signups.confirm(signup)
-            held = visit.store.suppressions.find(signup.list_name, signup.address)
-            if held and held.own:  # whoever left comes back
+            visit.store.readers.know(signup.list_name, [Addressed(Subscriber(signup.address), "", leave)])
+            if held:  # whoever left comes back
                 visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
         signup = found(visit.store.signups.find(token, visit.now))
-    state = "done" if signup.stage in _CONFIRMED else "confirm"
-    shown: dict[str, Any] = {"address": without_addresses(signup.address), "url": f"{visit.web_url}/confirm/{token}"}
-    return visit.page("join", mailing_list.language, state=state, title=mailing_list.title, **shown)
+    shown: dict[str, Any] = {"state": "confirm", "url": f"{visit.web_url}/confirm/{token}"}
+    if signup.stage in _CONFIRMED:
+        shown = {"state": "done", "url": f"{visit.web_url}/leave/{leave}"}
+    address = without_addresses(signup.address)
+    return visit.page("join", mailing_list.language, title=mailing_list.title, address=address, **shown)
 
 
 def _open(visit: Visit, name: str) -> MailingList | None:

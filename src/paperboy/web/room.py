@@ -185,7 +185,11 @@ class Room:
         if not self._lock.acquire(blocking=known is None) and known:
             return known
         try:
-            home = Home.load(self.app.path, self.app.environ, mails=False)
+            path, environ = self.app.path, self.app.environ
+            if known:
+                home = Home.load(path, environ, mails=False)
+            else:  # at the start, the version in force will do
+                home, _ = Home.own_or_in_force(path, environ, mails=False)
             known = _Version(seen, home, Templates.load(home.folders("emails")))
         except ConfigError as error:
             if known is None:
