@@ -62,7 +62,8 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     if composed is None:
         return 0
     if reader:
-        app.store.readers.know(name, [app.composer.addressed(name, app.clock().date(), reader)])  # its links work
+        if reader in mailing_list.subscribers:  # then the links of a test mail work
+            app.store.readers.know(name, [app.composer.addressed(name, app.clock().date(), reader)])
         test = send_outside(app.transports[0], app.composer, composed, name, reader, app.clock(), test=True)
         code = _said(reader, test)
         if app.settings.web_url and not app.signer and not code:
