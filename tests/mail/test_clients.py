@@ -35,6 +35,7 @@ ENHANCEMENTS = {
     "filter": "makes the thumbs grey, as the words beside them; where it is not known, they have their colour",
     "color-scheme meta tag": "the same, for clients that look for it there",
     "Local anchors": "a row of the contents leads down to its paper; where it does not, scrolling does",
+    "float": "puts View online at the end of its line; in Outlook for Windows it stands after the date",
     "min-height property": "makes a row of the contents high enough for a thumb; Outlook for Windows has mice",
     "text-decoration-color": "makes the line under a title lighter than its words",
     "text-decoration-thickness": "the same: a thin line",
