@@ -293,7 +293,8 @@ def _web(app: App) -> list[Finding]:
         http = Http(most=WEB_MOST, proxy=app.proxy(url))
         reply = http.request("GET", url, {}, seconds=WEB_SECONDS)
     except NoReplyError as error:
-        return [Finding("web", _NO_PAGES.format(f"{url} does not answer ({error})"), note=True)]
+        own = "; of an authority of your own, SSL_CERT_FILE in the environment names the file" * ("CERT" in str(error))
+        return [Finding("web", _NO_PAGES.format(f"{url} does not answer ({error})") + own, note=True)]
     if reply.status in {502, 503, 504}:
         message = f"{url} answers {reply.status}: the proxy is there and the pages are not; start `paperboy web`"
     elif (

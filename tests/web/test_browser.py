@@ -83,7 +83,7 @@ def test_reader_leaves_by_the_page_and_comes_back(walk: Walk, *, scripts: bool) 
     assert walk.heading() == "You are off"
     assert "ada@example.org" in walk.web.run("status", "--suppressed").out
     window.click("button")
-    assert walk.heading() == "Leave Foundations"
+    assert walk.heading() == "You are back"
     assert "ada@example.org" not in walk.web.run("status", "--suppressed").out
     token = walk.web.link("leave/").rpartition("/")[2]
     assert token not in walk.proxy.log

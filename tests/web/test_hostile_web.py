@@ -62,7 +62,9 @@ def hostile_paths(leave: str) -> Iterator[tuple[bytes, int]]:
     yield b"/leave/%D9%A0" + b"%D9%A0" * 31, 404  # 32 digits, of another script
     yield f"/vote/{token}/2026-02-30".encode(), 404
     yield f"/vote/{token}/%EF%BC%92026-11-20".encode(), 404
-    yield from ((path, 404) for path in (b"/" * 9_000, b"/%ff%fe", b"/%", b"/%zz", b"*", b"?", b"//[", b"/digest/../x"))
+    yield from (
+        (path, 404) for path in (b"/" * 9_000 + b"x", b"/%ff%fe", b"/%", b"/%zz", b"*", b"//[", b"/digest/../x")
+    )
     yield from ((path, 400) for path in (b"/\xff\xfe", "/leave/٠".encode(), b"http://[::1", b"/a b"))
     yield b"/" + b"a" * 20_000, 431
     yield b"/leave/" + b"a" * 9_000, 404

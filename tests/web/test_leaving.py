@@ -57,7 +57,10 @@ def test_button_leaves_and_undo_comes_back(web: Web) -> None:
     assert "suppressed for the list foundations (since Fri 20 Nov 2026: left on the web page)" in shown
     assert "ada@example.org" in (web.world.path / "subscribers.yaml").read_text("utf-8")
     assert "You are off" in web.get(web.link("leave/")).text
-    assert "Leave Foundations" in web.post(f"{web.link('leave/')}/undo").text
+    back = web.post(f"{web.link('leave/')}/undo").text
+    assert "You are back" in back
+    assert "a…@example.org gets Foundations again" in back
+    assert "Leave Foundations" in web.get(web.link("leave/")).text
     assert suppressed(web) == []
 
 

@@ -51,10 +51,12 @@ def search(web: Web, query: str) -> list[str]:
 @pytest.mark.parametrize("archive", ["none", "link"])
 def test_list_that_is_not_public_looks_like_none(web: Web, archive: str) -> None:
     configure(web, archive=archive)
-    for path in (*PATHS, "/"):
+    for path in PATHS:
         nothing = web.get(path.replace("foundations", "no-such-list"))
         answer = web.get(path)
         assert (answer.status_code, answer.text) == (nothing.status_code, nothing.text) == (404, nothing.text)
+    assert "No list here is for everybody" in web.get("/").text
+    assert links(web, "/") == []
 
 
 @pytest.mark.parametrize(("archive", "robots"), [("public", "noindex, nofollow"), ("indexed", "all")])
@@ -241,3 +243,15 @@ def test_reader_who_has_the_feed_is_sent_none(public: Web) -> None:
         assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
     another_morning(public, 11)
     assert public.get("/list/foundations/feed.atom", headers=known).status_code == 200
+
+
+def test_before_the_first_morning_the_room_is_up_and_keeps_nothing(world: World) -> None:
+    world.env(WEB_URL=WEB_URL)
+    world.write("subscribers.yaml", LISTS.replace("    title: F", "    open: true\n    title: F"))
+    web = Web(world)
+    assert (web.get("/robots.txt").status_code, web.get("/").status_code) == (200, 200)
+    assert web.get(f"/leave/{'0' * 32}").status_code == 404
+    assert web.get("/list/foundations/join").status_code == 200
+    asked = web.post("/list/foundations/join", data={"address": "emmy@wren.edu"})
+    assert (asked.status_code, "Not now" in asked.text) == (503, True)
+    assert not (world.path / "data").exists()

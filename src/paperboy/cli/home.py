@@ -58,6 +58,7 @@ def init(app: App, folder: Path | None) -> int:
     }
     _refuse(home, texts)
     _write(home, texts)
+    (home / "data").mkdir(mode=0o700, exist_ok=True)  # for the database: the unit of the pages may write there alone
     output.say(f"A new home is in {home}: {together(list(texts))}.", "")
     output.say(f"Say what the list wants to read in prompts/topics/{first.name}.md, and who reads it in {LISTS_FILE}.")
     output.say("Mail goes to the folder outbox/ until .env names a mail server. Then:" if not server else "Then:", "")

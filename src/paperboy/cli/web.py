@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 from types import FrameType
 
 import click
@@ -31,7 +32,8 @@ def web(app: App) -> int:
         from paperboy.web.room import Room
         from paperboy.web.server import server
     except ImportError as error:
-        message = f"the web room needs two more packages ({error.name} is missing): pip install 'paperboy[web]'"
+        install = f"{sys.executable} -m pip install 'werkzeug>=3.1.4,<4' 'waitress>=3.0.2,<4'"
+        message = f"the web room needs two more packages ({error.name} is missing): {install}"
         raise ConfigError([Problem("paperboy web", message)]) from error
     host, port = app.settings.web_listen
     try:

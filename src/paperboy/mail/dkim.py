@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import importlib
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def _dkimpy(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise _fault("signing needs one more package: pip install 'paperboy[dkim]'") from error
+        raise _fault(f"signing needs one more package: {sys.executable} -m pip install 'dkimpy>=1.1.8,<2'") from error
 
 
 def _fault(message: str) -> ConfigError:

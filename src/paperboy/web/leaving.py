@@ -42,6 +42,7 @@ def undo(visit: Visit, token: str) -> Response:
     held = visit.store.suppressions.find(reader.list_name, reader.address)
     if visit.from_a_click and held and held.own:
         visit.store.suppressions.lift(reader.address, held.list_name, visit.now)
+        return _page(visit, reader, token, on="back")
     return _page(visit, reader, token)
 
 
@@ -49,9 +50,9 @@ def _leave(visit: Visit, reader: Reader, reason: str) -> None:
     visit.store.suppressions.add(reader.address, reader.list_name, reason, visit.now, own=True)
 
 
-def _page(visit: Visit, reader: Reader, token: str) -> Response:
+def _page(visit: Visit, reader: Reader, token: str, on: str = "on") -> Response:
     held = visit.store.suppressions.find(reader.list_name, reader.address)
-    state = "on" if held is None else "left" if held.own else "suppressed"
+    state = on if held is None else "left" if held.own else "suppressed"
     name = reader.list_name
     values: dict[str, Any] = {
         "title": visit.title(name),

@@ -23,14 +23,12 @@ _FRESH = "public, max-age=600"
 
 
 def front(visit: Visit) -> Response:
-    """All lists that everybody may read or join."""
+    """All lists that everybody may read or join, or that there are none: the room is up."""
     lists = [
         {"title": one_line(each.title), "url": list_url(visit, each), "join_url": join_url(visit, each)}
         for each in visit.home.lists
         if each.is_public or each.open
     ]
-    if not lists:
-        raise NotFound
     return _fresh(visit, visit.page("lists", lists=lists))
 
 

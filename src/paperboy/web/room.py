@@ -22,6 +22,7 @@ from paperboy.app import App
 from paperboy.config.home import Files, Fingerprint, Home
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
+from paperboy.store import Store
 from paperboy.web import feed, joining, leaving, listing, reading, voting
 from paperboy.web.kept import Kept
 from paperboy.web.visit import BoundedRequest, Visit, html
@@ -155,8 +156,10 @@ class Room:
         self, request: BoundedRequest, version: _Version, handler: Handler, values: Mapping[str, Any]
     ) -> Response:
         store = self.app.store_of(version.home)
-        if store is None:
-            raise NotFound
+        if store is None:  # before the first morning: the pages are there, and nothing can be kept
+            if request.method == "POST":
+                raise ServiceUnavailable(retry_after=3600)
+            store = Store.in_memory()
         with store:
             visit = Visit(request, version.home, version.templates, store, self.app.clock(), self._kept)
             return handler(visit, **values)
