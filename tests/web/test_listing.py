@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 from paperboy.models import Composed, Day, Outcome
-from tests.cli.conftest import FRIDAY, LISTS
+from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.web.conftest import WEB_URL, Web
 from tests.web.test_reading import configure, words
 
