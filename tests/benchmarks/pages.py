@@ -120,7 +120,7 @@ def paths(home: Path) -> dict[str, str]:
 @contextlib.contextmanager
 def bare() -> Iterator[int]:
     port = free_port()
-    program = subprocess.Popen([sys.executable, "-c", BARE, str(port)])
+    program = subprocess.Popen([sys.executable, "-c", BARE, str(port)], stderr=subprocess.DEVNULL)
     try:
         until_it_listens(port, program)
         yield port

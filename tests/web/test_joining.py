@@ -255,3 +255,12 @@ def test_address_that_bounced_since_the_mail_went_out_is_not_confirmed(open_web:
     web.run("suppress", "emmy@wren.edu")
     assert web.post(link).status_code == 404
     assert [each.stage for each in rows(web)] == ["mailed"]
+
+
+def test_without_a_mail_server_the_confirmation_mail_is_beside_the_lists_own(open_web: Web) -> None:
+    web = open_web
+    web.world.env(smtp=False, WEB_URL=WEB_URL)
+    ask(web, "emmy@wren.edu")
+    web.run("once", "--list", "foundations")
+    assert "confirm/" in (web.world.path / "outbox" / "_confirm.txt").read_text("utf-8")
+    assert not (web.world.path / "outbox" / "foundations.txt").exists()

@@ -34,7 +34,7 @@ from paperboy.tokens import keyed, unsubscribe_token, view_token, vote_token
 
 LOCAL_SENDER = "Paperboy <paperboy@localhost>"  # where mail goes to the outbox and no sender is set
 _TITLE = 60  # characters of a list's title in From
-_ALERT = "_alert"  # the list name of alerts in the outbox; no list can be called that
+_ALERT, _CONFIRMATION = "_alert", "_confirm"  # in the place of a list's name, which neither can be, in the outbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Composer:
         headers = self._headers(title, rendered.subject, at.astimezone(mailing_list.timezone))
         own_id = self._message_id("confirm", at.astimezone(UTC).date(), "confirm", token)
         message = own_headers(to, own_id) + freeze(headers, rendered)
-        return Envelope(addr_spec(self.sender), to.address, self._signed(message), mailing_list.name)
+        return Envelope(addr_spec(self.sender), to.address, self._signed(message), _CONFIRMATION)
 
     def addressed(self, list_name: str, day: date, subscriber: Subscriber) -> Addressed:
         """Make the identifiers of one subscriber's copy; always the same for the same arguments."""
