@@ -18,12 +18,13 @@ THRICE = "it did not exist for three digests in a row"
 def take(store: Store, mail: bytes, now: datetime) -> str:
     """Do what the mail asks for; says what was done, without an address."""
     said = read(mail)
-    if isinstance(said, Bounce):
-        return _bounced(store, said, now)
-    if isinstance(said, Complaint):
-        return _complained(store, said, now)
-    if isinstance(said, Request):
-        return _left(store, said, now)
+    with store.transaction():  # whoever is forgotten at this moment stays so
+        if isinstance(said, Bounce):
+            return _bounced(store, said, now)
+        if isinstance(said, Complaint):
+            return _complained(store, said, now)
+        if isinstance(said, Request):
+            return _left(store, said, now)
     return "left alone: it is no bounce, no complaint and no unsubscribe mail"
 
 

@@ -95,9 +95,9 @@ class Round:
         try:
             home = self.read()
             mailing_list = next((each for each in home.lists if each.name == name), None)
-            if mailing_list is None:
-                self.store.signups.end(signup, "the list is gone")
-                logger.warning("%s: somebody signed up, but the list is gone", name)
+            if mailing_list is None or not mailing_list.open:
+                self.store.signups.end(signup, "the list takes no sign-ups")
+                logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
                 return ""
             if not mailing_list.subscriber(signup.address):
                 edits.subscribe(home, mailing_list, Subscriber(signup.address))

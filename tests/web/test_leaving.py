@@ -116,3 +116,14 @@ def test_without_web_url_the_mail_is_as_before(web: Web) -> None:
     assert "List-Unsubscribe: <mailto:" in mail
     assert "List-Unsubscribe-Post" not in mail
     assert WEB_URL not in mail
+
+
+def test_operators_suppression_stands_whoever_left_before(web: Web) -> None:
+    link = web.link("leave/")
+    web.post(f"{link}/now")
+    ran = web.run("suppress", "ada@example.org", "--list", "foundations")
+    assert "gets no more mail from foundations" in ran.out
+    assert "No mail goes to this address" in web.post(f"{link}/undo").text
+    assert suppressed(web) == [("ada@example.org", "foundations", "by hand", False)]
+    web.post(link)
+    assert suppressed(web) == [("ada@example.org", "foundations", "by hand", False)]

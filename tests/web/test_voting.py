@@ -250,3 +250,14 @@ def test_button_is_in_reach_on_a_phone_and_thumbs_are_large_enough(web: Web) -> 
             assert window.run(box.format("'.one .v'", "top", "bottom"))[1] < top
             assert min(window.run(box.format("'.one label'", "width", "height"))) >= 44
             assert window.run("return document.documentElement.scrollWidth") == width
+
+
+def test_token_opens_only_the_digests_that_its_reader_got(web: Web) -> None:
+    link, world = page_of(web), web.world
+    assert world.run("unsubscribe", "foundations", "ada@example.org").code == 0
+    world.clock.now = world.clock.now.replace(day=23)
+    world.announce(11)
+    assert world.run("once", "--list", "foundations").code == 0
+    later = link.replace("2026-11-20", "2026-11-23")
+    assert (web.get(link).status_code, web.get(later).status_code) == (200, 404)
+    assert web.post(later, data={"2611.00011": "up"}).status_code == 404

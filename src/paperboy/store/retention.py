@@ -5,10 +5,12 @@
     KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes, its deliveries and its
                                    webhook's call
 
+    seven days after it was made   a request to sign up that nobody confirmed
+
 A paper on a page of the web room keeps its abstract as long as that page is kept.
 
-What lists have seen stays for ever, as do their days and what was spent; so do, whatever their age, each list's newest
-digest and what waits to be delivered.
+What lists have seen stays for ever, as do their days, what was spent, votes, and whom the tokens of mails name; so do,
+whatever their age, each list's newest digest and what waits to be delivered.
 """
 
 import json
@@ -20,6 +22,7 @@ from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
 from paperboy.store.database import Database, iso
 from paperboy.store.search import Search
+from paperboy.store.signups import HOLDS
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +45,7 @@ class Retention:
         it. `lists` are the names of the lists that a paper may still come to. A disk error is logged.
         """
         old, lists_now = iso(now - max(keep, SETTLED)), json.dumps(list(lists))
-        values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now}
+        values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now, "week": iso(now - HOLDS)}
         gone = []
         try:
             self._search.delete([row["id"] for row in self._database.rows(_OLD, values)])
@@ -106,5 +109,6 @@ _STEPS = {
     ),
     "abstracts": (f"delete from paper_categories where arxiv_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
     "papers": tuple(f"delete from {table} where arxiv_id in ({_GONE})" for table in ("scores", "tries", "papers")),
+    "sign-ups": ("delete from signups where at < :week and state != 'confirmed'",),
     "attempts": ("delete from attempts where at < :old",),
 }

@@ -62,19 +62,15 @@ class Signups:
             "now": iso(now),
             "day": iso(now - timedelta(days=1)),
             "minute": iso(now - timedelta(minutes=1)),
-            "old": iso(now - HOLDS),
         }
         with self._database.transaction():
-            self._database.execute("delete from signups where at < :old and state != 'confirmed'", values)
-            return (
-                self._database.execute(
-                    f"""insert or ignore into signups select :token, :list, :address, 'asked', :now, 0, null, ''
+            added = self._database.execute(
+                f"""insert or ignore into signups select :token, :list, :address, 'asked', :now, 0, null, ''
                 where not exists (select 1 from signups where address = :address collate nocase and at > :day)
                 and (select count(*) from signups where at > :minute) < {_MOST_A_MINUTE}""",
-                    values,
-                )
-                == 1
+                values,
             )
+        return added == 1
 
     def find(self, token: str, now: datetime) -> Signup | None:
         """The request of a confirmation mail's link, while that holds."""

@@ -55,7 +55,7 @@ class Suppressions:
                 "insert into suppressions select :address, :list, :reason, :at, 1, null, :own where not exists "
                 "(select 1 from suppressions where address = forgotten(:address) and list = :list and holds) "
                 "on conflict do update set reason = excluded.reason, at = excluded.at, own = excluded.own, holds = 1 "
-                "where not holds",
+                "where not holds or (own and not excluded.own)",
                 values,
             )
             self._database.execute(

@@ -42,13 +42,16 @@ def form(visit: Visit, name: str) -> Response:
 def confirm(visit: Visit, token: str) -> Response:
     """The page; after a click, that the person is on the list."""
     signup: Signup = found(visit.store.signups.find(token, visit.now))
-    mailing_list: MailingList = found(visit.mailing_list(signup.list_name))
+    mailing_list = visit.mailing_list(signup.list_name)
+    if mailing_list is None or not (mailing_list.open or signup.stage in _CONFIRMED):
+        raise NotFound
     held = visit.store.suppressions.find(signup.list_name, signup.address)
     if held and not held.own:  # since the mail went out
         raise NotFound
     leave = unsubscribe_token(signup.list_name, signup.address, visit.store.secrets()[0])
     if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
         with visit.store.transaction():
+            found(visit.store.signups.find(token, visit.now))  # whoever is forgotten at this moment stays so
             visit.store.signups.confirm(signup)
             visit.store.readers.know(signup.list_name, [Addressed(Subscriber(signup.address), "", leave)])
             if held:  # whoever left comes back
@@ -81,6 +84,7 @@ def _address(typed: str) -> str:
     if len(typed) > _LONGEST or "<" in typed or typed.startswith("-"):
         return ""
     try:
-        return values.mailbox(typed).address
+        address = values.mailbox(typed).address
     except ValueError:
         return ""
+    return address if "." in address.rpartition("@")[2] else ""  # no mailbox of this machine

@@ -21,36 +21,39 @@ _BY_ONE_CLICK, _ON_THE_PAGE = "left by one click in a mail program", "left on th
 
 def show(visit: Visit, token: str) -> Response:
     """The page; for a mail program's POST the deed, with a short answer and no redirect."""
-    reader: Reader = found(visit.store.readers.leaving(token))
     if visit.request.method == "POST":
-        _leave(visit, reader, _BY_ONE_CLICK)
+        _leave(visit, token, _BY_ONE_CLICK)
         return Response("You are off this list.\n", mimetype="text/plain")
-    return _page(visit, reader, token)
+    return _page(visit, token)
 
 
 def now(visit: Visit, token: str) -> Response:
     """Leave."""
-    reader: Reader = found(visit.store.readers.leaving(token))
     if visit.from_a_click:
-        _leave(visit, reader, _ON_THE_PAGE)
-    return _page(visit, reader, token)
+        _leave(visit, token, _ON_THE_PAGE)
+    return _page(visit, token)
 
 
 def undo(visit: Visit, token: str) -> Response:
     """Come back; not for an address that others have suppressed."""
+    on = "on"
+    with visit.store.transaction():
+        reader: Reader = found(visit.store.readers.leaving(token))
+        held = visit.store.suppressions.find(reader.list_name, reader.address)
+        if visit.from_a_click and held and held.own:
+            visit.store.suppressions.lift(reader.address, held.list_name, visit.now)
+            on = "back"
+    return _page(visit, token, on)
+
+
+def _leave(visit: Visit, token: str, reason: str) -> None:
+    with visit.store.transaction():  # whoever is forgotten at this moment stays so
+        reader: Reader = found(visit.store.readers.leaving(token))
+        visit.store.suppressions.add(reader.address, reader.list_name, reason, visit.now, own=True)
+
+
+def _page(visit: Visit, token: str, on: str = "on") -> Response:
     reader: Reader = found(visit.store.readers.leaving(token))
-    held = visit.store.suppressions.find(reader.list_name, reader.address)
-    if visit.from_a_click and held and held.own:
-        visit.store.suppressions.lift(reader.address, held.list_name, visit.now)
-        return _page(visit, reader, token, on="back")
-    return _page(visit, reader, token)
-
-
-def _leave(visit: Visit, reader: Reader, reason: str) -> None:
-    visit.store.suppressions.add(reader.address, reader.list_name, reason, visit.now, own=True)
-
-
-def _page(visit: Visit, reader: Reader, token: str, on: str = "on") -> Response:
     held = visit.store.suppressions.find(reader.list_name, reader.address)
     state = on if held is None else "left" if held.own else "suppressed"
     name = reader.list_name

@@ -46,7 +46,9 @@ def show(visit: Visit, token: str, day: date) -> Response:
     votes = {each: _VOTES[vote] for each, vote in form if each in ballot.ids and vote in _VOTES}
     if not visit.from_a_click:
         return _page(visit, ballot, votes)
-    visit.store.votes.cast(ballot.reader, votes, visit.now)
+    with visit.store.transaction():
+        found(visit.store.readers.voting(token))  # whoever was forgotten meanwhile has no vote
+        visit.store.votes.cast(ballot.reader, votes, visit.now)
     return _page(visit, replace(ballot, kept=ballot.kept | votes), {}, saved=True)
 
 
@@ -60,7 +62,9 @@ def choose(visit: Visit, token: str, day: date, way: str, arxiv_id: str) -> Resp
 
 def _ballot(visit: Visit, token: str, day: date) -> _Ballot:
     reader: Reader = found(visit.store.readers.voting(token))
-    digest = thaw(visit, found(visit.store.archive.of(reader.list_name, day)))
+    kept = found(visit.store.archive.of(reader.list_name, day))
+    found(visit.store.deliveries.find(kept.id, reader.address))  # it went to them: a token opens no other digest
+    digest = thaw(visit, kept)
     entries = (digest.entries + digest.over_cap)[:_MOST]
     entries = tuple(map(_bare, entries))
     shown = page(replace(digest, entries=entries), copy=Copy("", "", ""), unsubscribe_address="")
