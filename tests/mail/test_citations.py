@@ -79,6 +79,7 @@ def test_keys_differ() -> None:
         (r"The set \{1\}", r"The set \{1\}"),
         ("}{", ""),
         ("Ends in a backslash\\", "Ends in a backslash"),
+        ("Ends in \\ \\", "Ends in"),
         ("{Braces and a backslash\\\\\\", "Braces and a backslash"),
         ("{\\", ""),
         ("100% of R&D", r"100\% of R\&D"),

@@ -82,11 +82,11 @@ def _safe(title: str) -> str:
     begins in it. To BibTeX an escaped brace is a brace.
     """
     text = re.sub(r"(?<!\\)((?:\\\\)*)([&%#])", r"\1\\\2", one_line(title))
-    text = re.sub(r"\\+$", "", text)
+    text = re.sub(r"[\\\s]+$", "", text)
     if not balanced(text):
         text = text.replace(r"\{", r"\lbrace ").replace(r"\}", r"\rbrace ")
     if not balanced(text):
-        text = re.sub(r"\\+$", "", re.sub(r"[{}]", "", text))
+        text = re.sub(r"[\\\s]+$", "", re.sub(r"[{}]", "", text))
     return text.strip()
 
 
