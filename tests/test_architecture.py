@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 
 FLOORS = {
     0: {"models", "errors", "foreign", "wire", "files", "tokens"},
-    1: {"sandbox", "lock", "curate", "announcements", "due", "tex"},
+    1: {"sandbox", "lock", "curate", "announcements", "due", "shortlist", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
     3: {
         "drafting",
@@ -24,6 +24,7 @@ FLOORS = {
         "heartbeat",
         "bounces",
         "signups",
+        "learning",
     }
     | {"errands", "webhook"},
     4: {"app"},
@@ -38,6 +39,7 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("delivery", "drafting"): "Progress",
     ("morning", "fetching"): "the first step of its flow",
     ("morning", "drafting"): "the second step of its flow",
+    ("drafting", "learning"): "what a list has learned",
     ("preview", "fetching"): "the first half of a morning's flow, marking nothing",
     ("preview", "drafting"): "the first half of a morning's flow, marking nothing",
     ("resend", "delivery"): "a mail outside the ledger",

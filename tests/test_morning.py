@@ -15,6 +15,7 @@ from paperboy.arxiv_feed import ArxivFeed
 from paperboy.drafting import Drafter
 from paperboy.due import RETRY
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError, StoreWriteError
+from paperboy.learning import Learning
 from paperboy.models import (
     Attempt,
     DeliveryState,
@@ -29,6 +30,7 @@ from paperboy.models import (
     Subscriber,
 )
 from paperboy.preview import Previews
+from paperboy.shortlist import Share
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from paperboy.store.database import Database
@@ -52,6 +54,7 @@ class World:
     scorer: FakeScorer = field(default_factory=FakeScorer)
     composer: FakeComposer = field(default_factory=FakeComposer)
     budget: float | None = None
+    share: Share = 1.0
     mail_is_down: bool = False
 
     def run(
@@ -68,7 +71,11 @@ class World:
 
     def drafter(self, **changes: Any) -> Drafter:
         parts = {"store": self.store, "scorer": self.scorer, "composer": self.composer, "clock": self.clock}
-        return Drafter(**(parts | {"progress": NoProgress(), "budget": self.budget} | changes))
+        learning = Learning(
+            store=self.store, criteria=self.scorer.criteria, share=self.share, from_scores=self.share != 1
+        )
+        parts |= {"progress": NoProgress(), "budget": self.budget, "learning": learning}
+        return Drafter(**(parts | changes))
 
     def digests(self) -> list[list[str]]:
         return [[entry.paper.arxiv_id for entry in digest.entries] for digest in self.composer.made]

@@ -64,7 +64,7 @@ def _over(each: ListReport, *, arrived: bool) -> set[Cause]:
 def _notes(each: ListReport, missing: str, *, overdue: bool) -> Iterator[Note]:
     counts, name = each.counts, each.list_name
     if cause := _cause(each, missing, overdue=overdue):
-        served, papers = each.outcome in _SERVED, counts.unfiltered
+        served, papers = each.outcome in _SERVED, counts.to_score
         number = counts.scored if served else 0
         facts = {"considered": papers, "scored": number, "served": served}
         scored = f", {number:,} of {counted(papers, 'paper')} scored" if papers else ""

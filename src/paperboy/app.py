@@ -33,6 +33,7 @@ from paperboy.tokens import unsubscribe_token
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
     from paperboy.arxiv_feed import ArxivFeed
+    from paperboy.learning import Learning
     from paperboy.mail.dkim import Signer
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
@@ -336,6 +337,19 @@ class App(ExitStack):
             yield
 
     @cached_property
+    def learning(self) -> Learning:
+        from paperboy.learning import Learning
+
+        settings = self.settings
+        return Learning(
+            store=self.store,
+            criteria=lambda each: self.prompt.criteria(each.topics, each.language),
+            share=settings.llm_shortlist,
+            from_scores=settings.learns_from_scores,
+            holidays=settings.arxiv_holidays,
+        )
+
+    @cached_property
     def drafter(self) -> drafting.Drafter:
         from paperboy import drafting
 
@@ -344,6 +358,7 @@ class App(ExitStack):
             store=self.store,
             scorer=self.scorer,
             composer=self.composer,
+            learning=self.learning,
             progress=self.progress,
             clock=self.clock,
             budget=settings.llm_budget_usd or None,
@@ -408,7 +423,7 @@ class App(ExitStack):
             return lambda: stopped() or (not by_hand and self.timer() >= until)
 
         well, broken = True, None
-        for errand in (self._webhooks, self._signups, self._index):
+        for errand in (self._webhooks, self._signups, self._index, self._learn):
             try:
                 well = errand(turn()) and well
             except Exception as error:  # noqa: BLE001  # raised below
@@ -455,6 +470,10 @@ class App(ExitStack):
         from paperboy import indexing
 
         indexing.index(self.store, self.home.lists, stopped)
+        return True
+
+    def _learn(self, stopped: Callable[[], bool]) -> bool:
+        self.learning.learn(self.home.lists, self.clock(), stopped)
         return True
 
     def beat(self) -> None:

@@ -99,35 +99,39 @@ def curate(
     scores: Mapping[str, Score],
     tries: Mapping[str, int],
     filtered: Collection[str] = (),
+    not_called: Collection[str] = (),
+    liked: Mapping[str, float] | None = None,
 ) -> Digest:
     """Chooses and orders: followed authors first, by id; then what passes both thresholds, best first, up to the cap.
 
-    `papers` are the considered ones, each once, but for the `filtered`, of which only the ids count; `scores` is by
-    arXiv id. A paper without one is carried over; or let go, where `tries` says that this is the third morning on which
-    others got scores and it could not. One by a followed author is neither.
+    `papers` are the considered ones, each once, but for the `filtered` and `not_called`, of which only the ids count;
+    `scores` is by arXiv id, as is `liked`: what readers may like comes first among equals. A paper without a score is
+    carried over; or let go, where `tries` says that this is the third morning on which only others got one. One by a
+    followed author is neither.
     """
     mailing_list = digest.mailing_list
-    found = [
-        Entry(0, paper, scores.get(paper.arxiv_id), matched_author(paper, mailing_list.authors)) for paper in papers
-    ]
+    authors = mailing_list.authors
+    found = [Entry(0, each, scores.get(each.arxiv_id), matched_author(each, authors)) for each in papers]
     matches = sorted((each for each in found if each.matched_author), key=lambda each: each.paper.arxiv_id)
-    others = sorted((each for each in found if each.score and not each.matched_author), key=_best_first)
+    others = [each for each in found if each.score and not each.matched_author]
+    others.sort(
+        key=lambda each: (*_best_first(each), -(liked or {}).get(each.paper.arxiv_id, 0.0), each.paper.arxiv_id)
+    )
     passed = [each for each in others if each.score and passes(mailing_list, each.score)]
     below = [each for each in others if each.score and not passes(mailing_list, each.score)]
     ranked = tuple(replace(each, rank=rank) for rank, each in enumerate([*matches, *passed], start=1))
-    in_digest = len(matches) + mailing_list.max_papers
-    entries, over_cap = ranked[:in_digest], ranked[in_digest:]
+    most = len(matches) + mailing_list.max_papers
+    entries, over_cap = ranked[:most], ranked[most:]
     unscored = [each.paper for each in found if not (each.score or each.matched_author)]
     let_go = tuple(paper for paper in unscored if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS)
     carried = tuple(paper for paper in unscored if paper not in let_go)
-    became = dict.fromkeys(filtered, Became.FILTERED)
-    became |= {each.paper.arxiv_id: Became.BELOW for each in below}
-    became |= {each.paper.arxiv_id: Became.SELECTED for each in entries}
-    became |= {each.paper.arxiv_id: Became.AUTHOR_MATCH for each in matches}
-    became |= {each.paper.arxiv_id: Became.OVER_CAP for each in over_cap}
+    became = dict.fromkeys(filtered, Became.FILTERED) | dict.fromkeys(not_called, Became.NOT_CALLED)
+    chosen = {Became.BELOW: below, Became.SELECTED: entries, Became.AUTHOR_MATCH: matches, Became.OVER_CAP: over_cap}
+    for what, some in chosen.items():
+        became |= dict.fromkeys((each.paper.arxiv_id for each in some), what)
     became |= {paper.arxiv_id: Became.LET_GO for paper in let_go}
     counts = Counts(
-        considered=len(papers) + len(filtered),
+        considered=len(papers) + len(filtered) + len(not_called),
         carried_over=len(carried),
         let_go=len(let_go),
         author_matches=len(matches),
@@ -135,9 +139,10 @@ def curate(
         over_cap=len(over_cap),
         below=len(below),
         filtered=len(filtered),
+        not_called=len(not_called),
     )
-    mail = replace(digest, entries=entries, over_cap=over_cap, nearest=tuple(below[:NEAREST]))
-    return replace(mail, carried_over=carried, let_go=let_go, became=became, counts=counts)
+    digest = replace(digest, carried_over=carried, let_go=let_go, became=became, counts=counts)
+    return replace(digest, entries=entries, over_cap=over_cap, nearest=tuple(below[:NEAREST]))
 
 
 def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
@@ -184,5 +189,5 @@ def _together(entry: Entry) -> int:
     return entry.score.relevance + (entry.score.novelty or 0) if entry.score else 0
 
 
-def _best_first(entry: Entry) -> tuple[int, int, str]:
-    return (-_together(entry), -entry.score.relevance if entry.score else 0, entry.paper.arxiv_id)
+def _best_first(entry: Entry) -> tuple[int, int]:
+    return -_together(entry), -entry.score.relevance if entry.score else 0

@@ -187,7 +187,9 @@ class Daemon:
         reports = [each.next_try for each in alerts.waiting(self._store, self.home.settings.timezone)]
         if any(at is not None and at <= now for at in (next_try, *reports)) and self._may_start("sending"):
             self._start("sending", now)
-        if errands.waits(self._store, self.home.lists, now) and self._may_start("errands"):
+        from_scores = self.home.settings.learns_from_scores
+        waits = errands.waits(self._store, self.home.lists, now, from_scores=from_scores)
+        if waits and self._may_start("errands"):
             self._start("errands", now)
 
     def _ready(self, now: datetime) -> frozenset[str]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 from paperboy import announcements, curate
 from paperboy.due import LONGEST_WINDOW, local_date
 from paperboy.errors import BudgetUsedUpError, ScoringError, StoreWriteError
+from paperboy.learning import Learning
 from paperboy.mail.text import counted, money, together
 from paperboy.models import (
     Composed,
@@ -36,7 +37,9 @@ from paperboy.models import (
     Spending,
     ToScore,
 )
+from paperboy.shortlist import Shortlist
 from paperboy.store import Store
+from paperboy.store.learned import Kind
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer
@@ -84,6 +87,9 @@ class Material:
     composer: Composer
     now: datetime
     filtered: frozenset[str] = frozenset()  # by arXiv id
+    shortlist: Shortlist = Shortlist()
+    learned: tuple[bytes, ...] = ()  # see ToScore
+    liked: Mapping[str, float] = field(default_factory=dict)  # by arXiv id: what readers may like, by their votes
     followed: frozenset[str] = frozenset()  # by arXiv id: written by followed authors
     only_days: int = field(default=0, kw_only=True)  # see Digest
     tries: Mapping[str, int] = field(default_factory=dict)  # by arXiv id: earlier mornings on which it was not scored
@@ -99,8 +105,13 @@ class Material:
         """Papers with neither a score nor a reason for having none; a list without topics needs no scores."""
         if not self.mailing_list.topics:
             return ()
-        known = self.scores.keys() | self.unscored.keys()
+        known = self.scores.keys() | self.unscored.keys() | self.shortlist.not_called
         return tuple(paper for paper in self.papers if paper.arxiv_id not in known)
+
+    @property
+    def not_called(self) -> frozenset[str]:
+        """The papers that the shortlist leaves out and that no other list has paid for, by arXiv id."""
+        return self.shortlist.not_called - self.scores.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +142,10 @@ def draft(material: Material) -> Draft:
     tries = {arxiv_id: material.tries.get(arxiv_id, 0) + 1 for arxiv_id in unscored}
     model, spending, shortfall = material.model, material.spending, material.shortfall
     empty = Digest(mailing_list, day, model, spending, shortfall, only_days=material.only_days)
-    digest = curate.curate(empty, material.papers, scores, tries, material.filtered)
+    papers = [paper for paper in material.papers if paper.arxiv_id not in material.not_called]
+    digest = curate.curate(empty, papers, scores, tries, material.filtered, material.not_called, material.liked)
     failed_again = unscored.keys() & material.tries.keys()
-    leftover = failed_again >= {paper.arxiv_id for paper in material.papers}
+    leftover = failed_again >= {paper.arxiv_id for paper in papers}
     judged = bool(scores) or leftover or not mailing_list.topics
     return Draft(digest, frozenset(unscored if scores else ()), judged, leftover, material.problem)
 
@@ -155,6 +167,7 @@ class Drafter:
     scorer: Scorer
     composer: Composer
     progress: Progress
+    learning: Learning
     clock: Callable[[], datetime]
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
@@ -183,14 +196,20 @@ class Drafter:
         followed = frozenset(each.arxiv_id for each in found if curate.matched_author(each, mailing_list.authors))
         wanted = [each for each in found if each.arxiv_id not in filtered]
         wanted.sort(key=lambda each: each.arxiv_id not in followed)
+        states, none = self.learning.states(mailing_list), Shortlist()
+        ranked = {} if model.is_llm else {kind: states[kind].weights for kind in sorted(states)}
+        votes = states.get(Kind.VOTES)
         return Material(
             replace(mailing_list, subscribers=()),
             tuple(wanted),
             criteria,
-            model,
+            replace(model, learned_from=" and ".join(ranked)),
             self.composer,
             now,
             filtered,
+            self.learning.shortlist(mailing_list, wanted, followed, now) if model.is_llm else none,
+            tuple(ranked.values()),
+            self.learning.strengths(votes, wanted) if votes else {},
             followed,
             self.store.days.tries(name),
             self.store.scores.kept(name, criteria, model.name, [paper.arxiv_id for paper in wanted], now),
@@ -270,13 +289,16 @@ class Drafter:
                 recent[among] = self.store.papers.recent(of, each.now - timedelta(days=days))
             if papers:
                 ahead = frozenset(paper.arxiv_id for paper in papers if (each.criteria, paper.arxiv_id) in first)
-                jobs.append(ToScore(of, papers, recent.get(among, ()), ahead))
+                jobs.append(ToScore(of, papers, recent.get(among, ()), ahead, each.learned))
         return jobs
 
     def _fill_in(self, material: Material, scored: Scored) -> None:
-        """Take over one request's scores, for the list that asked or one with its criteria; only the first pays."""
+        """Take over one request's scores, for the list that asked or one with its criteria; only the first pays. What
+        costs nothing is welcome, whatever the shortlist.
+        """
         wanted = {paper.arxiv_id for paper in material.missing}
-        scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in wanted}
+        free = wanted | material.not_called
+        scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in free}
         name, model = material.mailing_list.name, material.model.name
         spending = scored.spending if name == scored.list_name else Spending()
         if scores or spending.usage.calls:

@@ -169,6 +169,7 @@ class Model:
 
     name: str
     is_llm: bool  # False: the embedded scorer, which ranks by words and judges nothing
+    learned_from: str = ""  # what its ranking has learned from, beside words: "votes", "scores" or "scores and votes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,7 @@ class ToScore:
     papers: tuple[Paper, ...]
     recent: tuple[Paper, ...] = ()  # what a scorer that ranks compares them with
     first: frozenset[str] = frozenset()  # ids to ask for before any list's others: followed authors wrote them
+    learned: tuple[bytes, ...] = ()  # what a scorer that ranks has learned for the list; see scoring/learned.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +231,18 @@ class Counts:
     over_cap: int = 0
     below: int = 0
     filtered: int = 0
+    not_called: int = 0  # left out by the learned shortlist
 
     def __post_init__(self) -> None:
-        if self.considered != self.scored + self.carried_over + self.let_go + self.filtered:
+        if self.to_score != self.scored + self.carried_over + self.let_go:
             raise ValueError(f"the counts do not add up: {self}")
 
     @property
-    def unfiltered(self) -> int:
+    def to_score(self) -> int:
+        return self.considered - self.filtered - self.not_called
+
+    @property
+    def unfiltered(self) -> int:  # of older templates
         return self.considered - self.filtered
 
     @property
@@ -255,6 +262,7 @@ class Became(StrEnum):
     OVER_CAP = "over the cap"
     BELOW = "below"
     FILTERED = "filtered"
+    NOT_CALLED = "not called"
     LET_GO = "let go"
     BEFORE_START = "before start"
 
@@ -333,6 +341,7 @@ class ListReport:
     shortfall: Shortfall | None = None  # why sound papers have no score
     let_go: tuple[Paper, ...] = ()  # could not be scored on several mornings, and will not come back
     bug: bool = False  # in Paperboy; `problem` names it
+    shortlist_off: bool = False  # from now on, since the random sample found too much
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,6 +458,7 @@ class Day:
     counts: Counts = Counts()
     became: Mapping[str, Became] = field(default_factory=dict)  # by arXiv id: what the list has now seen
     tried: frozenset[str] = frozenset()  # arXiv ids that could not be scored, though others were
+    sampled: frozenset[str] = frozenset()  # arXiv ids that were scored by chance, beside the shortlist
     composed: Composed | None = None  # None: there is nothing to send
     addressed: tuple[Addressed, ...] = ()
     webhook: bool = False  # whether the list has one

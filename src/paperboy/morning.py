@@ -234,6 +234,7 @@ class _Morning:
             away = f"Paperboy was away: papers submitted before {day - timedelta(days):%a %d %b} were not looked at"
             reason = "; ".join(filter(None, [reason, away]))
         waits_for_arxiv = made.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
+        sampled = material.shortlist.sampled & material.scores.keys()
         report = ListReport(
             name,
             outcome,
@@ -243,15 +244,15 @@ class _Morning:
             shortfall=digest.shortfall,
             let_go=digest.let_go,
             bug=material.bug,
+            shortlist_off=self.drafter.learning.switches_off(mailing_list, digest.became, sampled, day),
         )
         if outcome is not None:
             readers = mailing_list.subscribers if made.composed else ()
             addressed = tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers)
             model, counts, webhook = digest.model.name, digest.counts, bool(mailing_list.webhook)
             became = {} if outcome is Outcome.GAVE_UP else digest.became  # then all of its papers come again
-            frozen = Day(
-                name, day, outcome, reason, model, counts, became, made.tried, made.composed, addressed, webhook
-            )
+            kept = (reason, model, counts, became, made.tried, sampled, made.composed, addressed, webhook)
+            frozen = Day(name, day, outcome, *kept)
             self.freeze(frozen, partial(self.alert, mailing_list, report))
         return report
 
@@ -262,7 +263,7 @@ class _Morning:
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""
-        reason, considered, before = report.problem, report.counts.unfiltered, self.attempts.get(mailing_list.name)
+        reason, considered, before = report.problem, report.counts.to_score, self.attempts.get(mailing_list.name)
         reason = f"scored 0 of {considered}: {reason}" if considered else reason
         attempt = due.failed(mailing_list, reason, before, self.now, self.drafter.clock())
         with self.store.transaction():
@@ -286,6 +287,7 @@ class _Morning:
 def _in_words(counts: Counts) -> str:
     """The counts as one sentence that adds up."""
     filtered = f" + {counts.filtered} filtered" if counts.filtered else ""
+    filtered += f" + {counts.not_called} not called" if counts.not_called else ""
     return (
         f"{counts.considered} considered = {counts.scored} scored + {counts.carried_over} carried over"
         f" + {counts.let_go} let go{filtered}; {counts.scored} scored = {counts.author_matches} author matches"

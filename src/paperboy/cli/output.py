@@ -280,7 +280,7 @@ def _of_a_list(report: ListReport) -> str:
     if report.earlier:
         return f"{line}, done earlier today"
     if counts.considered and report.outcome is None:
-        line += f", scored 0 of {counted(counts.unfiltered, 'paper')}"
+        line += f", scored 0 of {counted(counts.to_score, 'paper')}"
     elif counts.considered:
         line += f", {papers(counts)}"
     if report.outcome and report.spending.usage.calls:

@@ -217,7 +217,7 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
         for number, day in enumerate(each.days):
             cost, counts = output.cost(day.spending) if day.spending.usage.calls else "", day.counts
             papers = f"{counts.relevant} of {counts.considered}" if counts.considered else ""
-            if unscored := counts.unfiltered - counts.scored:
+            if unscored := counts.to_score - counts.scored:
                 papers += f", {unscored} unscored"
             if counts.filtered:
                 papers += f", {counts.filtered} filtered"

@@ -24,6 +24,7 @@ from paperboy.config import values as notation
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
 from paperboy.models import Problem, Subscriber
+from paperboy.shortlist import Share
 
 
 def _secret(text: str) -> SecretStr:
@@ -78,6 +79,16 @@ def _selector(text: str) -> str:
     return name
 
 
+def _share(text: str) -> Share:
+    if text.strip() == "auto":
+        return "auto"
+    try:
+        share: float = notation.number(0, 1)(text)
+    except ValueError:
+        raise ValueError("must be auto, or a share from 0 to 1, such as 0.5; 1 turns the shortlist off") from None
+    return share
+
+
 def _path(text: str) -> Path:
     if text.startswith("~"):
         raise ValueError("~ is not expanded here; write the full path, or one relative to the home")
@@ -118,6 +129,7 @@ class Settings:
     llm_concurrency: int = _setting(notation.whole(1, 100), "8")
     llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
     llm_budget_usd: float = _setting(notation.number(0, 1_000_000), "0")  # per day; 0: none
+    llm_shortlist: Share = _setting(_share, "1")  # of a day's papers, those that the LLM is asked about
     llm_price_input: Decimal | None = _setting(_price, empty=None)  # USD per million tokens
     llm_price_cached_input: Decimal | None = _setting(_price, empty=None)
     llm_price_cache_write: Decimal | None = _setting(_price, empty=None)
@@ -154,6 +166,11 @@ class Settings:
     def has_llm(self) -> bool:
         """Whether an LLM scores, and not the embedded scorer."""
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+
+    @property
+    def learns_from_scores(self) -> bool:
+        """Whether lists learn from an LLM's scores: for the shortlist, or for the embedded scorer."""
+        return self.llm_shortlist != 1 or not self.has_llm
 
     @property
     def uses_outbox(self) -> bool:

@@ -16,9 +16,11 @@ from paperboy.store.days import Days
 from paperboy.store.deliveries import Deliveries
 from paperboy.store.erasure import Erasure
 from paperboy.store.history import History
+from paperboy.store.learned import Learned
 from paperboy.store.papers import Papers
 from paperboy.store.readers import Readers
 from paperboy.store.retention import Retention
+from paperboy.store.samples import Samples
 from paperboy.store.scores import Scores
 from paperboy.store.search import Search
 from paperboy.store.signups import Signups
@@ -65,6 +67,8 @@ class Store(AbstractContextManager["Store"]):
         self.search = Search(database)
         self.votes = Votes(database)
         self.webhooks = Webhooks(database)
+        self.samples = Samples(database)
+        self.learned = Learned(database)
         self.retention = Retention(database)
         self.erasure = Erasure(database)
 

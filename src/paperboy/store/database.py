@@ -241,7 +241,7 @@ def _texts(text: str) -> tuple[str, ...]:
 # strict.
 _MEANING: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("at", "fetched_at", "frozen_at", "published", "updated"), _instant),
-    **dict.fromkeys(("since", "noted", "over", "next_try", "try_at"), _instant),
+    **dict.fromkeys(("since", "noted", "over", "next_try", "try_at", "oldest", "until"), _instant),
     **dict.fromkeys(("date", "reported"), date.fromisoformat),
     **dict.fromkeys(("authors", "categories"), _texts),
     "facts": lambda text: dict(json.loads(text)),

@@ -12,6 +12,7 @@ from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
 from paperboy.store.readers import Readers
+from paperboy.store.samples import Samples
 
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
 
@@ -38,6 +39,13 @@ class Days:
         (row,) = self._database.rows("select max(date) as date from days where list = ? and date <= ?", asked)
         last: date | None = row["date"]
         return last
+
+    def looked(self, list_name: str, before: date) -> datetime | None:
+        """When the list last looked at all papers that arXiv had, on a day before that one."""
+        query = "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
+        values = [list_name, before.isoformat(), Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
+        at: datetime | None = self._database.rows(query, values)[0]["at"]
+        return at
 
     def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
         """Since when the service knows each list that was news to it: these from now on, unless they have begun."""
@@ -127,6 +135,7 @@ class Days:
             for arxiv_id, became in day.became.items():
                 execute("insert into seen values (?, ?, ?, ?)", [name, arxiv_id, became, local])
                 execute("delete from tries where list = ? and arxiv_id = ?", [name, arxiv_id])
+            Samples(self._database).add(name, day.sampled & day.became.keys(), day.date)
             for arxiv_id in day.tried - day.became.keys():
                 execute(
                     "insert into tries values (?, ?, 1) on conflict do update set mornings = mornings + 1",
@@ -247,7 +256,7 @@ _SUPERSEDE = (
     f"""update deliveries set state = 'failed', reply = 'superseded: its papers come with the list''s next digest',
     at = :at where digest_id {_THESE} and state in ('pending', 'deferred')""",
     f"delete from webhooks where digest_id {_THESE} and state != 'sent'",
-    f"delete from seen where {_THEIR_DAYS} and became not in ('before start', 'let go')",
+    f"delete from seen where {_THEIR_DAYS} and became not in ('before start', 'let go', 'not called')",
     f"""update days set reason = ltrim(rtrim(reason, '.') || '; reached nobody; superseded', '; ')
     where {_THEIR_DAYS}""",
 )

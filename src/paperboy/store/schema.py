@@ -9,8 +9,9 @@ from paperboy.tokens import vote_token
 migrations = Migrations("paperboy")
 
 _MADE, _REPAIRED, _FILTERS = "m009_the_second_house", "m010_papers_from_the_future", "m011_lists_and_filters"
-NOW = "m012_readers_answer"
-KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, _REPAIRED, _FILTERS, NOW})
+_READERS = "m012_readers_answer"
+NOW = "m013_lists_learn"
+KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, _REPAIRED, _FILTERS, _READERS, NOW})
 """The last steps from which a database can be migrated: none, that of the version before, and those of this one."""
 
 _SCHEMA = """
@@ -309,7 +310,7 @@ insert or ignore into readers
 """
 
 
-@migrations(name=NOW)
+@migrations(name=_READERS)
 def _hear_readers(db: Database) -> None:
     """What readers answer, and the pages on which they do."""
     for table, columns in _COLUMNS.items():
@@ -318,4 +319,37 @@ def _hear_readers(db: Database) -> None:
                 db.execute(f"alter table {table} add column {column}")
     db.conn.create_function("voting", 1, vote_token, deterministic=True)
     for statement in _ANSWERS.split(";\n"):
+        db.execute(statement)
+
+
+_LEARNING = """
+create table if not exists samples (
+    list text not null,
+    arxiv_id text not null,     -- that the shortlist left out, and that was scored all the same: chosen by chance
+    date text not null,         -- the list's day
+    primary key (list, date, arxiv_id)
+) strict, without rowid;
+
+create table if not exists learned (
+    list text not null,
+    kind text not null,         -- what from: scores or votes
+    at text not null,           -- when it was last looked for something to learn
+    key text not null,          -- what the weights depend on, beside the examples
+    since text,                 -- examples from before are not learned
+    oldest text,                -- of the examples
+    until text,                 -- the last one: its instant
+    until_id text,              -- and its paper
+    examples integer,
+    weights blob,               -- null: there was nothing to learn from
+    primary key (list, kind)
+) strict
+"""
+
+
+@migrations(name=NOW)
+def _learn(db: Database) -> None:
+    """What a list has learned, and what its shortlist leaves out."""
+    if "not_called" not in db["days"].columns_dict:
+        db.execute("alter table days add column not_called integer not null default 0")
+    for statement in _LEARNING.split(";\n"):
         db.execute(statement)

@@ -1,0 +1,142 @@
+"""What lists learn: outside the morning from what they have, and in the morning which papers are worth a call.
+
+    learn       the errand: a state for each list and kind, from an LLM's scores and from readers' votes
+    states      what a list has learned
+    shortlist   what the LLM is not asked about
+
+A state of scores begins two months before the month of the newest one, and learns only what has come since it was last
+made; a new month, or whatever changes its key, begins it anew, with the same result. One of votes is always made anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from paperboy import announcements
+from paperboy.due import local_date
+from paperboy.models import Became, MailingList, Paper
+from paperboy.scoring import learned
+from paperboy.shortlist import LOOKED_BACK, Share, Shortlist, is_off, share_of, shortlist
+from paperboy.store import Store
+from paperboy.store.learned import Judged, Kind, State
+
+logger = logging.getLogger(__name__)
+
+LEAST_EXAMPLES, LEAST_AGE = 300, timedelta(days=30)  # of a state, before an LLM's calls depend on it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """The lists of one home, and what it is set to learn."""
+
+    store: Store
+    criteria: Callable[[MailingList], str]  # by which an LLM scores a list, or scored it
+    share: Share = 1.0  # of a day's papers, those that an LLM is asked about
+    from_scores: bool = False  # whether there is a use for them
+    holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
+
+    # In the morning
+
+    def states(self, mailing_list: MailingList) -> Mapping[Kind, State]:
+        """What the list has learned."""
+        if not mailing_list.topics:
+            return {}
+        kinds = [Kind.SCORES, Kind.VOTES] if self.from_scores else [Kind.VOTES]
+        found = {
+            kind: self.store.learned.state(mailing_list.name, kind, self._key(kind, mailing_list)) for kind in kinds
+        }
+        return {kind: state for kind, state in found.items() if state}
+
+    def shortlist(
+        self, mailing_list: MailingList, papers: Sequence[Paper], followed: Collection[str], now: datetime
+    ) -> Shortlist:
+        """What the LLM is not asked about. Where the list or its criteria are young, it is asked about everything; and
+        in any case about papers by followed authors, and those of a batch that the list has seen before.
+        """
+        name, day = mailing_list.name, local_date(mailing_list, now)
+        share = share_of(self.share, self.store.samples.found(name, day - 2 * LOOKED_BACK), day)
+        state = self.states(mailing_list).get(Kind.SCORES) if share < 1 else None
+        looked = self.store.days.looked(name, day)
+        if state is None or looked is None or state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE:
+            return Shortlist()
+        over = announcements.newest_batch(looked, self.holidays).submitted_until
+        ranked = [each for each in papers if each.arxiv_id not in followed and each.published >= over]
+        return shortlist(self.strengths(state, ranked), share, f"{name} {day}")
+
+    def strengths(self, state: State, papers: Sequence[Paper]) -> dict[str, float]:
+        """How the papers rank, by arXiv id. By chance, where the state is spoilt: the next errand makes it anew."""
+        try:
+            ranker = learned.Ranker(state.weights)
+        except ValueError as error:
+            logger.error("what a list has learned is spoilt, and not used: %s", error)
+            return {}
+        return {each.arxiv_id: ranker.strength(each) for each in papers}
+
+    def switches_off(
+        self, mailing_list: MailingList, became: Mapping[str, Became], sampled: Collection[str], day: date
+    ) -> bool:
+        """Whether what passed today of the sample switches `auto` off."""
+        before = self.store.samples.found(mailing_list.name, day - 2 * LOOKED_BACK)
+        passed = [day for each in sampled if became.get(each) in {Became.SELECTED, Became.OVER_CAP}]
+        return self.share == "auto" and is_off([*before, *passed], day) and not is_off(before, day)
+
+    # The errand
+
+    def learn(self, lists: Sequence[MailingList], now: datetime, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Let each list learn what is new, until `stopped`."""
+        due = self.store.learned.due([each.name for each in lists if each.topics], now, scores=self.from_scores)
+        for each in lists:
+            for kind in sorted(due.get(each.name, ())):
+                if stopped():
+                    return
+                state = self._by_scores(each) if kind is Kind.SCORES else self._by_votes(each, now)
+                self.store.learned.keep(each.name, kind, state, now)
+
+    def _by_scores(self, mailing_list: MailingList) -> State | None:
+        name, criteria, key = mailing_list.name, self.criteria(mailing_list), self._key(Kind.SCORES, mailing_list)
+        newest = self.store.learned.newest(name, criteria)
+        if newest is None:
+            return None
+        since, before = _two_months_before(newest), self.store.learned.state(name, Kind.SCORES, key)
+        if before and (before.since != since or not learned.is_sound(before.weights)):
+            before = None
+        seen: list[Judged] = []
+
+        def examples() -> Iterator[learned.Example]:
+            for each in self.store.learned.judged(name, criteria, since, before):
+                seen[1:] = [each]  # the first and the last
+                aim = learned.target(each.relevance, mailing_list.min_relevance)
+                yield learned.Example(each.title, each.abstract, aim)
+
+        weights = learned.train(before.weights if before else b"", examples())
+        if not seen:
+            return before
+        oldest = before.oldest if before else seen[0].at
+        number = learned.Ranker(weights).examples
+        logger.debug("%s has learned from %d scores", name, number)
+        return State(key, since, oldest, seen[-1].at, seen[-1].arxiv_id, number, weights)
+
+    def _by_votes(self, mailing_list: MailingList, now: datetime) -> State | None:
+        rows = self.store.learned.voted(mailing_list.name)
+        if not rows:
+            return None
+        weights = learned.train_votes(learned.Vote(each.title, each.abstract, each.share) for each in rows)
+        key, number = self._key(Kind.VOTES, mailing_list), sum(each.share is not None for each in rows)
+        return State(key, now, now, now, "", number, weights)
+
+    def _key(self, kind: Kind, mailing_list: MailingList) -> str:
+        """What a state depends on, beside its examples."""
+        if kind is Kind.VOTES:
+            return learned.FEATURES
+        return f"{learned.FEATURES}; {self.criteria(mailing_list)}; {mailing_list.min_relevance}"
+
+
+def _two_months_before(at: datetime) -> datetime:
+    """The beginning of the month two months before an instant's."""
+    first = at.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    for _ in range(2):
+        first = (first - timedelta(days=1)).replace(day=1)
+    return first

@@ -1,0 +1,106 @@
+"""The learned shortlist: for which of a day's papers the LLM is called, and how well that finds what passes. Pure.
+
+A threshold that learns only from what it let through deceives itself, so each day has the same share; and a random
+sample of the rest is called, too, from which the recall is estimated.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+SAMPLED = (
+    0.05  # the chance of a paper that the shortlist leaves out to be scored all the same: that measures its recall
+)
+LOOKED_BACK = timedelta(days=60)  # at what the sample found
+_AUTO = 0.5  # the share of `auto`
+_TOO_FEW = 20  # papers of a day, of which none is left out: little is saved
+_RAISES, _STEP = 3, 0.1
+_SWITCHES_OFF = 6
+
+Share = float | Literal["auto"]  # LLM_SHORTLIST: of a day's papers, those that the LLM is asked about; 1: all
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """What the LLM is not asked about, and what it is asked about by chance; by arXiv id."""
+
+    not_called: frozenset[str] = frozenset()
+    sampled: frozenset[str] = frozenset()
+
+
+def shortlist(papers: Mapping[str, float], share: float, seed: str) -> Shortlist:
+    """Leave out all but the best share of a day's papers and a random sample of the rest. `papers` are their strengths
+    by arXiv id, without those that are called in any case. The same `seed` draws the same papers, whatever the others.
+    """
+    if len(papers) < _TOO_FEW:
+        return Shortlist()
+    ordered = sorted(papers, key=lambda arxiv_id: (-papers[arxiv_id], arxiv_id))
+    rest = ordered[math.ceil(share * len(ordered)) :]
+    sampled = frozenset(each for each in rest if _drawn(f"{seed} {each}") < SAMPLED)
+    return Shortlist(frozenset(rest) - sampled, sampled)
+
+
+def _drawn(ticket: str) -> float:
+    """A number from 0 to 1 that depends on the ticket alone."""
+    return int.from_bytes(hashlib.sha256(ticket.encode()).digest()[:8], "big") / 2**64
+
+
+def is_off(found: Sequence[date], day: date) -> bool:
+    """Whether six papers of the sample that passed within 60 days have switched `auto` off for the 60 days after the
+    sixth. `found` are the days of those that passed, in order.
+    """
+    return _reached(found, day, _SWITCHES_OFF)
+
+
+def share_of(setting: Share, found: Sequence[date], day: date) -> float:
+    """The share of a day's papers that the LLM is asked about. Three papers of the sample that passed within 60 days
+    raise it for the 60 days after the third.
+    """
+    if setting == "auto" and is_off(found, day):
+        return 1.0
+    share = _AUTO if setting == "auto" else setting
+    return min(1.0, share + _STEP) if _reached(found, day, _RAISES) else share
+
+
+def _reached(found: Sequence[date], day: date, number: int) -> bool:
+    spans = zip(found, found[number - 1 :], strict=False)
+    return any(last - first <= LOOKED_BACK and last <= day <= last + LOOKED_BACK for first, last in spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How well a list's shortlist did."""
+
+    called: int = 0  # papers that were scored, or should have been
+    not_called: int = 0
+    passed: int = 0  # of the called ones
+    sampled: int = 0  # called by chance
+    found: int = 0  # of the sampled ones, those that passed
+
+    @property
+    def share(self) -> float:
+        """Of its papers, those called."""
+        return self.called / max(1, self.called + self.not_called)
+
+    @property
+    def estimate(self) -> float | None:
+        """Of the papers that would pass, those called. None: nothing was sampled, or would pass."""
+        return self._with(self.found / self.sampled) if self.sampled else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """That with 95 % confidence (Wilson's interval of the sample)."""
+        if not self.sampled or not self.passed:
+            return None
+        n, share, z = self.sampled, self.found / self.sampled, 1.96
+        middle, width = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        least, most = (max(0.0, (middle + sign * width) / (1 + z * z / n)) for sign in (-1, 1))
+        return self._with(most) or 0.0, self._with(least) or 0.0
+
+    def _with(self, missed: float) -> float | None:
+        """The recall if that share of what was not called would have passed."""
+        would = self.passed + self.not_called * missed
+        return self.passed / would if would else None

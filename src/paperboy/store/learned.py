@@ -1,0 +1,165 @@
+"""What each list has learned, and what it learns from: an LLM's scores, and its readers' votes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from paperboy.store.database import Database, iso
+
+LEAST_VOTES = 10  # papers with a vote, before anything is learned from votes
+AT_ONCE = 1_000  # rows
+BACKGROUND = 10  # papers without a vote, for each with one
+_REST = timedelta(hours=1)  # between two looks at new votes
+
+
+class Kind(StrEnum):
+    """What a state was learned from."""
+
+    SCORES = "scores"
+    VOTES = "votes"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a list has learned. What it depends on beside its examples is its `key`."""
+
+    key: str
+    since: datetime  # examples from before are not learned
+    oldest: datetime  # of the examples
+    until: datetime  # the last one: its instant, and its paper
+    until_id: str
+    examples: int
+    weights: bytes = field(repr=False)  # see scoring/learned.py
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A paper that an LLM scored for a list."""
+
+    arxiv_id: str
+    title: str
+    abstract: str
+    relevance: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Voted:
+    """A paper that readers of a list voted on; or one on which none did."""
+
+    arxiv_id: str
+    title: str
+    abstract: str
+    share: float | None  # of the votes, those for it; None: there are none
+
+
+class Learned:
+    """A state by list and kind."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def state(self, list_name: str, kind: Kind, key: str) -> State | None:
+        """What the list has learned with that key."""
+        query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
+        return next(iter(self._database.rows(query, [list_name, kind, key], State)), None)
+
+    def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
+        """Keep a state instead of the one before; None: there is nothing to learn from."""
+        values: list[object] = ["", *[None] * 6]
+        if state:
+            instants = map(iso, (state.since, state.oldest, state.until))
+            values = [state.key, *instants, state.until_id, state.examples, state.weights]
+        with self._database.transaction(durable=False):
+            self._database.execute(
+                f"insert or replace into learned (list, kind, at, {_STATE}) values ({', '.join('?' * 10)})",
+                [list_name, kind, iso(at), *values],
+            )
+
+    def looked(self, list_name: str, kind: Kind, at: datetime) -> None:
+        """Note that there was nothing new to learn."""
+        with self._database.transaction(durable=False):
+            self._database.execute("update learned set at = ? where list = ? and kind = ?", [iso(at), list_name, kind])
+
+    def due(self, list_names: Collection[str], now: datetime, *, scores: bool) -> dict[str, frozenset[Kind]]:
+        """Of these lists, those that may have something to learn: from scores of the past, since another day of
+        theirs was frozen, and from votes. Without `scores`, from votes alone.
+        """
+        values = {"names": json.dumps(list(list_names)), "scores": scores, "rested": iso(now - _REST)}
+        found: dict[str, set[Kind]] = {}
+        for row in self._database.rows(_DUE, values):
+            found.setdefault(row["list"], set()).add(Kind(row["kind"]))
+        return {name: frozenset(kinds) for name, kinds in found.items()}
+
+    def newest(self, list_name: str, criteria: str) -> datetime | None:
+        """When the newest score was given that the list may learn from."""
+        query = f"select max(scores.at) as at from {_SCORES}"
+        at: datetime | None = self._database.rows(query, _of(list_name, criteria))[0]["at"]
+        return at
+
+    def judged(self, list_name: str, criteria: str, since: datetime, after: State | None = None) -> Iterator[Judged]:
+        """The papers that LLMs have scored since then for the list on these criteria, in the order in which they did;
+        `after` the last that a state has learned. Those of the newest morning come with the next: until that is over,
+        more of them may come.
+        """
+        at, arxiv_id = (iso(after.until), after.until_id) if after else (iso(since), "")
+        while True:
+            values = _of(list_name, criteria) | {"at": at, "arxiv_id": arxiv_id, "most": AT_ONCE}
+            rows: list[Judged] = self._database.rows(_JUDGED, values, Judged)
+            yield from rows
+            if len(rows) < AT_ONCE:
+                return
+            at, arxiv_id = iso(rows[-1].at), rows[-1].arxiv_id
+
+    def voted(self, list_name: str) -> tuple[Voted, ...]:
+        """The papers with a vote whose text is kept, by id; and some that the list has had and nobody voted on, drawn
+        by their ids. Empty if too few have a vote.
+        """
+        voted: list[Voted] = self._database.rows(_VOTED, {"list": list_name}, Voted)
+        if len(voted) < LEAST_VOTES:
+            return ()
+        return *voted, *self._database.rows(_UNVOTED, {"list": list_name, "most": BACKGROUND * len(voted)}, Voted)
+
+
+def _of(list_name: str, criteria: str) -> dict[str, object]:
+    return {"list": list_name, "criteria": criteria}
+
+
+_STATE = "key, since, oldest, until, until_id, examples, weights"
+
+_NEWEST_DAY = "(select at from days where list = name.value order by date desc limit 1)"
+_DUE = f"""
+select name.value as list, 'scores' as kind
+from json_each(:names) as name left join learned on learned.list = name.value and kind = 'scores'
+where :scores and {_NEWEST_DAY} > coalesce(learned.at, '')
+and exists (select 1 from spending where spending.list = name.value)
+union all select name.value, 'votes'
+from json_each(:names) as name left join learned on learned.list = name.value and kind = 'votes'
+where (learned.at is null and exists (select 1 from votes where votes.list = name.value))
+or (learned.at < :rested and exists (select 1 from votes where votes.list = name.value and votes.at >= learned.at))
+or ({_NEWEST_DAY} > learned.at)
+"""
+
+# The list's own newest morning is not over before its day is frozen; and that is dated to its beginning.
+_SCORES = """scores join papers using (arxiv_id)
+where criteria = :criteria and scores.list = :list and novelty is not null and abstract != ''
+and scores.at < (select at from days where days.list = :list order by date desc limit 1)"""
+_JUDGED = f"""
+select arxiv_id, title, abstract, relevance, scores.at from {_SCORES}
+and (scores.at, arxiv_id) > (:at, :arxiv_id) order by scores.at, arxiv_id limit :most
+"""
+
+_VOTED = """
+select arxiv_id, title, abstract, avg(vote > 0) as share from votes join papers using (arxiv_id)
+where votes.list = :list and abstract != '' group by arxiv_id order by arxiv_id
+"""
+_UNVOTED = """
+select arxiv_id, title, abstract, null as share from seen join papers using (arxiv_id)
+where seen.list = :list and became in ('below', 'not called', 'over cap', 'selected') and abstract != ''
+and not exists (select 1 from votes where votes.list = :list and votes.arxiv_id = papers.arxiv_id)
+order by substr(arxiv_id, -2) || substr(arxiv_id, -4, 2), arxiv_id limit :most
+"""
