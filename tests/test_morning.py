@@ -1,7 +1,7 @@
 """A morning, from papers to frozen digests: every flow of it, on a real database, with fakes for the world outside."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy import morning
+from paperboy import curate, morning
 from paperboy.arxiv_feed import ArxivFeed
 from paperboy.drafting import Drafter
 from paperboy.due import RETRY
@@ -18,6 +18,8 @@ from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError, StoreW
 from paperboy.learning import Learning
 from paperboy.models import (
     Attempt,
+    Became,
+    Day,
     DeliveryState,
     ListReport,
     MailingList,
@@ -27,13 +29,16 @@ from paperboy.models import (
     Problem,
     Score,
     Shortfall,
+    Spending,
     Subscriber,
+    Usage,
 )
 from paperboy.preview import Previews
 from paperboy.shortlist import Share
 from paperboy.store import Store
 from paperboy.store.alerts import Cause
 from paperboy.store.database import Database
+from paperboy.store.readers import Reader
 from tests.builders import mailing_list, paper
 from tests.fakes import Clock, FakeComposer, FakeFeed, FakeScorer, NoProgress
 from tests.servers.arxiv_api import ArxivServer
@@ -752,3 +757,106 @@ class TestScheduled:
         assert world.run(entry, patience=self.patience).due == (entry.name,)
         world.clock.now += self.patience + timedelta(hours=1)
         return world.run(entry, patience=self.patience)
+
+
+class TestShortlist:
+    """A list that has learned what it wants asks the LLM about half of its papers."""
+
+    @pytest.fixture
+    def learned(self, world: World) -> World:
+        """After a month and 300 scores; today 40 papers come, of which every second one is wanted."""
+        month_ago, yesterday = FRIDAY - timedelta(days=31), FRIDAY - timedelta(days=1)
+        old = [self.about(number, published=month_ago) for number in range(1000, 1300)]
+        world.store.papers.add(old, foundations().categories, month_ago)
+        scores = {each.arxiv_id: Score(9 if "Deep" in each.title else 2, 6) for each in old}
+        criteria = world.scorer.criteria(foundations())
+        world.store.scores.keep("foundations", criteria, "luna", scores, Spending(Usage(1)), month_ago)
+        world.store.days.begin("foundations", curate.ways_in(foundations()), (), month_ago.date(), month_ago)
+        seen = Day("foundations", yesterday.date(), Outcome.NOTE, became=dict.fromkeys(scores, Became.BELOW))
+        world.store.days.freeze(seen, yesterday)
+        world.share = 0.5
+        world.drafter().learning.learn([foundations()], yesterday)
+        world.feed.papers = [self.about(number) for number in range(40)]
+        return world
+
+    def about(self, number: int, **changes: object) -> Paper:
+        words = "Deep networks generalise" if number % 2 else "Galaxies rotate slowly"
+        return new(number, **{"title": words, "abstract": words.lower(), **changes})
+
+    def left_out(self, world: World) -> set[str]:
+        lives = {each.arxiv_id: world.store.history.life("foundations", each.arxiv_id) for each in world.feed.papers}
+        return {arxiv_id for arxiv_id, life in lives.items() if life.became is Became.NOT_CALLED}
+
+    def test_llm_is_asked_about_the_best_half_and_a_sample_of_the_rest(self, learned: World) -> None:
+        (report,) = learned.run(foundations()).lists
+        unwanted = {each.arxiv_id for each in learned.feed.papers if "Galaxies" in each.title}
+        counts, out = report.counts, self.left_out(learned)
+        assert out < unwanted
+        assert {each.arxiv_id for each in learned.feed.papers} - out == set(learned.scorer.asked)
+        assert (counts.considered, counts.not_called, counts.scored) == (40, len(out), 40 - len(out))
+        recall, _ = learned.store.samples.recalls(["foundations"], FRIDAY.date())["foundations"]
+        assert (recall.called, recall.not_called, recall.sampled) == (40 - len(out), len(out), 20 - len(out))
+
+    def test_what_was_left_out_never_comes_back(self, learned: World) -> None:
+        """Not even with the papers of a digest that reached nobody."""
+        learned.mail_is_down = True
+        learned.scorer.known = good(*(each for each in learned.feed.papers if "Deep" in each.title))
+        learned.run(foundations())
+        out, asked = self.left_out(learned), len(learned.scorer.asked)
+        learned.clock.now += timedelta(days=1)
+        (report,) = learned.run(foundations()).lists
+        assert report.counts.considered == 40 - len(out)
+        assert len(learned.scorer.asked) == asked
+        assert self.left_out(learned) == out
+
+    def test_second_try_and_a_preview_ask_about_the_same_papers(self, learned: World) -> None:
+        learned.scorer.dies_after = 7
+        learned.composer.broken = ConfigError([Problem("emails/digest.mjml.j2:3", "broken")])
+        learned.scorer.known = good(*learned.feed.papers)
+        assert learned.run(foundations()).due == ("foundations",)
+        learned.scorer.dies_after, learned.composer.broken = None, None
+        learned.run(foundations())
+        out = self.left_out(learned)
+        assert len(set(learned.scorer.asked)) == len(learned.scorer.asked) == 40 - len(out)
+        previews = Previews(learned.drafter(), learned.feed, [foundations()], timedelta(days=7), nullcontext, FRIDAY)
+        assert previews.of(foundations()).digest.counts.not_called == len(out)
+        assert len(learned.scorer.asked) == 40 - len(out)
+
+    def test_paper_that_another_list_pays_for_is_taken(self, learned: World) -> None:
+        """A twin on the same topics, which is young, asks about everything."""
+        learned.scorer.known = good(*learned.feed.papers)
+        first, twin = learned.run(foundations(), foundations(name="twin")).lists
+        assert (first.counts.not_called, first.counts.selected) == (0, 40)
+        assert twin.counts.selected == 40
+        assert len(learned.scorer.asked) == 40
+
+    def test_dead_llm_leaves_nothing_out_for_good(self, learned: World) -> None:
+        """A day that is given up has shown nobody anything: all of its papers come again."""
+        learned.scorer.dies_after = 0
+        patience = timedelta(hours=6)
+        assert learned.run(foundations(), patience=patience).due == ("foundations",)
+        learned.clock.now += patience + timedelta(hours=1)
+        (report,) = learned.run(foundations(), patience=patience).lists
+        assert report.outcome is Outcome.GAVE_UP
+        assert self.left_out(learned) == set()
+
+    def test_without_the_setting_everything_is_asked(self, learned: World) -> None:
+        learned.share = 1.0
+        assert learned.run(foundations()).lists[0].counts.scored == 40
+
+
+def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:
+    week_ago = FRIDAY - timedelta(days=7)
+    old = [
+        new(900 + number, published=week_ago, title=f"Why {'cats' if number % 2 else 'dogs'}") for number in range(20)
+    ]
+    world.store.papers.add(old, foundations().categories, week_ago)
+    votes = {each.arxiv_id: 1 if "cats" in each.title else -1 for each in old}
+    world.store.votes.cast(Reader("foundations", "ada@example.org"), votes, week_ago)
+    world.drafter().learning.learn([foundations()], week_ago)
+    titles = {1: "Why dogs", 2: "Why cats", 3: "Why dogs", 4: "Why cats"}
+    world.feed.papers = [new(number, title=title) for number, title in titles.items()]
+    world.scorer.known = good(*world.feed.papers) | {"2611.00003": Score(10, 8)}
+    world.run(foundations())
+    (digest,) = world.digests()
+    assert digest == ["2611.00003", "2611.00002", "2611.00004", "2611.00001"]

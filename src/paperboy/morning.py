@@ -83,7 +83,8 @@ def run(
     for group in _groups(to_do):
         reports |= morning.serve(group)
     if first:
-        store.retention.thin(keep, [each.name for each in lists], now)
+        learns = drafter.learning.from_scores
+        store.retention.thin(keep, [each.name for each in lists], now, learns=learns)
     return MorningReport(tuple(reports[each.name] for each in wanted), looked.missing)
 
 

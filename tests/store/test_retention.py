@@ -80,14 +80,33 @@ def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store:
 
 @pytest.mark.parametrize("link", ["l1nk", ""])
 def test_abstract_stays_while_a_page_of_the_web_room_shows_it(store: Store, link: str) -> None:
-    """A digest of which only a webhook was told has no page."""
-    for number, day in enumerate((LONG_AGO, NOW), 1):
-        fetched(store, each := f"2608.0000{number}", at=day)
+    """A digest of which only a webhook was told has no page. What is below the thresholds is only named there."""
+    shown = dict(zip("123", (Became.AUTHOR_MATCH, Became.SELECTED, Became.OVER_CAP), strict=True))
+    for month, day in ((8, LONG_AGO), (9, NOW)):
+        became = {f"260{month}.0000{number}": what for number, what in (shown | {"4": Became.BELOW}).items()}
+        fetched(store, *became, at=day)
         mail = Composed("3 papers", "papers@example.org", b"mail", link, b"{}")
-        became = {each: Became.SELECTED}
         store.days.freeze(Day(LIST.name, day.date(), Outcome.DIGEST, became=became, composed=mail), day)
     thin(store, keep=timedelta(days=400))
-    assert whole(store, "2608.00001") is bool(link)
+    assert [whole(store, f"2608.0000{number}") for number in shown] == [bool(link)] * 3
+    assert whole(store, "2608.00004") is False
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_abstract_of_a_paper_that_an_llm_scored_stays_for_93_days_where_lists_learn(
+    store: Store, *, learns: bool
+) -> None:
+    """By the newest score of its list, and not by the clock: the LLM may be gone."""
+    newest, young, old, ranked = ids = [f"2608.0000{number}" for number in range(4)]
+    fetched(store, *ids)
+    froze(store, dict.fromkeys(ids, Became.BELOW))
+    for arxiv_id, days in ((newest, 0), (young, 92), (old, 94)):
+        at = LONG_AGO - timedelta(days=days)
+        store.scores.keep(LIST.name, "criteria", "luna", {arxiv_id: Score(3, 3)}, Spending(), at)
+    store.scores.keep(LIST.name, "criteria", "embedded ranker", {ranked: Score(3, None)}, Spending(), NOW)
+    ledger.morning(store, {}, TODAY)  # the newest digest keeps its papers
+    store.retention.thin(timedelta(days=400), [LIST.name], NOW, learns=learns)
+    assert [whole(store, each) for each in ids] == [learns, learns, False, False]
 
 
 def test_paper_that_a_list_waits_for_stays_whole_whatever_its_age(store: Store) -> None:

@@ -20,6 +20,9 @@ _GONE = (
     "delete from alerts where redacted(subject) = '…'",
     *(f"delete from {table} where redacted(address) = '…'" for table in ("votes", "signups")),
 )
+_LEARNED = """
+delete from learned where kind = 'votes' and list in (select list from votes where redacted(address) = '…')
+"""
 _TEXTS = {
     "deliveries": ("reply",),
     "suppressions": ("reason",),
@@ -46,6 +49,7 @@ class Erasure:
         with self._database.transaction():
             execute(_WAITING, values)
             execute("delete from readers where redacted(address) = '…'")
+            execute(_LEARNED)
             rows = execute(_DELIVERIES, values) + execute(_HASHED, values)
             rows += sum(execute(statement, values) for statement in _GONE)
             for table, columns in _TEXTS.items():

@@ -136,7 +136,7 @@ _DUE = f"""
 select name.value as list, 'scores' as kind
 from json_each(:names) as name left join learned on learned.list = name.value and kind = 'scores'
 where :scores and {_NEWEST_DAY} > coalesce(learned.at, '')
-and exists (select 1 from spending where spending.list = name.value)
+and exists (select 1 from spending)
 union all select name.value, 'votes'
 from json_each(:names) as name left join learned on learned.list = name.value and kind = 'votes'
 where (learned.at is null and exists (select 1 from votes where votes.list = name.value))
@@ -159,7 +159,7 @@ where votes.list = :list and abstract != '' group by arxiv_id order by arxiv_id
 """
 _UNVOTED = """
 select arxiv_id, title, abstract, null as share from seen join papers using (arxiv_id)
-where seen.list = :list and became in ('below', 'not called', 'over cap', 'selected') and abstract != ''
+where seen.list = :list and became in ('below', 'not called', 'over the cap', 'selected') and abstract != ''
 and not exists (select 1 from votes where votes.list = :list and votes.arxiv_id = papers.arxiv_id)
 order by substr(arxiv_id, -2) || substr(arxiv_id, -4, 2), arxiv_id limit :most
 """

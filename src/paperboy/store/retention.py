@@ -7,7 +7,8 @@
 
     seven days after it was made   a request to sign up that nobody confirmed
 
-A paper on a page of the web room keeps its abstract as long as that page is kept.
+A paper on a page of the web room keeps its abstract as long as that page is kept; and where lists learn from an LLM's
+scores, one that it scored keeps it for 93 days before its list's newest score.
 
 What lists have seen stays for ever, as do their days, what was spent, votes, and whom the tokens of mails name; so do,
 whatever their age, each list's newest digest and what waits to be delivered.
@@ -40,12 +41,14 @@ class Retention:
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return not self._database.rows("select 1 from days where at >= ? limit 1", [iso(midnight)])
 
-    def thin(self, keep: timedelta, lists: Collection[str], now: datetime) -> None:
+    def thin(self, keep: timedelta, lists: Collection[str], now: datetime, *, learns: bool = False) -> None:
         """Delete what is older than `keep`, and abstracts of settled papers; the file keeps its size, and new rows fill
-        it. `lists` are the names of the lists that a paper may still come to. A disk error is logged.
+        it. `lists` are the names of the lists that a paper may still come to; `learns`: they learn from an LLM's
+        scores. A disk error is logged.
         """
         old, lists_now = iso(now - max(keep, SETTLED)), json.dumps(list(lists))
         values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now, "week": iso(now - HOLDS)}
+        values["learns"] = str(int(learns))
         gone = []
         try:
             self._search.delete([row["id"] for row in self._database.rows(_OLD, values)])
@@ -85,7 +88,14 @@ _SHOWN = """
     select 1 from (select distinct list from digests where link != '') join seen using (list)
     join digests using (list, date) where seen.arxiv_id = papers.arxiv_id and link != ''
 """
-_IN_FULL = f"{_SHOWN} and became in ('author match', 'selected', 'over cap')"
+_IN_FULL = f"{_SHOWN} and became in ('author match', 'selected', 'over the cap')"
+
+# By the newest score and not by the clock: a list that has no LLM any more still learns from the scores it had.
+_LEARNED_FROM = """
+select arxiv_id from scores
+join (select list, max(at) as newest from scores where novelty is not null group by list) using (list)
+where novelty is not null and at >= strftime('%Y-%m-%dT%H:%M:%S', newest, '-93 days')
+"""
 
 _GONE = f"""
 select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = '' and not exists ({_SHOWN})
@@ -95,7 +105,8 @@ select arxiv_id from papers where fetched_at < :old and published < :settled and
 _WITHOUT_ABSTRACT = f"""
 update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
 from (
-    select arxiv_id, row_number() over (order by arxiv_id) as place from ({_SETTLED} and not exists ({_IN_FULL}))
+    select arxiv_id, row_number() over (order by arxiv_id) as place
+    from ({_SETTLED} and not exists ({_IN_FULL}) and not (:learns = '1' and arxiv_id in ({_LEARNED_FROM})))
 ) as places
 where papers.arxiv_id = places.arxiv_id
 """
@@ -110,5 +121,7 @@ _STEPS = {
     "abstracts": (f"delete from paper_categories where arxiv_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
     "papers": tuple(f"delete from {table} where arxiv_id in ({_GONE})" for table in ("scores", "tries", "papers")),
     "sign-ups": ("delete from signups where at < :week and state != 'confirmed'",),
+    "samples": ("delete from samples where date < :old",),
+    "states": ("delete from learned where at < :settled and list not in (select value from json_each(:lists))",),
     "attempts": ("delete from attempts where at < :old",),
 }

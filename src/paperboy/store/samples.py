@@ -39,7 +39,7 @@ class Samples:
         }
 
 
-_PASSED = "became in ('selected', 'over cap')"
+_PASSED = "became in ('selected', 'over the cap')"
 _FOUND = f"""
 select samples.date from samples join seen using (list, arxiv_id)
 where samples.list = ? and samples.date >= ? and {_PASSED} order by samples.date, arxiv_id

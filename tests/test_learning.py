@@ -1,0 +1,237 @@
+"""What lists learn: the errand that trains, and what a morning makes of it, on a real database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from paperboy.learning import LEAST_AGE, LEAST_EXAMPLES, Learning
+from paperboy.models import Became, Day, MailingList, Outcome, Paper, Score, Spending, Usage
+from paperboy.scoring import learned
+from paperboy.shortlist import Shortlist
+from paperboy.store import Store
+from paperboy.store.learned import LEAST_VOTES, Kind, State
+from paperboy.store.readers import Reader
+from tests.builders import mailing_list, paper
+
+LIST = mailing_list(timezone=UTC)
+BEGAN = datetime(2026, 9, 1, 7, tzinfo=UTC)  # a Tuesday
+DAILY = 10  # papers
+
+
+def text_of(arxiv_id: str) -> dict[str, str]:
+    """Every second paper is about what the list wants."""
+    wanted = int(arxiv_id[-1]) % 2
+    words = "deep networks generalise" if wanted else "galaxies rotate slowly"
+    return {"title": f"Why {words}", "abstract": f"We show that {words}, in the case {arxiv_id}."}
+
+
+@dataclass
+class World:
+    """One list, whose papers an LLM scores every morning."""
+
+    store: Store
+    learning: Learning
+    days: int = 0
+
+    @property
+    def now(self) -> datetime:
+        return BEGAN + timedelta(days=self.days)
+
+    def live(self, days: int, *, learns: bool = True) -> None:
+        """Mornings, each with an errand after it."""
+        for _ in range(days):
+            at = self.now
+            papers = [self.paper(number) for number in range(DAILY)]
+            self.store.papers.add(papers, LIST.categories, at)
+            scores = {each.arxiv_id: Score(9 if "deep" in each.title else 2, 5) for each in papers}
+            criteria = self.learning.criteria(LIST)
+            self.store.scores.keep(LIST.name, criteria, "luna", scores, Spending(Usage(1)), at + timedelta(minutes=1))
+            became = dict.fromkeys(scores, Became.BELOW)
+            self.store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became=became), at)
+            if learns:
+                self.learning.learn([LIST], at + timedelta(minutes=2))
+            self.days += 1
+
+    def paper(self, number: int, **changes: object) -> Paper:
+        arxiv_id = f"26{self.now.month:02}.{100 * self.now.day + number:05}"
+        return paper(arxiv_id, **{**text_of(arxiv_id), "published": self.now - timedelta(days=1), **changes})
+
+    def state(self, kind: Kind = Kind.SCORES, of: MailingList = LIST) -> State | None:
+        return self.learning.states(of).get(kind)
+
+    def todays(self) -> list[Paper]:
+        """Forty papers of a batch that the list has not seen."""
+        return [self.paper(number, published=self.now) for number in range(40)]
+
+    def called(self, papers: list[Paper], followed: tuple[str, ...] = (), **changes: object) -> set[str]:
+        """Whom the LLM would be asked about, but for the sample."""
+        found = replace(self.learning, **changes).shortlist(LIST, papers, followed, self.now)
+        return {each.arxiv_id for each in papers} - found.not_called - found.sampled
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with Store.open(tmp_path / "paperboy.db") as store:
+        yield World(store, Learning(store=store, criteria=lambda each: each.topics, share=0.5, from_scores=True))
+
+
+def ranks(world: World, kind: Kind = Kind.SCORES) -> bool:
+    """Whether what is wanted comes before what is not."""
+    state = world.state(kind)
+    assert state is not None
+    ranker = learned.Ranker(state.weights)
+    wanted, other = (paper(**text_of(f"2612.0000{number}")) for number in (1, 2))
+    return ranker.strength(wanted) > ranker.strength(other) + 1
+
+
+# --- the errand
+
+
+def test_list_learns_from_its_scores_a_morning_later(world: World) -> None:
+    world.live(1)
+    assert world.state() is None  # that morning may still go on
+    world.live(9)
+    state = world.state()
+    assert state is not None
+    assert (state.examples, state.oldest) == (9 * DAILY, BEGAN + timedelta(minutes=1))
+    assert ranks(world)
+
+
+def test_state_made_anew_is_the_one_that_was_lost(world: World) -> None:
+    """To the byte, whether learned day by day or at once."""
+    world.live(20)
+    before = world.state()
+    world.store.learned.keep(LIST.name, Kind.SCORES, None, BEGAN)
+    world.learning.learn([LIST], world.now)
+    assert world.state() == before is not None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda state: replace(state, weights=state.weights[:-1]),
+        lambda state: replace(state, weights=b"rubbish"),
+        lambda state: replace(state, key=state.key + " of tomorrow"),
+    ],
+    ids=["cut", "rubbish", "another version's"],
+)
+def test_state_that_cannot_be_used_is_made_anew(world: World, spoil: Callable[[State], State]) -> None:
+    world.live(20)
+    before = world.state()
+    assert before is not None
+    world.store.learned.keep(LIST.name, Kind.SCORES, spoil(before), BEGAN)
+    assert world.called(world.todays()) == {each.arxiv_id for each in world.todays()}
+    world.learning.learn([LIST], world.now)
+    assert world.state() == before
+
+
+def test_new_month_begins_anew_two_months_before(world: World) -> None:
+    """So what is learned is never older than 92 days, and can be learned again while its papers are kept."""
+    world.live(91)  # until 30 November; the last day is not learned yet
+    state = world.state()
+    assert state is not None
+    assert (state.since, state.examples) == (datetime(2026, 9, 1, tzinfo=UTC), 90 * DAILY)
+    world.live(2)
+    state = world.state()
+    assert state is not None
+    assert (state.since, state.examples) == (datetime(2026, 10, 1, tzinfo=UTC), 62 * DAILY)
+    assert ranks(world)
+
+
+def test_threshold_or_topics_that_changed_leave_nothing_learned(world: World) -> None:
+    world.live(5)
+    assert world.state() is not None
+    assert world.state(of=replace(LIST, min_relevance=8)) is None
+    assert world.state(of=replace(LIST, topics="Birds.")) is None
+
+
+def test_errand_that_is_stopped_goes_on_the_next_time(world: World) -> None:
+    world.live(5, learns=False)
+    world.learning.learn([LIST], world.now, lambda: True)
+    assert world.state() is None
+    world.learning.learn([LIST], world.now)
+    assert ranks(world)
+
+
+def test_home_that_has_no_use_for_scores_learns_from_votes_alone(world: World) -> None:
+    world.learning = replace(world.learning, from_scores=False)
+    world.live(5)
+    assert world.learning.states(LIST) == {}
+    ids = [f"2609.00{day}0{number}" for day in range(1, 5) for number in range(6)]
+    for address, some in (("ada@example.org", ids), ("grace@example.org", ids[:3])):
+        votes = {each: 1 if int(each[-1]) % 2 else -1 for each in some}
+        world.store.votes.cast(Reader(LIST.name, address), votes, world.now)
+    world.learning.learn([LIST], world.now)
+    state = world.state(Kind.VOTES)
+    assert state is not None
+    assert state.examples == len(ids)
+    assert ranks(world, Kind.VOTES)
+
+
+def test_few_votes_teach_nothing(world: World) -> None:
+    world.live(2)
+    votes = {f"2609.0010{number}": 1 for number in range(LEAST_VOTES - 1)}
+    world.store.votes.cast(Reader(LIST.name, "ada@example.org"), votes, world.now)
+    world.learning.learn([LIST], world.now)
+    assert world.state(Kind.VOTES) is None
+
+
+# --- the morning
+
+
+def test_best_half_is_called(world: World) -> None:
+    world.live(33)
+    wanted = {each.arxiv_id for each in world.todays() if "deep" in each.title}
+    assert world.called(world.todays()) == wanted
+    assert len(wanted) == 20
+    assert world.called(world.todays(), share="auto") == wanted
+
+
+def test_shortlist_is_the_same_at_each_try(world: World) -> None:
+    world.live(33)
+    one, other = (world.learning.shortlist(LIST, world.todays(), (), world.now) for _ in range(2))
+    assert one == other != Shortlist()
+
+
+def test_everything_is_called_while_the_list_is_young(world: World) -> None:
+    """It needs 30 days and 300 scores."""
+    world.live(LEAST_AGE.days)
+    everything = {each.arxiv_id for each in world.todays()}
+    assert world.called(world.todays()) == everything
+    assert (LEAST_AGE.days + 1) * DAILY > LEAST_EXAMPLES
+    world.live(2)
+    assert world.called(world.todays()) != everything
+
+
+def test_everything_is_called_where_the_share_is_one(world: World) -> None:
+    world.live(33)
+    assert world.called(world.todays(), share=1.0) == {each.arxiv_id for each in world.todays()}
+
+
+def test_followed_authors_and_papers_of_an_earlier_batch_are_always_called(world: World) -> None:
+    world.live(33)
+    papers = world.todays()
+    unwanted = [each for each in papers if "deep" not in each.title]
+    late = replace(unwanted[0], published=world.now - timedelta(days=3))
+    called = world.called([late, *papers[1:]], (unwanted[1].arxiv_id,))
+    assert {late.arxiv_id, unwanted[1].arxiv_id} <= called
+    assert unwanted[2].arxiv_id not in called
+
+
+@pytest.mark.parametrize(("before", "today", "off"), [(5, 1, True), (4, 1, False), (5, 0, False), (7, 1, False)])
+def test_sixth_sampled_paper_that_passes_switches_auto_off(world: World, before: int, today: int, *, off: bool) -> None:
+    """Once: with the seventh it is off already. Who names a share keeps it."""
+    ids = [f"2608.0000{number}" for number in range(before + today)]
+    passed, today_s = dict.fromkeys(ids[:before], Became.SELECTED), dict.fromkeys(ids[before:], Became.OVER_CAP)
+    day = world.now.date()
+    yesterday = Day(LIST.name, day - timedelta(days=1), Outcome.NOTE, became=passed, sampled=frozenset(passed))
+    world.store.days.freeze(yesterday, world.now)
+    auto = replace(world.learning, share="auto")
+    assert auto.switches_off(LIST, today_s, ids[before:], day) == off
+    assert not world.learning.switches_off(LIST, today_s, ids[before:], day)
+    assert not auto.switches_off(LIST, dict.fromkeys(today_s, Became.BELOW), ids[before:], day)
