@@ -29,9 +29,10 @@ _OFFSET_RATE = 0.1  # beside that
 _SLOPE = 0.8  # how sure a score is, by its distance from the threshold
 _TITLE = 2  # how often a title's words count
 _MOST_COUNTED = (1 << 16) - 1  # examples with a bucket
-_HEAD = struct.Struct("<8sIIf")  # a mark, the examples, those of them that were labels, the offset
 _MARK = b"learned1"
-_SIZE = _HEAD.size + _BUCKETS * (4 + 2)
+_SEAL = struct.Struct("<8sI")  # the mark, the checksum of what follows
+_HEAD = struct.Struct("<IIf")  # the examples, those of them that were labels, the offset
+_BODY = _HEAD.size + _BUCKETS * (4 + 2)
 _WORD = re.compile(r"[^\W_]{2,}")
 
 # Votes are few, and about papers that were chosen: without others to compare with, every word would be a good one.
@@ -117,19 +118,19 @@ class _Weights:
         self.examples, self.labels, self._offset = 0, 0, 0.0
         if not state:
             return
-        if len(state) != _SIZE:
-            raise ValueError(f"it has {len(state)} bytes, not {_SIZE}")
-        mark, self.examples, self.labels, self._offset = _HEAD.unpack_from(state)
+        body = state[_SEAL.size :]
+        if len(body) != _BODY or state[: _SEAL.size] != _SEAL.pack(_MARK, crc32(body)):
+            raise ValueError(f"its {len(state)} bytes are no state, or a spoilt one")
+        self.examples, self.labels, self._offset = _HEAD.unpack_from(body)
         middle = _HEAD.size + 4 * _BUCKETS
-        self._weights, self._counts = array("f", state[_HEAD.size : middle]), array("H", state[middle:])
+        self._weights, self._counts = array("f", body[_HEAD.size : middle]), array("H", body[middle:])
         _swap(self._weights, self._counts)
-        if mark != _MARK or not all(map(math.isfinite, (self._offset, *self._weights))):
-            raise ValueError("it is no state")
 
     def state(self) -> bytes:
         weights, counts = self._weights[:], self._counts[:]
         _swap(weights, counts)
-        return _HEAD.pack(_MARK, self.examples, self.labels, self._offset) + weights.tobytes() + counts.tobytes()
+        body = _HEAD.pack(self.examples, self.labels, self._offset) + weights.tobytes() + counts.tobytes()
+        return _SEAL.pack(_MARK, crc32(body)) + body
 
     def count(self, features: _Features, *, is_label: bool = True) -> None:
         """Note in which buckets an example has something."""

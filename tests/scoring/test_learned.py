@@ -1,0 +1,239 @@
+"""What a list learns: an order of papers by their words, in a state that is small, sound and the same everywhere."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from paperboy.scoring import learned
+from paperboy.scoring.learned import Example, Ranker, Vote, target, train, train_votes
+from tests.builders import paper
+
+WANTED = ["dwarf galaxies", "tidal streams", "dark matter haloes", "stellar kinematics", "satellite planes"]
+OTHER = ["solar flares", "exoplanet atmospheres", "pulsar timing", "cosmic rays", "protoplanetary discs"]
+FILLER = [
+    "we",
+    "present",
+    "new",
+    "deep",
+    "observations",
+    "of",
+    "a",
+    "large",
+    "sample",
+    "and",
+    "discuss",
+    "the",
+    "implications",
+    "for",
+    "future",
+    "surveys",
+]
+
+texts = st.text(max_size=60)
+examples = st.builds(Example, texts, texts, st.floats(0, 1))
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def written(subject: str, seed: int) -> tuple[str, str]:
+    """A title and an abstract on the subject."""
+    rng = random.Random(f"{subject} {seed}")  # noqa: S311 - the same at every run
+    return f"{subject} {rng.choice(FILLER)}", " ".join([*rng.sample(FILLER, 9), subject, *rng.sample(FILLER, 5)])
+
+
+def judged(number: int) -> list[Example]:
+    """Papers with a subject each: relevance 9 for wanted ones, 2 for others, alternating."""
+    found = []
+    for each in range(number):
+        among, relevance = (WANTED, 9) if each % 2 else (OTHER, 2)
+        found.append(Example(*written(among[each // 2 % 5], each), target(relevance, 7)))
+    return found
+
+
+def strength(state: bytes, subject: str, seed: int = -1) -> float:
+    title, abstract = written(subject, seed)
+    return Ranker(state).strength(paper(title=title, abstract=abstract))
+
+
+# ---- what is learned
+
+
+def test_wanted_papers_rank_above_the_others() -> None:
+    state = train(b"", judged(60))
+    least = min(strength(state, subject) for subject in WANTED)
+    assert least > 0 > max(strength(state, subject) for subject in OTHER)
+
+
+def test_paper_of_unknown_words_ranks_between() -> None:
+    state = train(b"", judged(60))
+    unknown = Ranker(state).strength(paper(title="Xylophones", abstract="Marimbas, vibraphones."))
+    assert strength(state, OTHER[0]) < unknown < strength(state, WANTED[0])
+
+
+def test_new_state_ranks_all_papers_alike() -> None:
+    assert {strength(train(b"", []), subject) for subject in (*WANTED, *OTHER)} == {0.0}
+    assert Ranker(train(b"", [])).examples == 0
+
+
+def test_list_that_changes_its_mind_is_followed() -> None:
+    state = train(b"", judged(60))
+    turned = [Example(each.title, each.abstract, 1 - each.target) for each in judged(60)]
+    state = train(state, turned)
+    assert strength(state, OTHER[0]) > strength(state, WANTED[0])
+    assert Ranker(state).examples == 120
+
+
+def test_adjacent_words_tell_what_single_words_cannot() -> None:
+    """ "black holes" are wanted, "black bodies" and "coronal holes" are not, nor are both."""
+    rows = [("black holes merge", 9), ("black bodies and coronal holes", 2)] * 20
+    state = train(b"", [Example(title, "", target(relevance, 7)) for title, relevance in rows])
+    good, bad = (Ranker(state).strength(paper(title=each, abstract="")) for each in ("black holes", "holes, black"))
+    assert good > bad
+
+
+def test_title_counts_for_more_than_the_abstract() -> None:
+    state = train(b"", judged(60))
+    of = Ranker(state)
+    rest = "deep observations of large sample"
+    in_title = of.strength(paper(title="dwarf galaxies", abstract=f"{rest} solar flares"))
+    in_abstract = of.strength(paper(title="solar flares", abstract=f"{rest} dwarf galaxies"))
+    assert in_title > in_abstract
+
+
+def test_case_and_compatibility_forms_are_one_word() -> None:
+    state = train(b"", judged(60))
+    plain, other = ("dwarf galaxies with fine flows", "DWARF Galaxies with \ufb01ne \ufb02ows")
+    assert Ranker(state).strength(paper(title=plain)) == Ranker(state).strength(paper(title=other))
+
+
+def test_target_is_surer_the_farther_a_score_is_from_the_threshold() -> None:
+    """Just passing and just failing are equally unsure; the threshold itself passes."""
+    found = [target(relevance, 7) for relevance in range(1, 11)]
+    assert all(one < other for one, other in pairwise(found))
+    assert found[6 - 1] < 0.5 < found[7 - 1]
+    assert found[6 - 1] + found[7 - 1] == pytest.approx(1)
+    assert found[1 - 1] < 0.05
+    assert target(9, 9) == target(7, 7)
+
+
+# ---- the state
+
+
+@few
+@given(st.lists(examples, max_size=8), st.integers(0, 8))
+def test_learning_in_pieces_gives_the_same_bytes(rows: list[Example], cut: int) -> None:
+    assert train(train(b"", rows[:cut]), rows[cut:]) == train(b"", rows)
+
+
+def test_learning_day_by_day_gives_the_same_bytes() -> None:
+    rows, state = judged(90), b""
+    for day in range(0, 90, 7):
+        state = train(state, iter(rows[day : day + 7]))
+    assert state == train(b"", rows)
+
+
+@few
+@given(st.lists(examples, max_size=4))
+def test_state_has_one_size_whatever_was_learned(rows: list[Example]) -> None:
+    assert len(train(b"", rows)) == len(train(b"", [])) <= 256 * 1024
+
+
+def test_state_is_the_same_on_every_machine_and_in_every_process() -> None:
+    """Hashes do not depend on the process, bytes not on the machine. FEATURES must change with this number."""
+    state = train(b"", [Example("Dwarf galaxies", "", 1.0)])
+    assert learned.FEATURES == "words and pairs, 1"
+    occupied = [bucket for bucket in range(1 << 15) if state[-(1 << 16) :][2 * bucket]]
+    assert occupied == [1663, 16571, 26622]
+
+
+@pytest.mark.parametrize("state", [b"x", b"\0" * 196_632, bytes(1000)])
+def test_foreign_bytes_are_no_state(state: bytes) -> None:
+    assert not learned.is_sound(state)
+    with pytest.raises(ValueError, match="no state"):
+        Ranker(state)
+    with pytest.raises(ValueError, match="no state"):
+        train(state, [])
+
+
+@few
+@given(st.data())
+def test_spoilt_state_is_noticed(data: st.DataObject) -> None:
+    """Cut short, extended, or with any one bit flipped."""
+    state = train(b"", judged(4))
+    assert learned.is_sound(state)
+    at = data.draw(st.integers(0, len(state) - 1))
+    flipped = bytearray(state)
+    flipped[at] ^= 1 << data.draw(st.integers(0, 7))
+    assert not learned.is_sound(bytes(flipped))
+    assert not learned.is_sound(state[: max(1, at)])
+    assert not learned.is_sound(state + b"\0")
+
+
+# ---- papers are untrusted
+
+
+@few
+@given(st.text(), st.text())
+def test_any_text_can_be_learned_and_ranked(title: str, abstract: str) -> None:
+    state = train(b"", [Example(title, abstract, 1.0)])
+    found = Ranker(state).strength(paper(title=title, abstract=abstract))
+    assert 0 < found < 5  # one step
+
+
+@pytest.mark.parametrize(
+    "abstract",
+    ["word " * 200_000, "\ufdfa" * 200_000, "a" * 1_000_000, "\ud800 \udfff" * 10_000, r"$\frac{x_{1}}$" * 9999],
+)
+def test_endless_and_broken_text_is_learned_up_to_a_length(abstract: str) -> None:
+    state = train(b"", [Example("", abstract, 1.0)] * 2)
+    assert learned.is_sound(state)
+    longer = paper(title="", abstract=abstract + " dwarf galaxies" * 1000)
+    assert Ranker(state).strength(longer) == Ranker(state).strength(paper(title="", abstract=abstract))
+
+
+def test_learning_one_paper_a_thousand_times_stays_within_bounds() -> None:
+    state = train(b"", [Example("dwarf galaxies", "", 1.0)] * 1000)
+    assert 3 < Ranker(state).strength(paper(title="dwarf galaxies", abstract="")) < 30
+
+
+# ---- votes
+
+
+def votes(number: int, share: float, among: list[str]) -> list[Vote]:
+    return [Vote(*written(among[each % 5], each), share) for each in range(number)]
+
+
+def unvoted(number: int) -> list[Vote]:
+    return [Vote(*written("quiet stars", each), None) for each in range(number)]
+
+
+def test_liked_papers_rank_above_disliked_ones() -> None:
+    state = train_votes([*votes(10, 1.0, WANTED), *votes(10, 0.0, OTHER), *unvoted(100)])
+    assert min(strength(state, each) for each in WANTED) > max(strength(state, each) for each in OTHER)
+
+
+def test_up_votes_alone_tell_liked_papers_from_the_unvoted() -> None:
+    """Without the unvoted ones to compare with, every word of the liked ones would be a good one."""
+    state = train_votes([*votes(10, 1.0, WANTED), *unvoted(100)])
+    assert min(strength(state, each) for each in WANTED) > strength(state, "quiet stars")
+    assert strength(state, "quiet stars") > strength(train_votes(votes(10, 0.0, ["quiet stars"] * 5)), "quiet stars")
+
+
+def test_voters_who_disagree_put_a_paper_in_the_middle() -> None:
+    halves = votes(10, 0.5, ["pulsar timing"] * 5)
+    state = train_votes([*votes(10, 1.0, ["dwarf galaxies"] * 5), *halves, *votes(10, 0.0, ["solar flares"] * 5)])
+    assert strength(state, "dwarf galaxies") > strength(state, "pulsar timing") > strength(state, "solar flares")
+
+
+def test_only_papers_with_votes_count_as_examples() -> None:
+    assert Ranker(train_votes([*votes(12, 1.0, WANTED), *unvoted(50)])).examples == 12
+
+
+def test_votes_in_the_same_order_give_the_same_bytes() -> None:
+    rows = [*votes(12, 1.0, WANTED), *unvoted(50)]
+    assert train_votes(rows) == train_votes(iter(rows))
+    assert learned.is_sound(train_votes([]))
