@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from paperboy import errands, lock
+from paperboy.store import Store
+from paperboy.store.readers import Reader
 from tests.cli.conftest import World, world
 from tests.servers.hook import Hook
 from tests.test_daemon import HOUR, LISTS, MINUTE, SKY, Child, Office, home, office
@@ -89,3 +91,15 @@ def test_papers_of_a_public_list_can_be_found_when_its_digest_is_sent(office: Of
     assert "errands" in office.settle()
     assert [each.title for each in office.store.search.find("foundations", "learning", 9)]
     assert office.tick(HOUR) == []
+
+
+def test_votes_are_learned_from_at_once_and_then_hourly(office: Office) -> None:
+    office.world.announce(1)
+    assert office.tick() == ["trial", "morning", "sending"]
+    ada = Reader("foundations", "ada@example.org")
+    for wait, vote, started in ((MINUTE, 1, ["errands"]), (MINUTE, -1, []), (HOUR, 0, ["errands"])):
+        if vote:
+            with Store.open(office.app.settings.paperboy_database) as store:
+                store.votes.cast(ada, {"2611.00001": vote}, office.world.clock())
+        assert office.tick(wait) == started
+        assert office.tick() == []

@@ -139,9 +139,11 @@ where :scores and {_NEWEST_DAY} > coalesce(learned.at, '')
 and exists (select 1 from spending)
 union all select name.value, 'votes'
 from json_each(:names) as name left join learned on learned.list = name.value and kind = 'votes'
-where (learned.at is null and exists (select 1 from votes where votes.list = name.value))
-or (learned.at < :rested and exists (select 1 from votes where votes.list = name.value and votes.at >= learned.at))
-or ({_NEWEST_DAY} > learned.at)
+where exists (select 1 from votes) and (
+    (learned.at is null and exists (select 1 from votes where votes.list = name.value))
+    or (learned.at < :rested and exists (select 1 from votes where votes.list = name.value and votes.at >= learned.at))
+    or {_NEWEST_DAY} > learned.at
+)
 """
 
 # The list's own newest morning is not over before its day is frozen; and that is dated to its beginning.
