@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from paperboy.models import Paper, Score, ToScore
+from paperboy.scoring import learned
 from paperboy.scoring.local import LocalScorer, wanted_and_unwanted
 from tests.benchmarks import embedded
 from tests.builders import mailing_list, paper
@@ -168,3 +169,91 @@ def test_ranking_of_real_days_agrees_with_an_llm() -> None:
     assert sum(found) / len(found) >= 0.85
     for day in embedded.foundations_days():
         assert embedded.areas([day], embedded.topics("foundations")) >= [0.68]
+
+
+# ---- with what a list has learned
+
+
+def learned_state(number: int, wanted: str = "Sorting networks", other: str = "Dwarf galaxies") -> bytes:
+    """What a list has learned that wants the one and not the other, in this many examples."""
+    rows = [(wanted, 0.95) if each % 2 else (other, 0.05) for each in range(number)]
+    return learned.train(b"", (learned.Example(title, "Nothing else is said.", target) for title, target in rows))
+
+
+MONTH = [on(each, f"A formation of geese, seen {each} times") for each in range(100, 200)]
+
+
+def ranked(papers: list[Paper], *states: bytes) -> dict[str, int]:
+    """The papers' relevances among a month's."""
+    job = ToScore(mailing_list(topics=TOPICS), tuple(papers), tuple(MONTH), learned=states)
+    [scored] = LocalScorer().score([job])
+    return {arxiv_id: score.relevance for arxiv_id, score in scored.scores.items()}
+
+
+def test_learned_model_counts_the_more_the_more_it_has_learned() -> None:
+    papers = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")]
+    by_words, by_few, by_many = (
+        list(ranked(papers, *states).values()) for states in ((), (learned_state(4),), (learned_state(1000),))
+    )
+    assert by_words == [10, 1]
+    assert by_few[0] > by_few[1]
+    assert by_many[0] < by_many[1]
+
+
+def test_paper_without_a_shared_word_rises_by_what_was_learned_and_its_comment_names_none() -> None:
+    papers = [on(1, "Sorting networks"), *off_topic(1)]
+    job = ToScore(mailing_list(topics=TOPICS), tuple(papers), tuple(MONTH), learned=(learned_state(1000),))
+    [scored] = LocalScorer().score([job])
+    assert {score.relevance for score in scored.scores.values()} == {9, 10}
+    assert {score.comment for score in scored.scores.values()} == {""}
+
+
+def test_comment_of_a_learned_ranking_still_names_shared_words() -> None:
+    job = ToScore(
+        mailing_list(topics=TOPICS), (on(1, "Sorting networks of stars"),), tuple(MONTH), learned=(learned_state(1000),)
+    )
+    [scored] = LocalScorer().score([job])
+    assert scored.scores["2611.00001"].comment == "Shares with the topics: star"
+
+
+def test_two_models_add_up() -> None:
+    """One of scores and one of votes, opposed, leave the order to the words."""
+    papers = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")]
+    sorting, galaxies = learned_state(1000), learned_state(1000, "Dwarf galaxies", "Sorting networks")
+    [of_galaxies, of_sorting] = ranked(papers, sorting, galaxies).values()
+    assert of_galaxies > of_sorting
+    assert ranked(papers, sorting, sorting) == ranked(papers, sorting)
+
+
+def test_spoilt_state_is_ignored_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    papers, sound = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")], learned_state(1000)
+    assert ranked(papers, sound[:-1]) == ranked(papers)
+    assert ranked(papers, b"\0" + sound[1:], sound) == ranked(papers, sound)
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
+    assert "foundations: what it has learned is not used" in caplog.text
+
+
+def test_state_without_examples_changes_no_order() -> None:
+    papers = [on(1, "Dwarf galaxies"), on(2, "A formation"), on(3, "Star formation"), *off_topic(1)]
+    empty, by_words = ranked(papers, learned.train(b"", [])), ranked(papers)
+    assert sorted(by_words, key=lambda each: (by_words[each], each)) == sorted(
+        empty, key=lambda each: (empty[each], each)
+    )
+
+
+def test_lists_share_papers_but_not_what_they_learned() -> None:
+    """Each gets what it would get alone."""
+    papers = (on(1, "Dwarf galaxies"), on(2, "Sorting networks"))
+    jobs = [
+        ToScore(mailing_list(name=name, topics=TOPICS), papers, tuple(MONTH), learned=states)
+        for name, states in (("one", (learned_state(1000),)), ("two", ()), ("three", (learned_state(10),)))
+    ]
+    assert [dict(each.scores) for each in LocalScorer().score(jobs)] == [
+        dict(next(LocalScorer().score([job])).scores) for job in jobs
+    ]
+
+
+def test_identical_papers_stay_average_whatever_was_learned() -> None:
+    alike = tuple(on(each, "Sorting networks") for each in range(40))
+    [scored] = LocalScorer().score([ToScore(mailing_list(topics=TOPICS), alike, learned=(learned_state(1000),))])
+    assert {score.relevance for score in scored.scores.values()} == {4}

@@ -15,6 +15,7 @@ import unicodedata
 from array import array
 from collections.abc import Iterable
 from itertools import pairwise
+from operator import mul
 from typing import NamedTuple
 from zlib import crc32
 
@@ -36,9 +37,16 @@ _BODY = _HEAD.size + _BUCKETS * (4 + 2)
 _WORD = re.compile(r"[^\W_]{2,}")
 
 # Votes are few, and about papers that were chosen: without others to compare with, every word would be a good one.
-_VOTE_PASSES, _VOTE_RATE, _UNVOTED = 3, 0.25, 0.15
+_VOTE_PASSES, _VOTE_RATE, _UNVOTED = 3, 0.5, 0.15
 
-_Features = dict[int, float]  # by bucket
+_TF = [0.0, *(1 + math.log(number) for number in range(1, 256))]  # by how often a paper has a term
+
+
+class Features(NamedTuple):
+    """A paper as the model sees it, in about a kilobyte."""
+
+    buckets: array[int]
+    counts: bytes  # how often each has one of the paper's terms; at most 255
 
 
 class Example(NamedTuple):
@@ -66,22 +74,22 @@ def train(state: bytes, examples: Iterable[Example]) -> bytes:
     """Learn more examples. `state` is empty at first. Raises ValueError for one that is spoilt."""
     weights = _Weights(state)
     for each in examples:
-        counted = _counted(each.title, each.abstract)
-        weights.count(counted)
-        weights.learn(weights.vector(counted), each.target, _RATE)
+        found = features(each.title, each.abstract)
+        weights.count(found)
+        weights.learn(found, weights.vector(found), each.target, _RATE)
     return weights.state()
 
 
 def train_votes(votes: Iterable[Vote]) -> bytes:
     """Learn what readers vote for. Papers without a vote count a little against."""
     weights = _Weights(b"")
-    counted = [(_counted(each.title, each.abstract), each.share) for each in votes]
-    for features, share in counted:
-        weights.count(features, is_label=share is not None)
-    vectors = [(weights.vector(features), share) for features, share in counted]
+    rows = [(features(each.title, each.abstract), each.share) for each in votes]
+    for found, share in rows:
+        weights.count(found, is_label=share is not None)
+    vectors = [(found, weights.vector(found), share) for found, share in rows]
     for _ in range(_VOTE_PASSES):
-        for vector, share in vectors:
-            weights.learn(vector, share or 0.0, _VOTE_RATE * (_UNVOTED if share is None else 1.0))
+        for found, vector, share in vectors:
+            weights.learn(found, vector, share or 0.0, _VOTE_RATE * (_UNVOTED if share is None else 1.0))
     return weights.state()
 
 
@@ -98,78 +106,90 @@ class Ranker:
     """Ranks papers by what was learned. Raises ValueError for a state that is spoilt."""
 
     def __init__(self, state: bytes) -> None:
-        self._weights = _Weights(state)
-
-    @property
-    def examples(self) -> int:
-        """How many labels it has learned."""
-        return self._weights.labels
+        weights = _Weights(state)
+        self.examples = weights.labels  # how many labels it has learned
+        idf, self._offset = weights.idf(), weights.offset
+        self._gains = [one * other for one, other in zip(idf, weights.weights, strict=True)]
+        self._squares = [value * value for value in idf]
 
     def strength(self, paper: Paper) -> float:
         """How much the paper is wanted, as log-odds."""
-        return self._weights.strength(self._weights.vector(_counted(paper.title, paper.abstract)))
+        return self.strength_of(features(paper.title, paper.abstract))
+
+    def strength_of(self, found: Features) -> float:
+        """The same, of features that several lists share."""
+        tf = [_TF[number] for number in found.counts]
+        gain = sum(map(mul, tf, map(self._gains.__getitem__, found.buckets)))
+        square = sum(map(mul, map(mul, tf, tf), map(self._squares.__getitem__, found.buckets)))
+        length = math.sqrt(square) or 1.0
+        return self._offset + float(gain / length)
 
 
 class _Weights:
     """A state, unpacked."""
 
     def __init__(self, state: bytes) -> None:
-        self._weights, self._counts = array("f", bytes(4 * _BUCKETS)), array("H", bytes(2 * _BUCKETS))
-        self.examples, self.labels, self._offset = 0, 0, 0.0
+        self.weights, self._counts = array("f", bytes(4 * _BUCKETS)), array("H", bytes(2 * _BUCKETS))
+        self._examples, self.labels, self.offset = 0, 0, 0.0
         if not state:
             return
         body = state[_SEAL.size :]
         if len(body) != _BODY or state[: _SEAL.size] != _SEAL.pack(_MARK, crc32(body)):
             raise ValueError(f"its {len(state)} bytes are no state, or a spoilt one")
-        self.examples, self.labels, self._offset = _HEAD.unpack_from(body)
+        self._examples, self.labels, self.offset = _HEAD.unpack_from(body)
         middle = _HEAD.size + 4 * _BUCKETS
-        self._weights, self._counts = array("f", body[_HEAD.size : middle]), array("H", body[middle:])
-        _swap(self._weights, self._counts)
+        self.weights, self._counts = array("f", body[_HEAD.size : middle]), array("H", body[middle:])
+        _swap(self.weights, self._counts)
 
     def state(self) -> bytes:
-        weights, counts = self._weights[:], self._counts[:]
+        weights, counts = self.weights[:], self._counts[:]
         _swap(weights, counts)
-        body = _HEAD.pack(self.examples, self.labels, self._offset) + weights.tobytes() + counts.tobytes()
+        body = _HEAD.pack(self._examples, self.labels, self.offset) + weights.tobytes() + counts.tobytes()
         return _SEAL.pack(_MARK, crc32(body)) + body
 
-    def count(self, features: _Features, *, is_label: bool = True) -> None:
+    def count(self, found: Features, *, is_label: bool = True) -> None:
         """Note in which buckets an example has something."""
-        self.examples, self.labels = self.examples + 1, self.labels + is_label
-        for bucket in features:
-            if self._counts[bucket] < _MOST_COUNTED:
-                self._counts[bucket] += 1
+        self._examples, self.labels = self._examples + 1, self.labels + is_label
+        counts = self._counts
+        for bucket in found.buckets:
+            if counts[bucket] < _MOST_COUNTED:
+                counts[bucket] += 1
 
-    def vector(self, features: _Features) -> _Features:
+    def idf(self) -> list[float]:
+        """Inverse document frequencies by bucket."""
+        examples = self._examples + 1
+        known = {count: 1 + math.log(max(1.0, examples / (count + 1))) for count in set(self._counts)}
+        return [known[count] for count in self._counts]
+
+    def vector(self, found: Features) -> list[float]:
         """The features by TF-IDF, of length 1."""
-        examples, counts = self.examples + 1, self._counts
-        found = {
-            bucket: (1 + math.log(number)) * (1 + math.log(max(1.0, examples / (counts[bucket] + 1))))
-            for bucket, number in features.items()
-        }
-        length = math.sqrt(sum(value * value for value in found.values())) or 1.0
-        return {bucket: value / length for bucket, value in found.items()}
+        examples, counts, log = self._examples + 1, self._counts, math.log
+        values = [
+            _TF[number] * (1 + log(max(1.0, examples / (counts[bucket] + 1))))
+            for bucket, number in zip(found.buckets, found.counts, strict=True)
+        ]
+        length = math.sqrt(sum(value * value for value in values)) or 1.0
+        return [value / length for value in values]
 
-    def strength(self, vector: _Features) -> float:
-        weights = self._weights
-        return self._offset + sum(weights[bucket] * value for bucket, value in vector.items())
-
-    def learn(self, vector: _Features, wanted: float, rate: float) -> None:
+    def learn(self, found: Features, vector: list[float], wanted: float, rate: float) -> None:
         """One step towards what was wanted."""
-        step, weights = rate * (wanted - _logistic(self.strength(vector))), self._weights
-        for bucket, value in vector.items():
+        weights = self.weights
+        strength = self.offset + sum(map(mul, vector, map(weights.__getitem__, found.buckets)))
+        step = rate * (wanted - _logistic(strength))
+        for bucket, value in zip(found.buckets, vector, strict=True):
             weights[bucket] += step * value
-        self._offset = _as_float32(self._offset + _OFFSET_RATE * step)
+        self.offset = _as_float32(self.offset + _OFFSET_RATE * step)
 
 
-def _counted(title: str, abstract: str) -> _Features:
+def features(title: str, abstract: str) -> Features:
     """How often each bucket's words and pairs occur."""
-    found: _Features = {}
+    found: dict[int, int] = {}
     for text, times in ((title, _TITLE), (abstract, 1)):
         words = _WORD.findall(unicodedata.normalize("NFKC", text[:_LONGEST]).casefold())
         for term in (*words, *map(" ".join, pairwise(words))):
             bucket = crc32(term.encode(errors="replace")) % _BUCKETS
             found[bucket] = found.get(bucket, 0) + times
-    return found
+    return Features(array("H", found), bytes(min(number, 255) for number in found.values()))
 
 
 def _logistic(value: float) -> float:

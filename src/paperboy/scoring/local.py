@@ -1,25 +1,33 @@
 """The embedded scorer: ranks papers by the words they share with a list's topics, without an LLM.
 
 A paper's strength is SQLite's bm25 for the wanted words and adjacent word pairs of the topics, minus that for the
-unwanted ones. Its rank among the papers of the last `recent_days` becomes its relevance. The quality of a paper plays
-no part.
+unwanted ones; and what the list has learned, if it has, counts the more, the more examples it has learned from. A
+paper's rank among those of the last `recent_days` becomes its relevance. Its quality plays no part.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import sqlite3
 import unicodedata
 from collections.abc import Generator, Iterable, Sequence
 from itertools import groupby, pairwise
+from statistics import fmean, pstdev
 
 from paperboy.models import Cost, MailingList, Model, Paper, Score, Scored, ToScore
+from paperboy.scoring import learned
+from paperboy.scoring.learned import Features, Ranker
+
+logger = logging.getLogger(__name__)
 
 _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
 
 # The relevance of each top share of the recent papers; 2 below them, 1 without a shared word.
 _SHARES = ((0.01, 10), (0.025, 9), (0.05, 8), (0.10, 7), (0.20, 6), (0.35, 5), (0.50, 4), (0.70, 3))
+_AS_GOOD_AS_WORDS = 200  # examples that a model has learned from, when it counts as much as the topics' words
+_MOST = 4.0  # times that it may count
 _COMMENTED = 6  # the lowest relevance with a comment
 _NAMED = 3  # words in a comment
 
@@ -54,7 +62,7 @@ _STOP_WORDS = frozenset(
 
 
 class LocalScorer:
-    """Scores by words. Keeps its last index for the next list on the same categories."""
+    """Scores by words and what lists have learned. Keeps its last index for the next list on the same categories."""
 
     model = Model(name="embedded ranker", is_llm=False)
     recent_days = 30
@@ -70,26 +78,71 @@ class LocalScorer:
 
     def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost
         """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""
+        known: dict[tuple[str, int], Features] = {}  # by paper and version
         for job in jobs:
             if job.papers:
-                yield Scored(job.mailing_list.name, self._scores(job))
+                yield Scored(job.mailing_list.name, self._scores(job, known))
 
     def probe(self) -> str:
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
 
-    def _scores(self, job: ToScore) -> dict[str, Score]:
+    def _scores(self, job: ToScore, known: dict[tuple[str, int], Features]) -> dict[str, Score]:
         distinct = {paper.arxiv_id: paper for paper in (*job.recent, *job.papers)}
         papers = [distinct[arxiv_id] for arxiv_id in sorted(distinct)]
         if self._index is None or self._index.papers != papers:
             self._index = _Index(papers)
         wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
-        ranks = _ranks(self._index.strengths(wanted, unwanted))
+        strengths = self._index.strengths(wanted, unwanted)
+        if rankers := _rankers(job):
+            found = {paper.arxiv_id: _features(paper, known) for paper in papers}
+            strengths = _blended(strengths, rankers, found)
+        ranks = _ranks(strengths)
         relevances = {paper.arxiv_id: _relevance(ranks.get(paper.arxiv_id), len(papers)) for paper in job.papers}
         comments = self._index.comments(wanted, {key for key, value in relevances.items() if value >= _COMMENTED})
         return {
             arxiv_id: Score(relevance, novelty=None, comment=comments.get(arxiv_id, ""))
             for arxiv_id, relevance in relevances.items()
         }
+
+
+def _rankers(job: ToScore) -> list[Ranker]:
+    """What the list has learned and can be used."""
+    found = []
+    for state in job.learned:
+        try:
+            found.append(Ranker(state))
+        except ValueError as error:
+            logger.warning("%s: what it has learned is not used: %s", job.mailing_list.name, error)
+    return found
+
+
+def _features(paper: Paper, known: dict[tuple[str, int], Features]) -> Features:
+    key = paper.arxiv_id, paper.version
+    if key not in known:
+        known[key] = learned.features(paper.title, paper.abstract)
+    return known[key]
+
+
+def _blended(words: dict[str, float], rankers: Sequence[Ranker], papers: dict[str, Features]) -> dict[str, float]:
+    """Add up the strengths by words and by each ranker, in standard deviations. A paper without a shared word is as
+    weak by words as the weakest with one.
+    """
+    standard = _standardized(words)
+    weakest = min(standard.values(), default=0.0)
+    blended = {arxiv_id: standard.get(arxiv_id, weakest) for arxiv_id in papers}
+    for ranker in rankers:
+        weight = min(_MOST, ranker.examples / _AS_GOOD_AS_WORDS)
+        found = _standardized({arxiv_id: ranker.strength_of(each) for arxiv_id, each in papers.items()})
+        blended = {arxiv_id: value + weight * found[arxiv_id] for arxiv_id, value in blended.items()}
+    return blended
+
+
+def _standardized(values: dict[str, float]) -> dict[str, float]:
+    """As deviations from the mean, in standard deviations."""
+    if not values:
+        return {}
+    mean, deviation = fmean(values.values()), pstdev(values.values()) or 1.0
+    return {key: (value - mean) / deviation for key, value in values.items()}
 
 
 def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
