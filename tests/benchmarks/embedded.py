@@ -39,6 +39,11 @@ def astro_days() -> list[JudgedDay]:
     return [_day(day, by_date[day], lambda row: row["relevance"] >= 7) for day in sorted(by_date)]
 
 
+def relevances() -> dict[str, int]:
+    """Those of the papers of astro-ph, by arXiv id."""
+    return {row["arxiv_id"]: row["relevance"] for row in _rows("astro_scored.jsonl")}
+
+
 def foundations_days() -> list[JudgedDay]:
     """The two days of cs.LG and cs.AI; chosen is what their digests selected."""
     files = sorted((DATA / "days").glob("*.jsonl"))

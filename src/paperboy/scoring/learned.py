@@ -13,8 +13,8 @@ import struct
 import sys
 import unicodedata
 from array import array
+from collections import Counter
 from collections.abc import Iterable
-from itertools import pairwise
 from operator import mul
 from typing import NamedTuple
 from zlib import crc32
@@ -183,12 +183,13 @@ class _Weights:
 
 def features(title: str, abstract: str) -> Features:
     """How often each bucket's words and pairs occur."""
-    found: dict[int, int] = {}
+    found: Counter[int] = Counter()
     for text, times in ((title, _TITLE), (abstract, 1)):
-        words = _WORD.findall(unicodedata.normalize("NFKC", text[:_LONGEST]).casefold())
-        for term in (*words, *map(" ".join, pairwise(words))):
-            bucket = crc32(term.encode(errors="replace")) % _BUCKETS
-            found[bucket] = found.get(bucket, 0) + times
+        plain = unicodedata.normalize("NFKC", text[:_LONGEST]).casefold()
+        words = [word.encode() for word in _WORD.findall(plain)]
+        of_words = list(map(crc32, words))
+        of_pairs = map(crc32, [b" " + word for word in words[1:]], of_words)  # goes on from the first word's
+        found.update([value % _BUCKETS for value in (*of_words, *of_pairs)] * times)
     return Features(array("H", found), bytes(min(number, 255) for number in found.values()))
 
 

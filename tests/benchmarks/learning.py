@@ -1,0 +1,236 @@
+"""What lists learn from real days that an LLM has judged: `python -m tests.benchmarks.learning`.
+
+First an LLM's list with a shortlist, as in life: it learns only from papers for which the LLM was called, a morning
+later, and begins anew with every month. Then a list of the embedded scorer: with an LLM's scores of the past, and with
+votes, of which a tenth are mistakes. Ends with 1 where an aim is missed. The days lie beside the checkout, in
+`../shared/data`, and are not part of the project.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from statistics import fmean, median
+
+from paperboy.models import Paper, ToScore
+from paperboy.scoring import learned
+from paperboy.scoring.local import LocalScorer
+from paperboy.shortlist import SAMPLED, Recall, Share, Shortlist, share_of, shortlist
+from paperboy.store.learned import BACKGROUND
+from tests.benchmarks.embedded import DATA, JudgedDay, area, astro_days, relevances, topics
+from tests.builders import mailing_list
+
+THRESHOLD = 7
+YOUNG = 30  # days on which the LLM is called for all papers
+SHARES: tuple[Share, ...] = (0.4, 0.5, 0.6, "auto")
+WEEKS = (7, 30, 87)  # the first days of those whose areas are printed
+
+NUMBERS = (0, 10, 20, 40, 80, 160, 270)  # of votes
+VOTED_ON = 60  # days
+SHOWN = 0.1  # of a day's papers, those that a reader sees and may vote on: the best by words
+MISTAKEN = 0.1  # of the votes
+READERS = 2  # who vote each for themselves; areas are the mean
+
+MOST_CALLED, LEAST_RECALL, LEAST_AREA = 0.55, 0.98, 0.92  # the aims: at half of the papers; with half of the labels
+
+
+@dataclass(slots=True)
+class Life:
+    """A list with a shortlist. What was called, and what of it would have passed, counts from the day YOUNG + 1."""
+
+    share: Share
+    called: int = 0
+    not_called: int = 0
+    passed: int = 0
+    missed: int = 0  # papers that were not called, and would have passed
+    sampled: int = 0
+    found: list[date] = field(default_factory=list)  # when papers of the sample passed
+    areas: dict[int, float] = field(default_factory=dict)  # by day, from 1
+    seconds: list[float] = field(default_factory=list)  # of a processor, by day
+    size: int = 0  # bytes
+
+    @property
+    def recall(self) -> float:
+        return self.passed / (self.passed + self.missed)
+
+    @property
+    def estimated(self) -> Recall:
+        """As the list itself can know it."""
+        return Recall(self.called, self.not_called, self.passed, self.sampled, len(self.found))
+
+    def count(self, day: JudgedDay, choice: Shortlist) -> None:
+        left_out = len(choice.not_called)
+        self.called, self.not_called = self.called + len(day.papers) - left_out, self.not_called + left_out
+        self.passed += len(day.chosen - choice.not_called)
+        self.missed += len(day.chosen & choice.not_called)
+        self.sampled += len(choice.sampled)
+        self.found += [day.date] * len(choice.sampled & day.chosen)
+
+
+def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) -> Life:
+    life, state, since, judged = Life(share), b"", None, []
+    for number, day in enumerate(days, start=1):
+        begun, choice = time.process_time(), Shortlist()
+        if state:
+            ranker = learned.Ranker(state)
+            strengths = {paper.arxiv_id: ranker.strength(paper) for paper in day.papers}
+            if number > YOUNG:
+                choice = shortlist(strengths, share_of(share, life.found, day.date), f"astro {day.date}")
+        # The errand learns what was judged up to the morning before.
+        begins = _two_months_before(judged[-1][0]) if judged else None
+        new = judged[-1:] if begins == since else [each for each in judged if begins and each[0] >= begins]
+        state = learned.train(state if begins == since else b"", (each for _, some in new for each in some))
+        life.seconds.append(time.process_time() - begun)
+        since, life.size = begins, len(state)
+        called = [paper for paper in day.papers if paper.arxiv_id not in choice.not_called]
+        judged.append((day.date, examples(called, relevance)))
+        if number > YOUNG:
+            life.count(day, choice)
+        if number > 2 and day.chosen and len(day.chosen) < len(day.papers):
+            life.areas[number] = area(strengths, day.chosen)
+    return life
+
+
+def examples(papers: Sequence[Paper], relevance: Mapping[str, int]) -> list[learned.Example]:
+    return [
+        learned.Example(paper.title, paper.abstract, learned.target(relevance[paper.arxiv_id], THRESHOLD))
+        for paper in sorted(papers, key=lambda paper: paper.arxiv_id)
+    ]
+
+
+def _two_months_before(day: date) -> date:
+    return (day.replace(day=1) - timedelta(days=32)).replace(day=1)
+
+
+def wilson(hits: int, of: int) -> tuple[float, float]:
+    """The interval of a share with 95 % confidence."""
+    share, z = hits / of, 1.96
+    middle, width = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return (middle - width) / (1 + z * z / of), (middle + width) / (1 + z * z / of)
+
+
+# ---- the embedded scorer
+
+
+class Embedded:
+    """Lists of the embedded scorer on the same topics, each with what it has learned."""
+
+    def __init__(self, days: Sequence[JudgedDay]) -> None:
+        self._days, self._scorer = days, LocalScorer()
+        self._wants = mailing_list(topics=topics("near-field-cosmology"))
+
+    def relevances(self, day: JudgedDay, states: Sequence[tuple[bytes, ...]]) -> list[dict[str, int]]:
+        """Those of a day's papers on each list."""
+        since = day.date - timedelta(days=self._scorer.recent_days)
+        recent = tuple(paper for other in self._days if since < other.date <= day.date for paper in other.papers)
+        jobs = [ToScore(self._wants, day.papers, recent, learned=some) for some in states]
+        return [{key: score.relevance for key, score in each.scores.items()} for each in self._scorer.score(jobs)]
+
+    def areas(self, days: Sequence[JudgedDay], states: Sequence[tuple[bytes, ...]]) -> list[float]:
+        """The mean over the days, by list."""
+        measured = [
+            [area(found, day.chosen) for found in self.relevances(day, states)]
+            for day in days
+            if day.chosen and len(day.chosen) < len(day.papers)
+        ]
+        return [fmean(some) for some in zip(*measured, strict=True)]
+
+
+def voters(days: Sequence[JudgedDay], embedded: Embedded) -> Iterator[list[bytes]]:
+    """What a list learns from each reader's first votes, by NUMBERS. A reader votes on papers that are shown, up for
+    what the LLM chose and down for the rest; or by mistake the other way round.
+    """
+    papers = {paper.arxiv_id: paper for day in days for paper in day.papers}
+    chosen = frozenset(arxiv_id for day in days for arxiv_id in day.chosen)
+    shown = [arxiv_id for day in days for arxiv_id in _best(embedded.relevances(day, [()])[0])]
+    for reader in range(READERS):
+        dice = random.Random(reader)  # noqa: S311  # the same at every run
+        votes = {
+            arxiv_id: (arxiv_id in chosen) != (dice.random() < MISTAKEN)
+            for arxiv_id in dice.sample(shown, max(NUMBERS))
+        }
+        yield [_learned(papers, dict(list(votes.items())[:number])) for number in NUMBERS if number]
+
+
+def _best(relevance: Mapping[str, int]) -> list[str]:
+    ordered = sorted(relevance, key=lambda arxiv_id: (-relevance[arxiv_id], arxiv_id))
+    return ordered[: math.ceil(SHOWN * len(ordered))]
+
+
+def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> bytes:
+    """From votes and some papers without one, drawn by the ends of their ids."""
+    others = sorted(papers.keys() - votes.keys(), key=lambda each: (each[-2:] + each[-4:-2], each))
+    rows: list[tuple[str, float | None]] = [(each, float(votes[each])) for each in sorted(votes)]
+    rows += [(each, None) for each in others[: BACKGROUND * len(votes)]]
+    return learned.train_votes(learned.Vote(papers[each].title, papers[each].abstract, up) for each, up in rows)
+
+
+# ---- what is printed
+
+
+def print_lives(lives: Sequence[Life], days: int) -> None:
+    print(f"A shortlist and {SAMPLED:.0%} of the rest; days {YOUNG + 1} to {days}")
+    print(
+        "share   called   recall              as estimated          sampled   area from day 7    30    87   s/day  most"
+    )
+    for life in lives:
+        share = life.share if isinstance(life.share, str) else f"{life.share:.0%}"
+        low, high = wilson(life.passed, life.passed + life.missed)
+        estimate, interval = life.estimated.estimate or 0.0, life.estimated.interval or (0.0, 0.0)
+        weeks = (fmean(value for day, value in life.areas.items() if week <= day < week + 7) for week in WEEKS)
+        print(
+            f"{share:<5}{life.estimated.share:>9.1%}{life.recall:>9.3f} ({low:.3f}-{high:.3f})"
+            f"{estimate:>9.3f} ({interval[0]:.3f}-{interval[1]:.3f})   {len(life.found)} of {life.sampled:<12}"
+            + "".join(f"{value:>6.3f}" for value in weeks)
+            + f"{median(life.seconds):>8.2f}{max(life.seconds):>6.1f}",
+            flush=True,
+        )
+    print(f"The state has {lives[0].size:,} bytes.\n")
+
+
+def reached(what: str, value: float, *, least: float = 0.0, most: float = 1.0) -> bool:
+    """Print an aim."""
+    aim = f"at least {least:.2f}" if least else f"at most {most:.2f}"
+    print(f"  {what:<44}{value:>7.3f}   {aim}   {'reached' if least <= value <= most else 'MISSED'}")
+    return least <= value <= most
+
+
+def main() -> None:
+    if not DATA.is_dir():
+        raise SystemExit(f"Nothing to measure: {DATA} is absent. The judged days are not part of the project.")
+    days, relevance = astro_days(), relevances()
+    lives = [live(days, relevance, share) for share in SHARES]
+    print_lives(lives, len(days))
+    half = next(life for life in lives if life.share == 0.5)
+
+    embedded, middle = Embedded(days), len(days) // 2
+    labels = learned.train(b"", (each for day in days[:middle] for each in examples(day.papers, relevance)))
+    by_words, by_scores = embedded.areas(days[middle:], [(), (labels,)])
+    print(f"The embedded scorer; area over days {middle + 1} to {len(days)}")
+    print(f"  by words                            {by_words:.3f}")
+    print(f"  and an LLM's scores of the days before  {by_scores:.3f}\n", flush=True)
+
+    taught = list(voters(days[:VOTED_ON], embedded))
+    found = iter(embedded.areas(days[VOTED_ON:], [(), *((state,) for states in taught for state in states)]))
+    words, measured = next(found), list(found)
+    print(f"  votes   area over days {VOTED_ON + 1} to {len(days)}, mean of {READERS} readers")
+    each = len(NUMBERS) - 1
+    for place, number in enumerate(NUMBERS):
+        print(f"  {number:>5}   {fmean(measured[place - 1 :: each]) if number else words:.3f}")
+    print()
+
+    aims = [
+        reached("called, of all papers, at 50 %", half.estimated.share, most=MOST_CALLED),
+        reached("recall at 50 %", half.recall, least=LEAST_RECALL),
+        reached("area with half of the labels", by_scores, least=LEAST_AREA),
+    ]
+    sys.exit(not all(aims))
+
+
+if __name__ == "__main__":
+    main()
