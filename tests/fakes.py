@@ -44,6 +44,8 @@ class FakeFeed:
 
     papers: list[Paper] = field(default_factory=list)
     broken: str = ""
+    no_cross_lists: Exception | None = None
+    crossed: list[Paper] = field(default_factory=list)  # today's cross-lists
     asked: list[tuple[tuple[str, ...], datetime, datetime]] = field(default_factory=list)
 
     def fetch(
@@ -61,6 +63,14 @@ class FakeFeed:
             for paper in self.papers
             if since <= paper.published <= until and not set(categories).isdisjoint(paper.categories)
         ]
+
+    def cross_lists(
+        self, categories: Sequence[str], lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+    ) -> list[Paper]:
+        if self.no_cross_lists:
+            raise self.no_cross_lists
+        wanted = lacking({each.arxiv_id: set(each.categories) & set(categories) for each in self.crossed})
+        return [each for each in self.crossed if each.arxiv_id in wanted]
 
     def has_news(self, since: datetime, until: datetime) -> bool:
         return any(since <= paper.published <= until for paper in self.papers)

@@ -246,8 +246,16 @@ class App(ExitStack):
         settings = self.settings
         person = settings.mail_reply_to or settings.alert_to or settings.mail_from
         contact = person.address if person else ""
-        url, delay = settings.arxiv_api_url, settings.arxiv_delay_seconds
-        return ArxivFeed(url, delay_seconds=delay, contact=contact, lookups=lookups, proxy=self.proxy(url))
+        url, feed_url, delay = settings.arxiv_api_url, settings.announcements, settings.arxiv_delay_seconds
+        return ArxivFeed(
+            url,
+            delay_seconds=delay,
+            contact=contact,
+            lookups=lookups,
+            proxy=self.proxy(url),
+            feed_url=feed_url,
+            feed_proxy=self.proxy(feed_url),
+        )
 
     def proxy(self, url: str) -> str:
         """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY. One

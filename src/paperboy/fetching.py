@@ -4,11 +4,13 @@
     papers ← the feed's, all of them into the store
     announcements says fresh | quiet | late
 
+    late   ← papers from before the window that arXiv announces today as cross-lists, by their ids
+
 What surfaces after the fetch comes the next morning, by its id, from the look-back window.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -28,6 +30,13 @@ class Feed(Protocol):
     def fetch(
         self, categories: Sequence[str], since: datetime, until: datetime, progress: Callable[[int, int], None]
     ) -> list[Paper]: ...
+
+    def cross_lists(
+        self, categories: Sequence[str], lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+    ) -> list[Paper]:
+        """Papers that arXiv announces today as cross-lists in these categories: of all of them, with those categories,
+        those that are `lacking`. Raises FeedError.
+        """
 
     def has_news(self, since: datetime, until: datetime) -> bool:
         """Whether it has any paper of that window, in any category. False also if it does not answer."""
@@ -65,6 +74,7 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)
+    _late_cross_lists(drafter, feed, categories, since, now)
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
         return Look(news=state is announcements.State.FRESH)
@@ -73,3 +83,22 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     missing = f"arXiv's batch of {evening} was due at {batch.visible:%H:%M} UTC and has not arrived yet"
     logger.warning("%s", missing)
     return Look(missing)
+
+
+def _late_cross_lists(drafter: Drafter, feed: Feed, categories: Sequence[str], since: datetime, now: datetime) -> None:
+    """Store papers that were cross-listed today and submitted before the window of the fetch. A failure costs them
+    alone: the feed has one day.
+    """
+    store = drafter.store
+    try:
+        crossed = feed.cross_lists(categories, store.papers.lacking)
+        found = [each for each in crossed if each.published < since]  # younger ones are the fetch's, when it has them
+        if found:
+            store.papers.add(found, (), now)
+            logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(each.arxiv_id for each in found))
+    except StoreWriteError:
+        raise
+    except (FeedError, StoreError) as error:
+        logger.warning("late cross-lists are not looked for today: %s", error)
+    except Exception:
+        logger.exception("this is a bug in Paperboy; late cross-lists are not looked for today")

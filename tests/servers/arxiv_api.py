@@ -1,5 +1,5 @@
 """An arXiv API on loopback: `/api/query` in arXiv's Atom, over papers that a test can change, with faults on order
-(`arxiv_faults.py`).
+(`arxiv_faults.py`); and its announcement feed, `/atom/CATEGORIES`, with what a test announces.
 
     with ArxivServer(papers) as server:
         server.faults += [rate_limited(retry_after=60), html_page]   # one per request, in this order; then all is well
@@ -55,6 +55,11 @@ class ArxivServer:
     faults: list[Fault] = field(default_factory=list)
     lasting_fault: Fault | None = None  # met by every request when `faults` is empty
     requests: list[Request] = field(default_factory=list)
+    announced: list[tuple[Paper, str]] = field(
+        default_factory=list
+    )  # today, each with its announce type; none: weekend
+    feed_fault: Fault | None = None  # met by every request for the feed
+    feeds: list[str] = field(default_factory=list)  # the categories of each request for the feed
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,6 +69,7 @@ class ArxivServer:
         self._http.arxiv = self
         self.port = self._http.server_port
         self.url = f"http://127.0.0.1:{self.port}/api/query"
+        self.feed_url = f"http://127.0.0.1:{self.port}/atom"
 
     def __enter__(self) -> ArxivServer:
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
@@ -77,6 +83,8 @@ class ArxivServer:
     def answer(self, target: str, user_agent: str) -> Answer:
         """Record the request, find the papers, apply the next fault."""
         parts = urlsplit(target)
+        if parts.path.startswith("/atom/"):
+            return self._feed(parts.path.removeprefix("/atom/"), user_agent)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         with self._lock:
             self._serving += 1
@@ -84,6 +92,16 @@ class ArxivServer:
             fault = self.faults.pop(0) if self.faults else self.lasting_fault
         right = _respond(self.papers, query) if parts.path == "/api/query" else Answer(b"not found", 404)
         answer = fault(right) if fault else right
+        self._closing.wait(answer.delay)
+        return answer
+
+    def _feed(self, categories: str, user_agent: str) -> Answer:
+        with self._lock:
+            self._serving += 1
+            self.requests.append(Request(time.monotonic(), {}, user_agent, self._serving))
+            self.feeds.append(categories)
+        right = _announcement(self.announced, categories.split("+"))
+        answer = self.feed_fault(right) if self.feed_fault else right
         self._closing.wait(answer.delay)
         return answer
 
@@ -145,6 +163,45 @@ def _respond(papers: Sequence[Paper], query: dict[str, str]) -> Answer:
     except ValueError as error:
         return refused(str(error))(Answer(b""))
     return Answer(_feed(found[start : start + count], len(found), start, count).encode())
+
+
+_KINDS = ("replace-cross", "replace", "cross", "new")  # in arXiv's order, of which 2,000 are taken, and then turned
+
+
+def _announcement(announced: Iterable[tuple[Paper, str]], categories: Sequence[str]) -> Answer:
+    """Today's feed, as arXiv serves it: the newest kind first, at most 2,000 entries."""
+    if bad := next((each for each in categories if not re.fullmatch(r"[a-z-]+(\.[A-Za-z-]+)?", each)), None):
+        title = f"Feed error for query: {bad}"
+        return Answer(f"<feed xmlns='http://www.w3.org/2005/Atom'><title>{title}</title></feed>".encode(), 400)
+    found = [(paper, kind) for paper, kind in announced if set(categories) & set(paper.categories)]
+    found.sort(key=lambda each: each[0].arxiv_id, reverse=True)
+    found.sort(key=lambda each: _KINDS.index(each[1]))
+    entries = "".join(_announced(paper, kind) for paper, kind in reversed(found[:LARGEST_PAGE]))
+    return Answer(
+        f"""<?xml version='1.0' encoding='UTF-8'?>
+<feed xmlns:arxiv="http://arxiv.org/schemas/atom" xmlns:dc="http://purl.org/dc/elements/1.1/" \
+xmlns="http://www.w3.org/2005/Atom" xml:lang="en-us">
+  <id>http://rss.arxiv.org/atom/{"+".join(categories)}</id>
+  <title>{", ".join(categories)} updates on arXiv.org</title>
+  <updated>2026-11-20T05:00:02.000000+00:00</updated>
+{entries}</feed>
+""".encode()
+    )
+
+
+def _announced(paper: Paper, kind: str) -> str:
+    name = f"{paper.arxiv_id}v{paper.version}"
+    categories = "".join(f"    <category term={quoteattr(category)}/>\n" for category in paper.categories)
+    return f"""  <entry>
+    <id>oai:arXiv.org:{name}</id>
+    <title>{escape(paper.title)}</title>
+    <link href="https://arxiv.org/abs/{paper.arxiv_id}" rel="alternate" type="text/html"/>
+    <summary>arXiv:{name} Announce Type: {kind} \nAbstract: {escape(paper.abstract)}</summary>
+{categories}    <published>2026-11-20T00:00:00-05:00</published>
+    <arxiv:announce_type>{kind}</arxiv:announce_type>
+    <dc:creator>{escape(", ".join(paper.authors))}</dc:creator>
+  </entry>
+"""
 
 
 _TERM = r"cat:[a-zA-Z.-]+"
@@ -284,7 +341,7 @@ def main(arguments: Sequence[str]) -> int:
         days = [list(sample.papers(batch.submitted_from, batch.submitted_until))]
     papers = [paper for day in days for paper in day]
     with ArxivServer(papers, port=chosen.port, faults=[BY_NAME[name] for name in chosen.fault]) as server:
-        print(f"ARXIV_API_URL={server.url}\nARXIV_DELAY_SECONDS=0", flush=True)
+        print(f"ARXIV_API_URL={server.url}\nARXIV_FEED_URL={server.feed_url}\nARXIV_DELAY_SECONDS=0", flush=True)
         print(f"# serving {len(papers)} papers; Ctrl-C stops it", file=sys.stderr)
         try:
             threading.Event().wait()

@@ -29,11 +29,11 @@ _NAMESPACES = {
 # A category's term, else the text. As a whole, 64 MB with an emoji would take 256 MB in Python.
 _BEGINNING = etree.XPath(f"substring(@term | text()[1], 1, {ABSTRACT + 1})", smart_strings=False)
 _ARCHIVE = "[a-zA-Z-]{1,20}(?:\\.[a-zA-Z-]{1,20})?"
+ARXIV_ID = rf"\d{{4}}\.\d{{4,5}}|{_ARCHIVE}/\d{{7}}"
 _ID = re.compile(
-    rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>\d{{4}}\.\d{{4,5}}|{_ARCHIVE}/\d{{7}})(?:v(?P<version>\d{{1,4}}))?",
-    re.ASCII,
+    rf"https?://(?:export\.|www\.)?arxiv\.org/abs/(?P<id>{ARXIV_ID})(?:v(?P<version>\d{{1,4}}))?", re.ASCII
 )
-_CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")  # authors add MSC and ACM classes to arXiv's own
+CATEGORY = re.compile(r"[a-z-]{1,20}(\.[A-Za-z-]{1,20})?")  # authors add MSC and ACM classes to arXiv's own
 
 Window = tuple[datetime, datetime]  # of submissions: from one minute to another, both included
 
@@ -71,9 +71,9 @@ def read_page(body: bytes, window: Window | None = None) -> Page:
 
     One bad entry must not cost all others; a page with more than one in ten is broken.
     """
-    feed = _tree(body)
+    feed = tree(body)
     if feed.tag != f"{{{_NAMESPACES['atom']}}}feed":
-        raise FaultError(f"sent something else than a whole list of papers ({_beginning(body) or 'nothing'})")
+        raise FaultError(f"sent something else than a whole list of papers ({beginning(body) or 'nothing'})")
     if error := _error(feed):
         raise FaultError(f"answered with an error ({error})")
     entries, count = feed.findall("atom:entry", _NAMESPACES), _text(feed, "opensearch:totalResults").strip()
@@ -91,7 +91,7 @@ def read_page(body: bytes, window: Window | None = None) -> Page:
     return Page(total, tuple(paper for paper in read if isinstance(paper, Paper)), tuple(bad))
 
 
-def _tree(body: bytes) -> Any:
+def tree(body: bytes) -> Any:
     """Parse a page; an empty element if it is no XML, or has more elements than a page may have."""
     # huge_tree: or a text of 10 MB costs the page. An encoding of the page's own would hide its markup.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True, encoding="utf-8")
@@ -102,13 +102,13 @@ def _tree(body: bytes) -> Any:
         return etree.Element("none")
 
 
-def _texts(element: Any, path: str, most: int = 1) -> list[str]:
+def texts(element: Any, path: str, most: int = 1) -> list[str]:
     """Return the beginnings of the texts of the first so many elements at a path."""
     return [_BEGINNING(found) for found in islice(element.iterfind(path, _NAMESPACES), most)]
 
 
 def _text(element: Any, path: str) -> str:
-    return "".join(_texts(element, path))
+    return "".join(texts(element, path))
 
 
 def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
@@ -127,9 +127,9 @@ def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
         return f"{match['id']} with a date outside the window"
     if not (title := " ".join(_text(entry, "atom:title").split())):
         return f"{match['id']} without a title"
-    if not (categories := list(filter(_CATEGORY.fullmatch, _texts(entry, "atom:category", CATEGORIES)))):
+    if not (categories := list(filter(CATEGORY.fullmatch, texts(entry, "atom:category", CATEGORIES)))):
         return f"{match['id']} without a category"
-    primary = next(filter(_CATEGORY.fullmatch, [_text(entry, "arxiv:primary_category"), *categories]))
+    primary = next(filter(CATEGORY.fullmatch, [_text(entry, "arxiv:primary_category"), *categories]))
     # An indented line begins a paragraph, by arXiv's custom. Here one newline separates paragraphs.
     abstract = _text(entry, "atom:summary").strip()
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n(?=[ \t])|\n[ \t]*\n", abstract))
@@ -137,7 +137,7 @@ def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
         arxiv_id=match["id"],
         version=int(match["version"] or 1),
         title=shortened(title, TITLE),
-        authors=_authors(_texts(entry, "atom:author/atom:name", AUTHORS + 1)),
+        authors=_authors(texts(entry, "atom:author/atom:name", AUTHORS + 1)),
         abstract=shortened("\n".join(filter(None, paragraphs)), ABSTRACT),
         primary_category=primary,
         categories=tuple(dict.fromkeys([*categories, primary])),
@@ -157,7 +157,7 @@ def _authors(names: list[str]) -> tuple[str, ...]:
 
 def said(body: bytes) -> str:
     """Quote an answer that is no page: the summary of arXiv's error entry, or how it begins."""
-    return _error(_tree(body)) or _beginning(body)
+    return _error(tree(body)) or beginning(body)
 
 
 def _error(feed: Any) -> str:
@@ -165,7 +165,7 @@ def _error(feed: Any) -> str:
     return quoted(_text(feed, "atom:entry/atom:summary")) if is_error else ""
 
 
-def _beginning(body: bytes) -> str:
+def beginning(body: bytes) -> str:
     return quoted(re.sub(r"<[^<>]*>", " ", body[:2_000].decode(errors="replace")))
 
 

@@ -1,10 +1,12 @@
-"""The arXiv API made polite and dependable: a whole list of papers, or a FeedError.
+"""arXiv made polite and dependable: from its API a whole list of papers, or a FeedError.
 
     for each window of seven days (the last one takes what remains of a week):
         for each page, until arXiv's own count is reached:
             ask; retry a page that is broken, empty or refused, up to `tries` times
             give up if there are many more pages than these papers need
         if arXiv counts more papers than it listed: read the window a second time
+
+Its announcement feed is asked once, without a retry: see announced.py.
 
 Of the `arxiv` package only the address of a query is used (`Client._format_url`, an internal), since its own loop takes
 a broken page for the end of the list.
@@ -13,14 +15,16 @@ a broken page for the end of the list.
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urljoin, urlsplit
 
 import arxiv
 
 from paperboy import __version__
+from paperboy.arxiv_feed.announced import MOST, Announced, read_feed
 from paperboy.arxiv_feed.atom import EmptyError, FaultError, Page, UnknownHostError, Window, quoted, read_page, said
 from paperboy.errors import FeedError
 from paperboy.models import Paper
@@ -30,6 +34,8 @@ WEEK = timedelta(days=7)  # some 7,000 papers in all of arXiv, which pages throu
 MINUTE = timedelta(minutes=1)
 LARGEST_PAGE = 64_000_000  # bytes, unpacked; 2,000 papers have 5,000,000
 SECONDS = 180.0  # for a whole page; arXiv's front answers within 60, and a slow line needs the rest
+PATIENCE = 30.0  # seconds for what a morning does not wait for
+AT_ONCE = 100  # papers that are asked for by their ids
 LONGEST_WAIT = 600.0  # seconds; no retry if a Retry-After asks for more
 REDIRECTS = 3
 HINTS = {400: "Check the categories in subscribers.yaml.", 403: "arXiv may have blocked us: wait some hours."}
@@ -46,7 +52,8 @@ class ArxivFeed:
 
     `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3
     against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are for a whole reply. `tries` includes the
-    first one; `lookups` are the tries where DNS does not find the host. `proxy`, a URL, is for https.
+    first one; `lookups` are the tries where DNS does not find the host. `proxy`, a URL, is for https. `feed_url` is the
+    address of the announcement feed, without its categories; empty: there is none. `feed_proxy` is for that.
     """
 
     def __init__(
@@ -60,6 +67,8 @@ class ArxivFeed:
         lookups: int = 5,
         seconds: float = SECONDS,
         proxy: str = "",
+        feed_url: str = "",
+        feed_proxy: str = "",
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self._host, self._page_size, self._tries = urlsplit(url).hostname, page_size, tries
@@ -68,6 +77,7 @@ class ArxivFeed:
         safe = re.sub(r"[^ -~]", "", contact)  # a header is printable ASCII
         self._headers = {"User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"}
         self._http, self._addresses = Http(most=LARGEST_PAGE, proxy=proxy), arxiv.Client()
+        self._feed_url, self._feed_http = feed_url, Http(most=LARGEST_PAGE, proxy=feed_proxy)
         self._addresses.query_url_format = url + "?{}"
 
     def fetch(
@@ -100,6 +110,50 @@ class ArxivFeed:
                 return bool(self._ask(_query((), window), 0, 1, window).papers)
         except FaultError:
             return False
+
+    def cross_lists(
+        self, categories: Collection[str], lacking: Callable[[Mapping[str, Collection[str]]], Sequence[str]]
+    ) -> list[Paper]:
+        """Papers that today's announcement cross-lists in some of these categories. `lacking` chooses from all of them,
+        given with those categories by arXiv id, those that are asked for, of which AT_ONCE come. None on weekends, and
+        where there is no feed. Raises FeedError.
+        """
+        if not self._feed_url:
+            return []
+        with closing(self._feed_http):
+            announced = self._announced("+".join(sorted(categories)))
+            if len(announced) >= MOST and len(categories) > 1:
+                announced = tuple(each for category in sorted(categories) for each in self._announced(category))
+        crossed = dict[str, set[str]]()
+        for each in announced:
+            if each.kind == "cross":
+                crossed.setdefault(each.arxiv_id, set()).update({*each.categories} & {*categories})
+        ids = lacking(crossed)[:AT_ONCE]
+        found = [paper for paper in self._by_id(ids) if paper.arxiv_id in ids] if ids else []
+        # The API may know of a new category later than the feed.
+        return [
+            replace(each, categories=(*each.categories, *sorted(crossed[each.arxiv_id] - {*each.categories})))
+            for each in found
+        ]
+
+    def _by_id(self, arxiv_ids: Sequence[str]) -> Sequence[Paper]:
+        try:
+            with closing(self._http):
+                return self._read(arxiv.Search(id_list=list(arxiv_ids)), 0, len(arxiv_ids), None, PATIENCE).papers
+        except EmptyError:
+            return ()
+        except FaultError as fault:
+            raise FeedError(f"{self._host} {fault}") from fault
+
+    def _announced(self, categories: str) -> tuple[Announced, ...]:
+        url = f"{self._feed_url.rstrip('/')}/{categories}"
+        try:
+            reply = self._get(url, self._feed_http, PATIENCE, "ARXIV_FEED_URL")
+            if reply.status != 200:
+                raise FaultError(f"answered HTTP {reply.status} ({said(reply.body)})".removesuffix(" ()"))
+            return read_feed(reply.body)
+        except FaultError as fault:
+            raise FeedError(f"{urlsplit(url).hostname} {fault}") from fault
 
     def probe(self, category: str = "cs.LG") -> int:
         """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
@@ -153,7 +207,11 @@ class ArxivFeed:
     def _ask(self, query: str, start: int, page_size: int, window: Window | None = None) -> Page:
         """Ask for a page once. Raises FaultError."""
         search = arxiv.Search(query, sort_by=arxiv.SortCriterion.SubmittedDate, sort_order=arxiv.SortOrder.Ascending)
-        reply = self._get(self._addresses._format_url(search, start, page_size))
+        return self._read(search, start, page_size, window, self._seconds)
+
+    def _read(self, search: arxiv.Search, start: int, page_size: int, window: Window | None, seconds: float) -> Page:
+        url = self._addresses._format_url(search, start, page_size)
+        reply = self._get(url, self._http, seconds, "ARXIV_API_URL")
         status = reply.status
         if status == 200:
             page = read_page(reply.body, window)
@@ -167,18 +225,19 @@ class ArxivFeed:
             raise FaultError(what, "", 10 if status in {429, 503} else 2, seconds)
         raise FaultError(what, HINTS.get(status, "Check ARXIV_API_URL."), backoff=0)
 
-    def _get(self, url: str) -> Reply:
+    def _get(self, url: str, http: Http, seconds: float, setting: str) -> Reply:
         """Get an address, and where its host redirects to, if not less safe; the delay precedes each request. Raises
-        FaultError.
+        FaultError; `setting` may be wrong then.
         """
+        host = urlsplit(url).hostname
         for _ in range(1 + REDIRECTS):
             if self._pause:
                 self._wait(self._pause)
             self._pause = self._delay
             try:
-                reply = self._http.request("GET", url, self._headers, seconds=self._seconds)
+                reply = http.request("GET", url, self._headers, seconds=seconds)
             except NoReplyError as error:
-                hint = "Check the network and ARXIV_API_URL."
+                hint = f"Check the network and {setting}."
                 if error.unknown:
                     raise UnknownHostError(f"is not found by DNS ({quoted(str(error))})", hint) from error
                 if "certificate" in str(error):
@@ -191,10 +250,10 @@ class ArxivFeed:
                 target = urlsplit(urljoin(url, location))
             except ValueError:
                 target = urlsplit("")
-            if target.hostname != self._host or target.scheme not in {urlsplit(url).scheme, "https"}:
-                raise FaultError(f"redirects to {quoted(location)}", "Check ARXIV_API_URL.", backoff=0)
+            if target.hostname != host or target.scheme not in {urlsplit(url).scheme, "https"}:
+                raise FaultError(f"redirects to {quoted(location)}", f"Check {setting}.", backoff=0)
             url = target.geturl()
-        raise FaultError(f"redirects more than {REDIRECTS} times", "Check ARXIV_API_URL.", backoff=0)
+        raise FaultError(f"redirects more than {REDIRECTS} times", f"Check {setting}.", backoff=0)
 
 
 def _whole_minutes(since: datetime, until: datetime) -> Window:

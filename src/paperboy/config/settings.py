@@ -149,6 +149,7 @@ class Settings:
     web_url: str = _setting(_web_url)  # without a slash at its end; empty: there is no web room
     web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
     arxiv_api_url: str = _setting(notation.url, "https://export.arxiv.org/api/query")
+    arxiv_feed_url: str = _setting(notation.url, "https://rss.arxiv.org/atom")
     arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())
@@ -166,6 +167,14 @@ class Settings:
     def has_llm(self) -> bool:
         """Whether an LLM scores, and not the embedded scorer."""
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+
+    @property
+    def announcements(self) -> str:
+        """The address of the announcement feed. Empty where somebody else's API was set and no feed: then nobody wants
+        requests to arXiv.
+        """
+        default = SETTINGS["ARXIV_FEED_URL"]
+        return self.arxiv_feed_url if self.arxiv_feed_url != default or _is_arxiv(self.arxiv_api_url) else ""
 
     @property
     def learns_from_scores(self) -> bool:
@@ -269,9 +278,13 @@ def _conflicts(settings: Settings, given: Collection[str], *, mails: bool) -> It
     if "OPENAI_API_KEY" in given and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
         fix = "use https, or leave OPENAI_API_KEY empty"
         yield "OPENAI_BASE_URL", f"a key is not sent over plain http to another machine; {fix}"
-    host = (urlsplit(settings.arxiv_api_url).hostname or "").rstrip(".")
-    if settings.arxiv_delay_seconds < 3 and f".{host}".endswith(".arxiv.org"):
+    if settings.arxiv_delay_seconds < 3 and any(map(_is_arxiv, (settings.arxiv_api_url, settings.announcements))):
         yield "ARXIV_DELAY_SECONDS", "arxiv.org asks for 3 seconds between requests; set 3 or more"
+
+
+def _is_arxiv(url: str) -> bool:
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    return f".{host}".endswith(".arxiv.org")
 
 
 def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _Given:

@@ -45,6 +45,9 @@ class SampleFeed:
             progress(len(found), len(found))
         return found
 
+    def cross_lists(self, *_: object) -> list[Paper]:
+        return []
+
     def has_news(self, since: datetime, until: datetime) -> bool:  # noqa: ARG002
         return True
 

@@ -1,7 +1,7 @@
 """Papers as fetched, and which of them a list has not seen."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -23,7 +23,8 @@ class Papers:
         self._read.clear()
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
-        """Store a complete fetch of these categories in one transaction; gives how many papers are new here.
+        """Store a complete fetch of these categories in one transaction, or single papers without any; gives how many
+        papers are new here.
 
         A newer version of a known paper replaces its text.
         """
@@ -65,6 +66,13 @@ class Papers:
         query = "select * from papers where arxiv_id in (select value from json_each(?))"
         found = self._database.rows(query, [_json(arxiv_ids)], paper_of, without_spoilt=True)
         return {paper.arxiv_id: paper for paper, _ in found}
+
+    def lacking(self, categories: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+        """Of papers with their categories, by arXiv id, those that are not stored in all of these; the oldest first."""
+        query = "select arxiv_id, categories from papers where arxiv_id in (select value from json_each(?))"
+        known = {row["arxiv_id"]: row["categories"] for row in self._database.rows(query, [_json(categories)])}
+        missing = [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
+        return tuple(sorted(missing, key=lambda each: ("/" not in each, each)))
 
     def _in_categories(self, mailing_list: MailingList, condition: str, *values: str) -> tuple[Paper, ...]:
         """Stored papers by arXiv id, without settled ones, which retention has taken out of their categories, and
