@@ -275,6 +275,53 @@ def test_figures_that_are_zero_are_left_out() -> None:
         )
 
 
+def test_papers_that_nobody_was_asked_about_are_counted() -> None:
+    of = digest()
+    of = replace(of, counts=replace(of.counts, considered=73, filtered=20, not_called=40))
+    for part in both(of):
+        assert "Total arXiv papers 73 Scanned 13 Relevant 3 Below the thresholds 10" in part
+        assert "Left out by this list's filters 20 Left out by its learned shortlist 40" in part
+
+
+@pytest.mark.parametrize(
+    ("filtered", "not_called", "below", "said"),
+    [
+        (0, 0, 10, "10 new papers came in cs.LG, stat.ML; all were scanned, and none passed the thresholds"),
+        (
+            0,
+            9,
+            10,
+            "19 new papers came in cs.LG, stat.ML; this list's learned shortlist left out 9; the others were scanned",
+        ),
+        (5, 9, 1, "15 new papers came in cs.LG, stat.ML; this list's filters left out 5, its learned shortlist 9; the"),
+    ],
+)
+def test_note_says_which_papers_nobody_was_asked_about(filtered: int, not_called: int, below: int, said: str) -> None:
+    of = digest([], below=below)
+    considered = below + filtered + not_called
+    of = replace(of, counts=replace(of.counts, considered=considered, filtered=filtered, not_called=not_called))
+    for part in both(of):
+        assert said in part
+        assert "No relevant papers today" in part
+
+
+@pytest.mark.parametrize(
+    ("learned_from", "said"),
+    [
+        ("", "Ranked by their words; no LLM judged them."),
+        ("votes", "Ranked by their words and by this list's votes; no LLM judged them."),
+        ("scores", "Ranked by their words and by what an LLM scored before; no LLM judged them."),
+        (
+            "scores and votes",
+            "Ranked by their words, by what an LLM scored before and by this list's votes; no LLM judged them.",
+        ),
+    ],
+)
+def test_embedded_ranking_says_what_it_was_made_by(learned_from: str, said: str) -> None:
+    for part in both(digest(model=replace(EMBEDDED, learned_from=learned_from), spending=Spending())):
+        assert said in part
+
+
 # --- tokens and money
 
 

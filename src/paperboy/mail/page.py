@@ -99,6 +99,7 @@ class Page:
     nearest: tuple[Item, ...]  # the best three below the thresholds, without a rank
     counts: Counts
     model: str  # empty: nobody scored, for the list has no topics
+    learned_from: str  # see Model
     spending: Spending | None  # None: no LLM
     shortfall: Shortfall | None
     topics: tuple[Block, ...]
@@ -162,6 +163,7 @@ def page(digest: Digest, *, copy: Copy, unsubscribe_address: str, web_url: str =
         nearest=tuple(_item(entry, mailing_list, followed, Group.ALSO) for entry in digest.nearest[:3]),
         counts=digest.counts,
         model=one_line(digest.model.name) if mailing_list.topics else "",
+        learned_from=digest.model.learned_from,
         spending=digest.spending if digest.model.is_llm and mailing_list.topics else None,
         shortfall=digest.shortfall,
         looked_from=digest.date - timedelta(digest.only_days) if digest.only_days else None,
