@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.shortlist import Recall, Shortlist, is_off, share_of, shortlist
+from paperboy.shortlist import Recall, Shortlist, off_until, share_of, shortlist
 
 DAY = date(2026, 11, 20)
 PAPERS = {f"2611.{number:05}": float(number) for number in range(100)}  # the higher its number, the better
@@ -72,9 +72,10 @@ def test_what_the_sample_found_raises_the_share_and_switches_auto_off(
 
 
 def test_auto_is_off_from_the_day_of_the_sixth() -> None:
-    assert not is_off(ago(5, 4, 3, 2, 1), DAY)
-    assert is_off(ago(5, 4, 3, 2, 1, 0), DAY)
-    assert not is_off([], DAY)
+    assert off_until(ago(5, 4, 3, 2, 1), DAY) is None
+    assert off_until(ago(5, 4, 3, 2, 1, 0), DAY) == DAY + timedelta(days=60)
+    assert off_until(ago(110, 100, 90, 80, 70, 60), DAY) == DAY
+    assert off_until([], DAY) is None
 
 
 def test_recall_is_estimated_from_the_sample() -> None:

@@ -17,15 +17,33 @@ from datetime import date, datetime, timedelta
 
 from paperboy import announcements
 from paperboy.due import local_date
-from paperboy.models import Became, MailingList, Paper
+from paperboy.models import Became, MailingList, Paper, Spending
 from paperboy.scoring import learned
-from paperboy.shortlist import LOOKED_BACK, Share, Shortlist, is_off, share_of, shortlist
+from paperboy.shortlist import LOOKED_BACK, Recall, Share, Shortlist, off_until, share_of, shortlist
 from paperboy.store import Store
-from paperboy.store.learned import Judged, Kind, State
+from paperboy.store.learned import Judged, Kind, Progress, State
 
 logger = logging.getLogger(__name__)
 
 LEAST_EXAMPLES, LEAST_AGE = 300, timedelta(days=30)  # of a state, before an LLM's calls depend on it
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a list's shortlist stands."""
+
+    share: float  # of a day's papers, those that the LLM is asked about now
+    off_until: date | None  # `auto` is off, since the sample found too much
+    progress: Progress | None  # None: it has learned nothing yet
+    is_young: bool  # the LLM is asked about everything until it is not
+    recall: Recall  # of the last 60 days
+    spending: Spending  # of the days on which something was left out
+
+    @property
+    def saved(self) -> float | None:
+        """US dollars, by what a paper cost on those days. None: the price is unknown."""
+        cost, recall = self.spending.cost, self.recall
+        return cost.total / max(1, recall.called) * recall.not_called if cost and cost.total else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +78,7 @@ class Learning:
         share = share_of(self.share, self.store.samples.found(name, day - 2 * LOOKED_BACK), day)
         state = self.states(mailing_list).get(Kind.SCORES) if share < 1 else None
         looked = self.store.days.looked(name, day)
-        if state is None or looked is None or state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE:
+        if state is None or looked is None or _is_young(state, now):
             return Shortlist()
         over = announcements.newest_batch(looked, self.holidays).submitted_until
         ranked = [each for each in papers if each.arxiv_id not in followed and each.published >= over]
@@ -81,7 +99,21 @@ class Learning:
         """Whether what passed today of the sample switches `auto` off."""
         before = self.store.samples.found(mailing_list.name, day - 2 * LOOKED_BACK)
         passed = [day for each in sampled if became.get(each) in {Became.SELECTED, Became.OVER_CAP}]
-        return self.share == "auto" and is_off([*before, *passed], day) and not is_off(before, day)
+        return self.share == "auto" and bool(off_until([*before, *passed], day)) and not off_until(before, day)
+
+    def standing(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Standing]:
+        """Where the lists' shortlists stand, by the lists' names."""
+        names = [each.name for each in lists if each.topics]
+        since = (now - LOOKED_BACK).date()
+        progress, recalls = self.store.learned.progress(names), self.store.samples.recalls(names, since)
+        found = {}
+        for each in lists:
+            day, its = local_date(each, now), progress.get(each.name)
+            passed = self.store.samples.found(each.name, day - 2 * LOOKED_BACK)
+            recall, spending = recalls.get(each.name, (Recall(), Spending()))
+            share, off = share_of(self.share, passed, day), off_until(passed, day) if self.share == "auto" else None
+            found[each.name] = Standing(share, off, its, its is None or _is_young(its, now), recall, spending)
+        return found
 
     # The errand
 
@@ -132,6 +164,10 @@ class Learning:
         if kind is Kind.VOTES:
             return learned.FEATURES
         return f"{learned.FEATURES}; {self.criteria(mailing_list)}; {mailing_list.min_relevance}"
+
+
+def _is_young(state: State | Progress, now: datetime) -> bool:
+    return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
 
 
 def _two_months_before(at: datetime) -> datetime:

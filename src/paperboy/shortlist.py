@@ -48,26 +48,27 @@ def _drawn(ticket: str) -> float:
     return int.from_bytes(hashlib.sha256(ticket.encode()).digest()[:8], "big") / 2**64
 
 
-def is_off(found: Sequence[date], day: date) -> bool:
-    """Whether six papers of the sample that passed within 60 days have switched `auto` off for the 60 days after the
-    sixth. `found` are the days of those that passed, in order.
+def off_until(found: Sequence[date], day: date) -> date | None:
+    """The last day on which `auto` is off: from the sixth paper of the sample that passed within 60 days, for 60 days.
+    None: it is not. `found` are the days of those that passed, in order.
     """
-    return _reached(found, day, _SWITCHES_OFF)
+    return _until(found, day, _SWITCHES_OFF)
 
 
 def share_of(setting: Share, found: Sequence[date], day: date) -> float:
     """The share of a day's papers that the LLM is asked about. Three papers of the sample that passed within 60 days
     raise it for the 60 days after the third.
     """
-    if setting == "auto" and is_off(found, day):
+    if setting == "auto" and off_until(found, day):
         return 1.0
     share = _AUTO if setting == "auto" else setting
-    return min(1.0, share + _STEP) if _reached(found, day, _RAISES) else share
+    return min(1.0, share + _STEP) if _until(found, day, _RAISES) else share
 
 
-def _reached(found: Sequence[date], day: date, number: int) -> bool:
+def _until(found: Sequence[date], day: date, number: int) -> date | None:
     spans = zip(found, found[number - 1 :], strict=False)
-    return any(last - first <= LOOKED_BACK and last <= day <= last + LOOKED_BACK for first, last in spans)
+    ends = [last + LOOKED_BACK for first, last in spans if last - first <= LOOKED_BACK and last <= day]
+    return max((end for end in ends if day <= end), default=None)
 
 
 @dataclass(frozen=True, slots=True)

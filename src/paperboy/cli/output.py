@@ -327,7 +327,7 @@ def papers(counts: Counts) -> str:
     if counts.author_matches:
         words += f" ({counted(counts.author_matches, 'author match', 'author matches')})"
     left_out = {"over the cap": counts.over_cap, "carried over": counts.carried_over, "let go": counts.let_go}
-    left_out["filtered"] = counts.filtered
+    left_out |= {"filtered": counts.filtered, "not called": counts.not_called}
     return words + "".join(f", {number} {what}" for what, number in left_out.items() if number)
 
 

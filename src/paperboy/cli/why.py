@@ -64,6 +64,8 @@ def _about(arxiv_id: str, found: tuple[Paper, datetime] | None, settings: Settin
 def _life(mailing_list: MailingList, paper: Paper | None, life: Life) -> Iterator[str]:
     """The list's verdict on the paper. Without a paper it was deleted by retention, and the list has seen it."""
     yield f"{mailing_list.name}: {_outcome(mailing_list, paper, life)}"
+    if life.sampled:
+        yield "  called by chance: the shortlist had left it out; some such papers are scored to see what it misses"
     for kept in life.scores:
         novelty = "" if kept.score.novelty is None else f", novelty {kept.score.novelty}"
         when = _when(kept.at, mailing_list.timezone)
@@ -90,6 +92,8 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
         Became.OVER_CAP: f"passed, but over the cap of {mailing_list.max_papers}; only named, {digest}",
         Became.BELOW: f"below the {limit} on {day}; {asked}",
         Became.FILTERED: f"filtered on {day}: {(paper and why_filtered(mailing_list, paper)) or 'the filter is gone'}",
+        Became.NOT_CALLED: f"not called on {day}: by what the list has learned, others of that day were more likely to "
+        "pass, and the LLM was asked about those alone (LLM_SHORTLIST)",
         Became.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
         Became.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
     }[life.became]

@@ -77,6 +77,7 @@ class Life:
     became: Became | None = None  # None: the list has not seen it, and will consider it
     day: date | None = None  # of that outcome
     deliveries: dict[DeliveryState, int] | None = None  # of that day's digest; None: there was none, or it was deleted
+    sampled: bool = False  # the shortlist had left it out, and it was scored by chance
 
 
 class History:
@@ -154,7 +155,7 @@ class History:
         for row in self._database.rows(_SEEN, key):
             digest = row["digest_id"]
             states = self._states([digest]).get(digest, {}) if digest else None
-            return Life(scores, failures, row["became"], row["date"], states)
+            return Life(scores, failures, row["became"], row["date"], states, bool(row["sampled"]))
         return Life(scores, failures)
 
 
@@ -184,7 +185,9 @@ _SCORES = (
 )
 _TRIES = "select mornings from tries where list = ? and arxiv_id = ?"
 _SEEN = """
-select seen.became, seen.date, digest_id from seen left join days using (list, date) where list = ? and arxiv_id = ?
+select seen.became, seen.date, digest_id,
+    exists (select 1 from samples where samples.list = seen.list and samples.arxiv_id = seen.arxiv_id) as sampled
+from seen left join days using (list, date) where list = ? and arxiv_id = ?
 """
 
 _SPENT = f"""

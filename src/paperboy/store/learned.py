@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from paperboy.store.database import Database, iso
 
@@ -34,6 +35,13 @@ class State:
     until_id: str
     examples: int
     weights: bytes = field(repr=False)  # see scoring/learned.py
+
+
+class Progress(NamedTuple):
+    """How much a list has learned from scores."""
+
+    examples: int
+    oldest: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,12 @@ class Learned:
         """What the list has learned with that key."""
         query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
         return next(iter(self._database.rows(query, [list_name, kind, key], State)), None)
+
+    def progress(self, list_names: Collection[str]) -> dict[str, Progress]:
+        """How much those lists have learned from scores that have learned anything."""
+        query = "select list, examples, oldest from learned where kind = 'scores' and examples > 0 and list in "
+        rows = self._database.rows(f"{query} (select value from json_each(?))", [json.dumps(list(list_names))])
+        return {row["list"]: Progress(row["examples"], row["oldest"]) for row in rows}
 
     def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
         """Keep a state instead of the one before; None: there is nothing to learn from."""
