@@ -233,7 +233,22 @@ def test_only_papers_with_votes_count_as_examples() -> None:
     assert Ranker(train_votes([*votes(12, 1.0, WANTED), *unvoted(50)])).examples == 12
 
 
-def test_votes_in_the_same_order_give_the_same_bytes() -> None:
-    rows = [*votes(12, 1.0, WANTED), *unvoted(50)]
-    assert train_votes(rows) == train_votes(iter(rows))
-    assert learned.is_sound(train_votes([]))
+def test_votes_in_any_order_give_the_same_bytes() -> None:
+    rows = [
+        Vote(f"{number} {each.title}", *each[1:]) for number, each in enumerate([*votes(12, 1.0, WANTED), *unvoted(50)])
+    ]
+    state = train_votes(rows)
+    assert learned.is_sound(state)
+    assert train_votes(reversed(rows)) == state
+
+
+def test_no_votes_give_a_state_that_ranks_all_alike() -> None:
+    assert {strength(train_votes([]), subject) for subject in (*WANTED, *OTHER)} == {0.0}
+
+
+def test_thousands_of_votes_are_learned_in_a_single_pass() -> None:
+    """As if each paper were learned once, so that the errand of a list with many voters stays short."""
+    subjects = (("dwarf galaxies", 1.0), ("solar flares", 0.0))
+    state = train_votes(Vote(f"paper {number}", *each) for number in range(5_001) for each in subjects)
+    assert Ranker(state).examples == 10_002
+    assert strength(state, "dwarf galaxies") > 0 > strength(state, "solar flares")

@@ -37,7 +37,8 @@ _BODY = _HEAD.size + _BUCKETS * (4 + 2)
 _WORD = re.compile(r"[^\W_]{2,}")
 
 # Votes are few, and about papers that were chosen: without others to compare with, every word would be a good one.
-_VOTE_PASSES, _VOTE_RATE, _UNVOTED = 3, 0.5, 0.15
+_VOTE_RATE, _UNVOTED = 0.5, 0.15
+_PASSES, _STEPS = 6, 10_000  # over all of them: as many as fit in so many steps, at least one
 
 _TF = [0.0, *(1 + math.log(number) for number in range(1, 256))]  # by how often a paper has a term
 
@@ -81,15 +82,16 @@ def train(state: bytes, examples: Iterable[Example]) -> bytes:
 
 
 def train_votes(votes: Iterable[Vote]) -> bytes:
-    """Learn what readers vote for. Papers without a vote count a little against."""
+    """Learn what readers vote for, whatever the papers' order. Those without a vote count a little against."""
     weights = _Weights(b"")
-    rows = [(features(each.title, each.abstract), each.share) for each in votes]
+    mixed = sorted(votes, key=lambda each: crc32(each.title.encode(errors="replace")))
+    rows = [(features(each.title, each.abstract), each.share) for each in mixed]
     for found, share in rows:
         weights.count(found, is_label=share is not None)
-    vectors = [(found, weights.vector(found), share) for found, share in rows]
-    for _ in range(_VOTE_PASSES):
-        for found, vector, share in vectors:
-            weights.learn(found, vector, share or 0.0, _VOTE_RATE * (_UNVOTED if share is None else 1.0))
+    idf, passes = weights.idf(), max(1, min(_PASSES, _STEPS // max(1, len(rows))))
+    for found, share in rows * passes:
+        vector = _unit(found, [idf[bucket] for bucket in found.buckets])
+        weights.learn(found, vector, share or 0.0, _VOTE_RATE * (_UNVOTED if share is None else 1.0))
     return weights.state()
 
 
@@ -162,14 +164,9 @@ class _Weights:
         return [known[count] for count in self._counts]
 
     def vector(self, found: Features) -> list[float]:
-        """The features by TF-IDF, of length 1."""
+        """The features of unit length, by the counts so far."""
         examples, counts, log = self._examples + 1, self._counts, math.log
-        values = [
-            _TF[number] * (1 + log(max(1.0, examples / (counts[bucket] + 1))))
-            for bucket, number in zip(found.buckets, found.counts, strict=True)
-        ]
-        length = math.sqrt(sum(value * value for value in values)) or 1.0
-        return [value / length for value in values]
+        return _unit(found, [1 + log(max(1.0, examples / (counts[bucket] + 1))) for bucket in found.buckets])
 
     def learn(self, found: Features, vector: list[float], wanted: float, rate: float) -> None:
         """One step towards what was wanted."""
@@ -191,6 +188,13 @@ def features(title: str, abstract: str) -> Features:
         of_pairs = map(crc32, [b" " + word for word in words[1:]], of_words)  # goes on from the first word's
         found.update([value % _BUCKETS for value in (*of_words, *of_pairs)] * times)
     return Features(array("H", found), bytes(min(number, 255) for number in found.values()))
+
+
+def _unit(found: Features, idf: list[float]) -> list[float]:
+    """The features by TF-IDF, of length 1."""
+    values = [_TF[number] * value for number, value in zip(found.counts, idf, strict=True)]
+    length = math.sqrt(sum(value * value for value in values)) or 1.0
+    return [value / length for value in values]
 
 
 def _logistic(value: float) -> float:
