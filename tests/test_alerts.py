@@ -174,6 +174,18 @@ def test_papers_let_go_are_named_once_with_the_reason(store: Store) -> None:
     assert found.alert.details[0] == "foundations: 2611.00007 The α of Bayes"
 
 
+def test_a_shortlist_that_is_switched_off_is_reported_once(store: Store) -> None:
+    found = only(store, replace(DIGEST, shortlist_off=True))
+    assert found.alert.headline == "The shortlist of foundations misses too much, and is off"
+    means, fix = found.alert.paragraphs
+    assert "For 60 days the LLM scores all papers again, and costs rise." in means
+    assert "Nothing has to be done." in fix
+    assert "LLM_SHORTLIST=1" in fix
+    store.alerts.settle(Cause.SHORTLIST, DAY, AT_SEVEN)
+    assert met(store, DIGEST, now=AT_SEVEN + timedelta(days=1)) == []
+    assert kept(store) == {}
+
+
 def test_a_dead_server_is_not_why_papers_are_let_go(store: Store) -> None:
     counts = Counts(considered=3, carried_over=1, let_go=1, below=1)
     dead, let_go = met(store, replace(PART, counts=counts, problem=DEAD, let_go=(paper("2611.00007"),)))[::-1]

@@ -840,6 +840,25 @@ class TestShortlist:
         assert report.outcome is Outcome.GAVE_UP
         assert self.left_out(learned) == set()
 
+    def test_sixth_sampled_paper_that_passes_switches_auto_off_and_alerts_once(self, learned: World) -> None:
+        before = FRIDAY - timedelta(days=10)
+        passed = {f"2611.0510{number}": Became.SELECTED for number in range(5)}
+        five = Day("foundations", before.date(), Outcome.NOTE, became=passed, sampled=frozenset(passed))
+        learned.store.days.freeze(five, before)
+        learned.share = "auto"
+        learned.feed.papers = [self.about(number) for number in range(100)]
+        learned.scorer.known = good(*learned.feed.papers)
+        (report,) = learned.run(foundations()).lists
+        assert report.counts.not_called
+        assert report.shortlist_off
+        assert [(row.cause, row.subject) for row in learned.store.alerts.all()] == [(Cause.SHORTLIST, "foundations")]
+        learned.clock.now += timedelta(days=3)  # a Monday
+        published = FRIDAY + timedelta(hours=1)
+        learned.feed.papers = [self.about(number, published=published) for number in range(200, 240)]
+        learned.scorer.known = good(*learned.feed.papers)
+        (report,) = learned.run(foundations()).lists
+        assert (report.counts.not_called, report.counts.selected, report.shortlist_off) == (0, 40, False)
+
     def test_without_the_setting_everything_is_asked(self, learned: World) -> None:
         learned.share = 1.0
         assert learned.run(foundations()).lists[0].counts.scored == 40

@@ -74,6 +74,8 @@ def _notes(each: ListReport, missing: str, *, overdue: bool) -> Iterator[Note]:
     for paper in each.let_go:
         detail = f"{name}: {paper.arxiv_id} {to_text(paper.title)}"
         yield Note(Cause.LET_GO, f"{name} {paper.arxiv_id}", reason, detail, {"list": name})
+    if each.shortlist_off:
+        yield Note(Cause.SHORTLIST, name)
 
 
 def _cause(each: ListReport, missing: str, *, overdue: bool) -> Cause | None:
@@ -184,6 +186,13 @@ _WORDS: Mapping[Cause, _Words] = {
     Cause.LET_GO: _Words(
         "{papers} could not be scored and will not come back",
         "The LLM scored other papers on three mornings, but not these. The digest of {names} names them.",
+    ),
+    Cause.SHORTLIST: _Words(
+        "The shortlist of {names} misses too much, and is off",
+        "Six papers that it had left out, and that the LLM scored by chance, passed within 60 days. For 60 days the LLM "
+        "scores all papers again, and costs rise.",
+        "Nothing has to be done. To do without a shortlist from now on, set LLM_SHORTLIST=1 in .env; to fix its share, "
+        "for example LLM_SHORTLIST=0.7.",
     ),
     Cause.MAIL: _Words(
         "Mail cannot be sent",

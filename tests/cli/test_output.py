@@ -152,4 +152,5 @@ def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:
     """As `once` and `preview` say them."""
     counts = Counts(considered=20, author_matches=1, selected=2, over_cap=3, below=4, carried_over=5, let_go=5)
     assert output.papers(counts) == "3 of 20 papers (1 author match), 3 over the cap, 5 carried over, 5 let go"
+    assert output.papers(Counts(considered=9, below=4, not_called=5)) == "0 of 9 papers, 5 not called"
     assert output.papers(Counts(considered=9, below=9)) == "0 of 9 papers"

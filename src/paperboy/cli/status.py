@@ -221,6 +221,8 @@ def _mornings(lists: Iterable[ListStatus]) -> Iterator[Sequence[str]]:
                 papers += f", {unscored} unscored"
             if counts.filtered:
                 papers += f", {counts.filtered} filtered"
+            if counts.not_called:
+                papers += f", {counts.not_called} not called"
             name, on = "" if number else each.name, f"{day.date:%a %d %b}"
             yield name, on, day.outcome, papers, cost, output.in_words(day.deliveries)
         if not each.days:

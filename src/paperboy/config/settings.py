@@ -239,11 +239,12 @@ def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
 def without_effect(home: Path, environ: Mapping[str, str]) -> list[Problem]:
     """What is no fault, and does nothing."""
     found: list[Problem] = []
-    given, name = _given(home, environ, [], found), "OPENAI_MODEL"
-    text, place = given.get(name, (SETTINGS[name], ""))
-    if text != SETTINGS[name] and not {"OPENAI_API_KEY", "OPENAI_BASE_URL"} & given.keys():
-        why = "does nothing without OPENAI_API_KEY or OPENAI_BASE_URL; set one of them"
-        found.append(Problem(place, f"{name}: {why}"))
+    given = _given(home, environ, [], found)
+    for name in ("OPENAI_MODEL", "LLM_SHORTLIST"):
+        text, place = given.get(name, (SETTINGS[name], ""))
+        if text != SETTINGS[name] and not {"OPENAI_API_KEY", "OPENAI_BASE_URL"} & given.keys():
+            why = "does nothing without OPENAI_API_KEY or OPENAI_BASE_URL; set one of them"
+            found.append(Problem(place, f"{name}: {why}"))
     return found
 
 

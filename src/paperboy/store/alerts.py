@@ -20,6 +20,7 @@ class Cause(StrEnum):
     BUDGET = "budget"
     LATE = "late"  # no digest, or none of arXiv's newest papers, in time
     LET_GO = "let go"  # a paper
+    SHORTLIST = "shortlist"  # missed too much, and is off
     MAIL = "mail"  # cannot be sent
     NOBODY = "reached nobody"  # a digest
     EXPIRED = "expired"  # a delivery
