@@ -189,8 +189,8 @@ _WORDS: Mapping[Cause, _Words] = {
     ),
     Cause.SHORTLIST: _Words(
         "The shortlist of {names} misses too much, and is off",
-        "Six papers that it had left out, and that the LLM scored by chance, passed within 60 days. For 60 days the LLM "
-        "scores all papers again, and costs rise.",
+        "Six papers that it had left out, and that the LLM scored by chance, passed within 60 days. For 60 days the "
+        "LLM scores all papers again, and costs rise.",
         "Nothing has to be done. To do without a shortlist from now on, set LLM_SHORTLIST=1 in .env; to fix its share, "
         "for example LLM_SHORTLIST=0.7.",
     ),
