@@ -26,7 +26,7 @@ from paperboy.config.home import LISTS_FILE, Home, denied, load_lists
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.delivery import REFUSES_US
-from paperboy.errors import ConfigError, PaperboyError, StoreError
+from paperboy.errors import ConfigError, FeedError, PaperboyError, StoreError
 from paperboy.mail.dkim import modulus, published
 from paperboy.mail.text import counted
 from paperboy.models import DeliveryState, MailingList, Receipt
@@ -238,7 +238,7 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
     silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
     yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
     silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
-    yield lambda: _tried("arXiv", lambda: _arxiv(app)), Finding("arXiv", silence, exit_code=1)
+    yield lambda: _arxiv(app), Finding("arXiv", silence, exit_code=1)
 
 
 def _mail(app: App) -> list[Finding]:
@@ -280,10 +280,22 @@ def _scoring(app: App) -> list[Finding]:
     return found
 
 
-def _arxiv(app: App) -> str:
+def _arxiv(app: App) -> list[Finding]:
+    settings, feed = app.settings, app.arxiv()
     category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
-    total = app.arxiv().probe(category)
-    return f"{app.settings.arxiv_api_url} answers; asked for {category} alone, it has {counted(total, 'paper')}"
+
+    def probe() -> str:
+        total = feed.probe(category)
+        return f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {counted(total, 'paper')}"
+
+    found = _tried("arXiv", probe)
+    if settings.announcements and not found[0].exit_code:
+        try:
+            feed.cross_lists([category], lambda _: ())
+        except FeedError as error:
+            message = f"{error}; until {settings.announcements} answers, nobody sees papers that are cross-listed late"
+            found.append(Finding("arXiv", message, note=True))
+    return found
 
 
 def _web(app: App) -> list[Finding]:

@@ -247,6 +247,17 @@ def test_faults_of_the_mail_server_and_of_arxiv_name_a_fix(world: World) -> None
     assert fault(world, "arXiv").endswith("A morning would ask up to 5 times, with growing waits.")
 
 
+def test_announcement_feed_that_does_not_answer_is_a_note(world: World) -> None:
+    world.announce(1)
+    world.env(ARXIV_FEED_URL=world.arxiv.feed_url)
+    assert "cross-listed late" not in world.run("check").out
+    world.arxiv.feed_fault = arxiv_faults.rate_limited()
+    ran = world.run("check")
+    assert ran.code == 0
+    assert "note   arXiv: 127.0.0.1 answered HTTP 429 (Rate exceeded.); until http://127.0.0.1:" in ran.out
+    assert "nobody sees papers that are cross-listed late" in ran.out
+
+
 def test_price_that_nobody_knows_is_a_note_where_somebody_pays(world: World) -> None:
     note = (
         "note   scoring: the price of gpt-6-luna is unknown, so digests and status show tokens and no cost; set "
