@@ -73,6 +73,16 @@ def test_each_announced_paper_is_considered_exactly_once_per_list(year: Year) ->
         assert sum(considered) == len(owed)
 
 
+def test_late_cross_list_is_found_on_the_day_of_its_announcement_if_the_feed_answers_then(year: Year) -> None:
+    """And then each list of its categories gets it, as any paper, once."""
+    found = {each.paper.arxiv_id for each in year.world.announced}
+    for edition in filter(lambda each: each.late is not None, year.world.editions):
+        read = any(edition.since <= at < edition.until for at in year.world.reads)
+        assert edition.late is not None
+        assert (edition.late.arxiv_id in found) is read, edition.since
+    assert {each.late.arxiv_id for each in year.world.editions if each.late} & found
+
+
 def test_paper_is_paid_for_once_unless_it_was_in_flight_at_a_kill(year: Year) -> None:
     times: Counter[tuple[str, str]] = Counter()
     for asked in year.world.asked:

@@ -45,6 +45,11 @@ class Request:
     user_agent: str
     concurrent: int  # requests being served at that moment, this one included
 
+    @property
+    def ids(self) -> list[str]:
+        """The papers that it asks for by their ids."""
+        return [each for each in self.query.get("id_list", "").split(",") if each]
+
 
 @dataclass
 class ArxivServer:

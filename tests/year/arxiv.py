@@ -92,6 +92,37 @@ def papers(of: Sequence[Batch], dice: random.Random) -> Iterator[Announced]:
             yield Announced(made, there)
 
 
+@dataclass
+class Edition:
+    """One day of the announcement feed: from midnight in the east of America to the next."""
+
+    since: datetime
+    until: datetime
+    entries: list[tuple[Paper, str]]  # each with its announce type
+    late: Paper | None = None  # submitted long ago, and cross-listed only now
+    down: bool = False
+    stale: bool = False  # it still has what the edition before had
+
+
+def editions(of: Sequence[Batch], announced: Sequence[Announced], dice: random.Random) -> Iterator[Edition]:
+    """What the feed says of each batch. Every third has a late cross-list, every tenth is down, or stale; one in forty
+    is cut: it has so much else that not all of it is shown.
+    """
+    for number, batch in enumerate(of):
+        since = datetime.combine(batch.evening + DAY, time(), _EASTERN).astimezone(UTC)
+        until = datetime.combine(batch.evening + 2 * DAY, time(), _EASTERN).astimezone(UTC)
+        own = [each.paper for each in announced if batch.since <= each.paper.published < batch.until]
+        entries = [(each, "cross" if len(each.categories) > 1 else "new") for each in own]
+        found = Edition(since, until, entries, down=dice.random() < 0.1, stale=dice.random() < 0.1)
+        if dice.random() < 0.3:
+            categories = (*_ELSEWHERE, dice.choice(("cs.LG", "cs.CL", "cs.CV", "stat.ML")))
+            found.late = _paper(90_000 + number, batch.since - dice.randint(40, 400) * DAY, categories)
+            entries.append((found.late, "cross"))
+        if dice.random() < 0.025:
+            entries += [(paper(f"2001.{n:05}", categories=("cs.CV",)), "replace") for n in range(2_000)]
+        yield found
+
+
 def _paper(number: int, published: datetime, categories: tuple[str, ...]) -> Paper:
     at = published.replace(microsecond=0)
     name = f"{at:%y%m}.{number:05}"

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
@@ -37,9 +38,10 @@ from paperboy.models import Paper
 from paperboy.store import Store
 from tests.fakes import NoProgress
 from tests.servers.arxiv_api import ArxivServer
+from tests.servers.arxiv_faults import dropped
 from tests.servers.llm import LlmServer
 from tests.servers.smtp import SmtpServer
-from tests.year.arxiv import Announced, Batch, papers
+from tests.year.arxiv import Announced, Batch, Edition, editions, papers
 from tests.year.home import EMAILS, LISTS, OPERATOR, OPERATORS_ZONE, Reading, file_of
 from tests.year.processes import Child, Systemd
 from tests.year.records import KILLED, Asked, Copy, Doom, Fetch, Killed, Mail, Run
@@ -74,6 +76,8 @@ class World:
     broken: bool = False  # what was written last into the file
     versions: list[tuple[datetime, dict[str, Reading]]] = field(default_factory=list)  # good ones, and since when
     announced: list[Announced] = field(default_factory=list)
+    editions: list[Edition] = field(default_factory=list)  # of the announcement feed
+    reads: list[datetime] = field(default_factory=list)  # of the feed, where it answered and was not stale
     fetches: list[Fetch] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     mails: list[Mail] = field(default_factory=list)
@@ -94,6 +98,7 @@ class World:
         self._events: list[tuple[datetime, int, Callable[[], None]]] = []
         self._looks: list[datetime] = []
         self._number = count()
+        self._feeds, self._stale = 0, False  # requests for the announcement feed; it has yesterday's
         self._copied = 0  # the number of the last delivery in `copies`
         self._lock = threading.RLock()
         self._at_work: Run | None = None
@@ -105,7 +110,8 @@ class World:
         self.arxiv = self._stack.enter_context(ArxivServer())
         self.llm = self._stack.enter_context(LlmServer())
         self.smtp = self._stack.enter_context(SmtpServer())
-        servers = {"ARXIV_API_URL": self.arxiv.url, "OPENAI_BASE_URL": self.llm.base_url, "SMTP_PORT": self.smtp.port}
+        servers: dict[str, object] = {"ARXIV_API_URL": self.arxiv.url, "ARXIV_FEED_URL": self.arxiv.feed_url}
+        servers |= {"OPENAI_BASE_URL": self.llm.base_url, "SMTP_PORT": self.smtp.port}
         (self.home / "emails").mkdir(parents=True)
         for name, text in EMAILS.items():
             (self.home / "emails" / name).write_text(text, "utf-8")
@@ -143,6 +149,19 @@ class World:
             self.at(each.there, lambda paper=each.paper: put(paper))  # type: ignore[misc]
             if self.dice.random() < 0.05:
                 self.at(each.there + 2 * DAY, lambda paper=each.paper: revise(paper))  # type: ignore[misc]
+        self.editions = list(editions(batches, self.announced, random.Random(self.seed + 1_000)))  # noqa: S311  # a script, no secret
+        for edition in self.editions:
+            self.at(edition.since, partial(self._publish, edition))
+            self.at(edition.until, partial(self._publish, None))
+
+    def _publish(self, edition: Edition | None) -> None:
+        """The announcement feed has another day, or none."""
+        if edition is None or not edition.stale:
+            self.arxiv.announced = edition.entries if edition else []
+        self.arxiv.feed_fault = dropped if edition and edition.down else None
+        self._stale = bool(edition and edition.stale)
+        if edition and edition.late:
+            self.arxiv.papers.append(edition.late)  # its API has had it for long, and finds it by its id alone
 
     def save(self) -> None:
         """Write the lists to `subscribers.yaml`."""
@@ -212,6 +231,12 @@ class World:
     def _note(self) -> None:
         """Record what the servers saw since the clock last moved."""
         well = self.arxiv.lasting_fault is None
+        if len(self.arxiv.feeds) > self._feeds and self.arxiv.feed_fault is None and not self._stale:
+            self.reads.append(self.now)
+        self._feeds = len(self.arxiv.feeds)
+        named = {each for request in self.arxiv.requests[len(self.fetches) :] for each in request.ids}
+        for late in (each.late for each in self.editions if each.late and each.late.arxiv_id in named and well):
+            self.announced = [each for each in self.announced if each.paper != late] + [Announced(late, self.now)]
         self.fetches += [Fetch(self.now, len(self.arxiv.papers), well)] * (len(self.arxiv.requests) - len(self.fetches))
         self.mails += [Mail(self.now, message) for message in self.smtp.messages[len(self.mails) :]]
         for number in range(len(self.asked), len(self.llm.requests)):
