@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -33,7 +33,7 @@ from paperboy.tokens import unsubscribe_token
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
     from paperboy.arxiv_feed import ArxivFeed
-    from paperboy.learning import Learning
+    from paperboy.learning import Learning, Standing
     from paperboy.mail.dkim import Signer
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
@@ -346,11 +346,18 @@ class App(ExitStack):
 
     @cached_property
     def learning(self) -> Learning:
+        return self._learning(self.store)
+
+    def shortlists(self, lists: Sequence[MailingList]) -> dict[str, Standing]:
+        """Where the lists' shortlists stand, by the lists' names."""
+        return self._learning(self.store_to_ask).standing(lists, self.clock())
+
+    def _learning(self, store: Store) -> Learning:
         from paperboy.learning import Learning
 
         settings = self.settings
         return Learning(
-            store=self.store,
+            store=store,
             criteria=lambda each: self.prompt.criteria(each.topics, each.language),
             share=settings.llm_shortlist,
             from_scores=settings.learns_from_scores,

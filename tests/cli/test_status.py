@@ -90,6 +90,7 @@ def test_before_the_first_morning_every_key_is_there_and_no_database_is_made(wor
                 "webhook": None,
                 "signups": [],
                 "votes": {"up": 0, "down": 0},
+                "shortlist": None,
             }
             for name in ("foundations", "galaxies")
         ],
@@ -213,6 +214,11 @@ def test_crowded_tables_fit_eighty_columns(world: World, monkeypatch: pytest.Mon
         (Outcome.DIGEST, Counts(considered=183, selected=3, below=179, let_go=1), "3 of 183, 1 unscored"),
         (Outcome.NOTE, Counts(considered=183, below=183), "0 of 183"),
         (Outcome.NOTE, Counts(considered=183, below=143, carried_over=40), "0 of 183, 40 unscored"),
+        (
+            Outcome.NOTE,
+            Counts(considered=183, below=40, filtered=3, not_called=140),
+            "0 of 183, 3 filtered, 140 not called",
+        ),
         (Outcome.GAVE_UP, Counts(considered=183, carried_over=183), "0 of 183, 183 unscored"),
         (Outcome.GAVE_UP, Counts(), ""),
         (Outcome.QUIET, Counts(), ""),

@@ -12,8 +12,9 @@ import click
 from paperboy import alerts, lock
 from paperboy import status as picture
 from paperboy.app import App
-from paperboy.cli import output
+from paperboy.cli import output, shortlists
 from paperboy.cli.person import NO_REPLY
+from paperboy.cli.shortlists import Shortlists
 from paperboy.config.home import LISTS_FILE
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Spending
@@ -55,7 +56,10 @@ def status(
     month cost. This works while the daemon runs.
 
     The state of a list, and of all, is in the JSON: failed (today was given up, or the newest digest reached nobody),
-    late (a try failed, an hour has passed, or the mail server takes nothing), waiting, ok or paused.
+    late (a try failed, an hour has passed, or the mail server takes nothing), waiting, ok or paused. So is a list's
+    shortlist of the last 60 days, null without one: its share of a day's papers; off_until, if auto is off; what it
+    learns before it begins; papers called, not_called, passed, sampled (called by chance) and found (those of them
+    that passed); recall and recall_interval, as estimated from these; and the US dollars saved. null is unknown.
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
@@ -88,6 +92,7 @@ class _Picture:
     calls: Mapping[str, Call]  # of the lists' webhooks, for their newest digests
     votes: Mapping[str, Tally]  # of the last 30 days
     signups: Sequence[Signup]  # confirmed, and not in the file yet
+    shortlists: Shortlists
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
@@ -123,7 +128,9 @@ def _look(app: App, names: tuple[str, ...], mornings: int) -> _Picture:
     votes = store.votes.since(now - _VOTES)
     signups = [each for each in store.signups.waiting() if each.list_name in wanted]
     troubles = list(lasting.values())
-    return _Picture(settings.timezone, holder, found, answer, months, troubles, boxed, calls, votes, signups)
+    shortlisted = shortlists.look(app, lists)
+    seen = (settings.timezone, holder, found, answer, months, troubles, boxed, calls, votes, signups, shortlisted)
+    return _Picture(*seen)
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
@@ -135,6 +142,7 @@ def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
     yield list(_following(seen))
     lists = [(each.name, seen.votes[each.name]) for each in seen.status.lists if each.name in seen.votes]
     yield [f"Votes for {name} in {_VOTES.days} days: {tally}" for name, tally in lists]
+    yield list(shortlists.lines(seen.shortlists, seen.status.now))
     yield output.table([""] * 3, _spent(seen.months))
 
 
@@ -253,6 +261,7 @@ def _as_json(seen: _Picture) -> dict[str, Any]:
                     if one.list_name == each.name
                 ],
                 "votes": seen.votes.get(each.name, Tally())._asdict(),
+                "shortlist": shortlists.as_json(seen.shortlists, each.name, seen.status.now),
             }
             for each in seen.status.lists
         ],
