@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from paperboy.scoring import learned
 from paperboy.scoring.learned import Example, Ranker, Vote, target, train, train_votes
+from tests.benchmarks import embedded, learning
 from tests.builders import paper
 
 WANTED = ["dwarf galaxies", "tidal streams", "dark matter haloes", "stellar kinematics", "satellite planes"]
@@ -252,3 +253,14 @@ def test_thousands_of_votes_are_learned_in_a_single_pass() -> None:
     state = train_votes(Vote(f"paper {number}", *each) for number in range(5_001) for each in subjects)
     assert Ranker(state).examples == 10_002
     assert strength(state, "dwarf galaxies") > 0 > strength(state, "solar flares")
+
+
+@pytest.mark.skipif(
+    not embedded.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
+)
+def test_half_of_the_calls_find_nearly_all_that_passes_on_real_days() -> None:
+    """The first 50 days of the benchmark, `python -m tests.benchmarks.learning`."""
+    life = learning.live(embedded.astro_days()[:50], embedded.relevances(), share=0.5)
+    assert life.estimated.share <= learning.MOST_CALLED
+    assert life.recall >= learning.LEAST_RECALL
+    assert life.size <= 256 * 1024
