@@ -217,9 +217,9 @@ def test_comment_of_a_learned_ranking_still_names_shared_words() -> None:
 
 
 def test_two_models_add_up() -> None:
-    """One of scores and one of votes, opposed, leave the order to the words."""
+    """Two that are opposed leave the order to the words, however much more one of them has learned."""
     papers = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")]
-    sorting, galaxies = learned_state(1000), learned_state(1000, "Dwarf galaxies", "Sorting networks")
+    sorting, galaxies = learned_state(6000), learned_state(1000, "Dwarf galaxies", "Sorting networks")
     [of_galaxies, of_sorting] = ranked(papers, sorting, galaxies).values()
     assert of_galaxies > of_sorting
     assert ranked(papers, sorting, sorting) == ranked(papers, sorting)
