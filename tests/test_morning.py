@@ -23,6 +23,7 @@ from paperboy.models import (
     DeliveryState,
     ListReport,
     MailingList,
+    Model,
     MorningReport,
     Outcome,
     Paper,
@@ -879,3 +880,21 @@ def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
     world.run(foundations())
     (digest,) = world.digests()
     assert digest == ["2611.00003", "2611.00002", "2611.00004", "2611.00001"]
+
+
+def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned(world: World) -> None:
+    """Nor does a ranking from before the votes outlive them."""
+    world.scorer.model = Model("embedded ranker", is_llm=False)
+    world.feed.papers = [new(1)]
+    one, twin = foundations(), foundations(name="twin")
+    world.run(one, twin)
+    assert world.scorer.asked == ["2611.00001"]
+    votes = {f"2611.{number:05}": 1 for number in range(100, 110)}
+    world.store.papers.add([new(100 + number) for number in range(10)], one.categories, FRIDAY)
+    world.store.votes.cast(Reader("twin", "ada@example.org"), votes, FRIDAY)
+    world.drafter().learning.learn([one, twin], FRIDAY)
+    world.clock.now += timedelta(days=3)
+    world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
+    world.run(one, twin)
+    assert world.scorer.asked.count("2611.00002") == 2
+    assert {digest.model.learned_from for digest in world.composer.made[-2:]} == {"", "votes"}

@@ -10,6 +10,7 @@ Marks nothing as sent: scores are kept, because they were paid for; `morning.py`
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -198,6 +199,8 @@ class Drafter:
         wanted.sort(key=lambda each: each.arxiv_id not in followed)
         states, none = self.learning.states(mailing_list), Shortlist()
         ranked = {} if model.is_llm else {kind: states[kind].weights for kind in sorted(states)}
+        if ranked:  # what was learned since, or by another list on the same topics, ranks otherwise
+            criteria += hashlib.sha256(b"".join(ranked.values())).hexdigest()
         votes = states.get(Kind.VOTES)
         return Material(
             replace(mailing_list, subscribers=()),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from paperboy.store.database import Database, iso
 
-LEAST_VOTES = 10  # papers with a vote, before anything is learned from votes
+LEAST_VOTES, MOST_VOTES = 10, 1_000  # papers with a vote: before anything is learned from votes, and of the newest
 AT_ONCE = 1_000  # rows
 BACKGROUND = 10  # papers without a vote, for each with one
 _REST = timedelta(hours=1)  # between two looks at new votes
@@ -94,11 +94,6 @@ class Learned:
                 [list_name, kind, iso(at), *values],
             )
 
-    def looked(self, list_name: str, kind: Kind, at: datetime) -> None:
-        """Note that there was nothing new to learn."""
-        with self._database.transaction(durable=False):
-            self._database.execute("update learned set at = ? where list = ? and kind = ?", [iso(at), list_name, kind])
-
     def due(self, list_names: Collection[str], now: datetime, *, scores: bool) -> dict[str, frozenset[Kind]]:
         """Of these lists, those that may have something to learn: from scores of the past, since another day of
         theirs was frozen, and from votes. Without `scores`, from votes alone.
@@ -130,10 +125,10 @@ class Learned:
             at, arxiv_id = iso(rows[-1].at), rows[-1].arxiv_id
 
     def voted(self, list_name: str) -> tuple[Voted, ...]:
-        """The papers with a vote whose text is kept, by id; and some that the list has had and nobody voted on, drawn
+        """The newest papers with a vote whose text is kept; and some that the list has had and nobody voted on, drawn
         by their ids. Empty if too few have a vote.
         """
-        voted: list[Voted] = self._database.rows(_VOTED, {"list": list_name}, Voted)
+        voted: list[Voted] = self._database.rows(_VOTED, {"list": list_name, "most": MOST_VOTES}, Voted)
         if len(voted) < LEAST_VOTES:
             return ()
         return *voted, *self._database.rows(_UNVOTED, {"list": list_name, "most": BACKGROUND * len(voted)}, Voted)
@@ -171,7 +166,7 @@ and (scores.at, arxiv_id) > (:at, :arxiv_id) order by scores.at, arxiv_id limit 
 
 _VOTED = """
 select arxiv_id, title, abstract, avg(vote > 0) as share from votes join papers using (arxiv_id)
-where votes.list = :list and abstract != '' group by arxiv_id order by arxiv_id
+where votes.list = :list and abstract != '' group by arxiv_id order by max(votes.at) desc, arxiv_id limit :most
 """
 _UNVOTED = """
 select arxiv_id, title, abstract, null as share from seen join papers using (arxiv_id)
