@@ -280,29 +280,47 @@ def test_papers_that_nobody_was_asked_about_are_counted() -> None:
     of = replace(of, counts=replace(of.counts, considered=73, filtered=20, not_called=40))
     for part in both(of):
         assert "Total arXiv papers 73 Scanned 13 Relevant 3 Below the thresholds 10" in part
-        assert "Left out by this list's filters 20 Left out by its learned shortlist 40" in part
+        assert "Left out by this list's filters 20 Left out by the learned shortlist 40" in part
 
 
 @pytest.mark.parametrize(
-    ("filtered", "not_called", "below", "said"),
+    ("filtered", "not_called", "below", "subject", "said"),
     [
-        (0, 0, 10, "10 new papers came in cs.LG, stat.ML; all were scanned, and none passed the thresholds"),
+        (
+            0,
+            0,
+            10,
+            "No relevant papers today among 10 new papers",
+            "; all were scanned, and none passed the thresholds",
+        ),
+        (3, 0, 10, "No relevant papers today among 13 new papers", "; this list's filters left out 3; the others were"),
         (
             0,
             9,
             10,
-            "19 new papers came in cs.LG, stat.ML; this list's learned shortlist left out 9; the others were scanned",
+            "None of the 10 scanned papers passed",
+            "; this list's learned shortlist left out 9; the others were scanned",
         ),
-        (5, 9, 1, "15 new papers came in cs.LG, stat.ML; this list's filters left out 5, its learned shortlist 9; the"),
+        (
+            5,
+            9,
+            1,
+            "The one scanned paper did not pass",
+            "; this list's filters left out 5, its learned shortlist 9; the other was scanned",
+        ),
     ],
 )
-def test_note_says_which_papers_nobody_was_asked_about(filtered: int, not_called: int, below: int, said: str) -> None:
+def test_note_says_which_papers_nobody_was_asked_about(
+    filtered: int, not_called: int, below: int, subject: str, said: str
+) -> None:
+    """It calls none irrelevant that the LLM was not asked about."""
     of = digest([], below=below)
     considered = below + filtered + not_called
     of = replace(of, counts=replace(of.counts, considered=considered, filtered=filtered, not_called=not_called))
+    assert render(of).subject == subject
     for part in both(of):
-        assert said in part
-        assert "No relevant papers today" in part
+        assert f"{considered} new papers came in cs.LG, stat.ML{said}" in part
+        assert subject.removesuffix(f" among {considered} new papers") in part
 
 
 @pytest.mark.parametrize(
