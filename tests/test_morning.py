@@ -21,6 +21,7 @@ from paperboy.models import (
     Became,
     Day,
     DeliveryState,
+    Digest,
     ListReport,
     MailingList,
     Model,
@@ -880,6 +881,15 @@ def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
     world.run(foundations())
     (digest,) = world.digests()
     assert digest == ["2611.00003", "2611.00002", "2611.00004", "2611.00001"]
+
+
+def test_votes_bring_no_paper_within_the_cap(world: World) -> None:
+    liked = {f"2611.{number:05}": float(number) for number in range(1, 5)}
+    papers = [new(number) for number in range(1, 5)]
+    of = Digest(foundations(max_papers=2), FRIDAY.date(), world.scorer.model)
+    made = curate.curate(of, papers, good(*papers), {}, liked=liked)
+    assert [each.paper.arxiv_id for each in made.entries] == ["2611.00002", "2611.00001"]
+    assert [each.paper.arxiv_id for each in made.over_cap] == ["2611.00004", "2611.00003"]
 
 
 def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned(world: World) -> None:

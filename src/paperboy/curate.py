@@ -8,7 +8,8 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
+from types import MappingProxyType
 
 from paperboy.models import Became, Counts, Digest, Entry, Group, MailingList, Outcome, Paper, Score
 from paperboy.tex import to_text
@@ -100,28 +101,26 @@ def curate(
     tries: Mapping[str, int],
     filtered: Collection[str] = (),
     not_called: Collection[str] = (),
-    liked: Mapping[str, float] | None = None,
+    liked: Mapping[str, float] = MappingProxyType({}),
 ) -> Digest:
     """Chooses and orders: followed authors first, by id; then what passes both thresholds, best first, up to the cap.
 
     `papers` are the considered ones, each once, but for the `filtered` and `not_called`, of which only the ids count;
-    `scores` is by arXiv id, as is `liked`: what readers may like comes first among equals. A paper without a score is
-    carried over; or let go, where `tries` says that this is the third morning on which only others got one. One by a
-    followed author is neither.
+    `scores` is by arXiv id, as is `liked`: what readers may like comes first among equals, but the cap does not depend
+    on it. A paper without a score is carried over; or let go, where `tries` says that this is the third morning on
+    which only others got one. One by a followed author is neither.
     """
     mailing_list = digest.mailing_list
     authors = mailing_list.authors
     found = [Entry(0, each, scores.get(each.arxiv_id), matched_author(each, authors)) for each in papers]
     matches = sorted((each for each in found if each.matched_author), key=lambda each: each.paper.arxiv_id)
-    others = [each for each in found if each.score and not each.matched_author]
-    others.sort(
-        key=lambda each: (*_best_first(each), -(liked or {}).get(each.paper.arxiv_id, 0.0), each.paper.arxiv_id)
-    )
+    others = sorted((each for each in found if each.score and not each.matched_author), key=_best_first)
     passed = [each for each in others if each.score and passes(mailing_list, each.score)]
     below = [each for each in others if each.score and not passes(mailing_list, each.score)]
-    ranked = tuple(replace(each, rank=rank) for rank, each in enumerate([*matches, *passed], start=1))
-    most = len(matches) + mailing_list.max_papers
-    entries, over_cap = ranked[:most], ranked[most:]
+    most = mailing_list.max_papers
+    best = [each for some in (passed[:most], passed[most:]) for each in sorted(some, key=partial(_liked_first, liked))]
+    ranked = tuple(replace(each, rank=rank) for rank, each in enumerate([*matches, *best], start=1))
+    entries, over_cap = ranked[: len(matches) + most], ranked[len(matches) + most :]
     unscored = [each.paper for each in found if not (each.score or each.matched_author)]
     let_go = tuple(paper for paper in unscored if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS)
     carried = tuple(paper for paper in unscored if paper not in let_go)
@@ -189,5 +188,10 @@ def _together(entry: Entry) -> int:
     return entry.score.relevance + (entry.score.novelty or 0) if entry.score else 0
 
 
-def _best_first(entry: Entry) -> tuple[int, int]:
-    return -_together(entry), -entry.score.relevance if entry.score else 0
+def _best_first(entry: Entry) -> tuple[int, int, str]:
+    return -_together(entry), -entry.score.relevance if entry.score else 0, entry.paper.arxiv_id
+
+
+def _liked_first(liked: Mapping[str, float], entry: Entry) -> tuple[int, int, float, str]:
+    together, relevance, arxiv_id = _best_first(entry)
+    return together, relevance, -liked.get(arxiv_id, 0.0), arxiv_id
