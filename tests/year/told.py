@@ -45,11 +45,15 @@ def of_llm(truth: Truth, begins: datetime, ends: datetime) -> Told:
 
 
 def of_arxiv(truth: Truth, begins: datetime, ends: datetime) -> Told:
-    """One alert for each day on which a list gave up on arXiv, by its patience or at midnight."""
+    """One alert for each day on which a list gave up on arXiv: by its patience; or at midnight, if it had nothing. What
+    it has is sent then, and is in time.
+    """
+    looked = max((fetch.at for fetch in truth.world.fetches if fetch.well and fetch.at <= begins), default=begins)
     days = {
         operators_day(hour)
         for name, day, hour in truth.mornings(begins, ends)
-        if min(hour + PATIENCE, truth.midnight(name, day)) < ends
+        if (midnight := truth.midnight(name, day)) < ends or hour + PATIENCE < ends
+        if hour + PATIENCE < min(midnight, ends) or not truth.pending(name, day, looked)
     }
     return Counter({LATE: len(days), LATE_WELL: bool(days)})
 
