@@ -83,10 +83,11 @@ select arxiv_id from papers where published < :settled and abstract != '' and no
 )
 """
 
-# On a page of the web room, which shows what it showed on its morning; and in full there, not only named.
+# On a page of the web room, which shows what it showed on its morning; and in full there, not only named. `cross` fixes
+# the order: what lists have seen is the largest table.
 _SHOWN = """
-    select 1 from (select distinct list from digests where link != '') join seen using (list)
-    join digests using (list, date) where seen.arxiv_id = papers.arxiv_id and link != ''
+    select 1 from (select distinct list from digests where link != '') cross join seen using (list)
+    cross join digests using (list, date) where seen.arxiv_id = papers.arxiv_id and link != ''
 """
 _IN_FULL = f"{_SHOWN} and became in ('author match', 'selected', 'over the cap')"
 
