@@ -45,6 +45,8 @@ def test_recall_counts_the_days_on_which_something_was_left_out(store: Store) ->
     froze(store, TODAY, {"2611.00001": Became.SELECTED, "2611.00002": Became.BELOW})
     froze(store, TODAY - timedelta(days=1), {"2611.00003": Became.BELOW})
     froze(store, TODAY - timedelta(days=2), {}, Counts(considered=40, selected=4, below=36))  # all were called
+    gave_up = Day("foundations", TODAY - timedelta(days=3), Outcome.GAVE_UP, counts=COUNTS)
+    store.days.freeze(gave_up, at(gave_up.date))  # all of its papers come again
     froze(store, TODAY - timedelta(days=61), {"2609.00001": Became.SELECTED})
     found = store.samples.recalls(["foundations", "galaxies"], TODAY - timedelta(days=60))
     assert found == {"foundations": (Recall(40, 40, passed=8, sampled=3, found=1), added(SPENT, SPENT))}

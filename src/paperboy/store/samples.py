@@ -46,6 +46,7 @@ where samples.list = ? and samples.date >= ? and {_PASSED} order by samples.date
 """
 _SHORTLISTED = """
 select * from days where list in (select value from json_each(:names)) and date >= :since and not_called > 0
+and outcome != 'gave up'  -- its papers come again
 """
 _RECALLS = f"""
 select list, sum(considered - filtered - not_called) as called, sum(not_called) as not_called,
