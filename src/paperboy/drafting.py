@@ -200,7 +200,7 @@ class Drafter:
         states, none = self.learning.states(mailing_list), Shortlist()
         ranked = {} if model.is_llm else {kind: states[kind].weights for kind in sorted(states)}
         if ranked:  # what was learned since, or by another list on the same topics, ranks otherwise
-            criteria += hashlib.sha256(b"".join(ranked.values())).hexdigest()
+            criteria += hashlib.sha256(b"".join(ranked.values())).hexdigest()[:16]
         votes = states.get(Kind.VOTES)
         return Material(
             replace(mailing_list, subscribers=()),

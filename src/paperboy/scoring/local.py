@@ -71,7 +71,7 @@ class LocalScorer:
     def criteria(self, mailing_list: MailingList) -> str:
         """Fingerprint what a score depends on, in hex; as a rank, it depends on the list's categories, too."""
         among = f"{sorted(mailing_list.categories)} {mailing_list.cross_lists}"
-        return hashlib.sha256(f"{_IDEA}\n{among}\n{mailing_list.topics}".encode()).hexdigest()
+        return hashlib.sha256(f"{_IDEA}\n{among}\n{mailing_list.topics}".encode()).hexdigest()[:16]
 
     def estimate(self, _papers: Sequence[Paper]) -> Cost:
         return Cost()
