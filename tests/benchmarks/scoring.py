@@ -38,7 +38,7 @@ DATA = CHECKOUT.parent / "shared" / "data"
 DAY, TOPICS = DATA / "days" / "2025-02-18.jsonl", DATA / "topics" / "foundations.md"
 
 MODEL = "gpt-6-luna"
-MANY = 10  # lists
+MANY = 10  # lists, unless told
 SIZES = (4, 8, 12, 16, 24, 32, 48)  # papers in a batch, to choose from
 COMMENT = (  # 28 words, 190 bytes: as long as those of the reference digests
     "The paper analyses how the internal representations of transformers change during training, and derives a bound "
@@ -69,6 +69,7 @@ class Measured:
     spent: Sequence[Usage]  # by list, by our own accounting
     counted: Sequence[Mapping[str, Any]]  # usage by call, as the server counted it
     seconds: float
+    processor: float  # seconds, of the scorer's process
     papers: int
 
     @property
@@ -140,7 +141,7 @@ def measure(setting: Setting, prices: Prices) -> Measured:
         scores = Path(folder) / "scores.jsonl"
         write_scores(scores)
         with server(setting, scores) as base_url:
-            parts, seconds = _timed(setting, prices, base_url, [ToScore(each, papers) for each in wanted])
+            parts, seconds, processor = _timed(setting, prices, base_url, [ToScore(each, papers) for each in wanted])
             with urllib.request.urlopen(f"{base_url.removesuffix('/v1')}/counted") as answer:  # noqa: S310 - ours
                 counted = [used for used in json.load(answer) if used]
         given = read_scores(scores)
@@ -153,17 +154,20 @@ def measure(setting: Setting, prices: Prices) -> Measured:
     if wrong := [name for name, scored in found.items() if scored != expected]:
         raise SystemExit(f"Not the scores that the server gave: {', '.join(wrong)}")
     _compare(reduce(add, spending.values()), counted, prices)
-    return Measured(setting, [each.usage for each in spending.values()], counted, seconds, len(papers))
+    return Measured(setting, [each.usage for each in spending.values()], counted, seconds, processor, len(papers))
 
 
-def _timed(setting: Setting, prices: Prices, base_url: str, jobs: Sequence[ToScore]) -> tuple[list[Scored], float]:
-    """All that a scorer gives, and the seconds that it took."""
-    server = Server(base_url, "", MODEL, reasoning_effort="low", breakpoints=True)
-    scorer = LlmScorer(server, _prompt(), prices, setting.batch, setting.concurrency)
+def _timed(
+    setting: Setting, prices: Prices, base_url: str, jobs: Sequence[ToScore]
+) -> tuple[list[Scored], float, float]:
+    """All that a scorer gives, and the seconds that it took, by the clock and of the processor."""
+    at_once = setting.concurrency
+    server = Server(base_url, "", MODEL, reasoning_effort="low", breakpoints=True, connections=at_once)
+    scorer = LlmScorer(server, _prompt(), prices, setting.batch, at_once)
     try:
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), time.process_time()
         parts = list(scorer.score(jobs))
-        return parts, time.perf_counter() - begun
+        return parts, time.perf_counter() - begun, time.process_time() - used
     finally:
         scorer.close()
 
@@ -220,18 +224,18 @@ def report(measured: Sequence[Measured], prices: Prices) -> None:
     print(
         f"{'lists':>5}{'reasoning':>10}{'batch':>6}{'calls':>6}{'prompt':>11}{'cached':>11}{'written':>9}"
         f"{'completion':>11}{'per paper':>10}{'$ total':>9}{'$ first':>9}{'$ further':>10}"
-        f"{'seconds':>8}{'least':>6}{'ratio':>6}"
+        f"{'seconds':>8}{'least':>6}{'ratio':>6}{'ms CPU/call':>12}"
     )
     for run in measured:
         used, dollars = run.usage, run.dollars(prices)
         further = f"{sum(dollars[1:]) / len(dollars[1:]):>10.5f}" if dollars[1:] else f"{'':>10}"
         per_paper = used.total_tokens / run.papers / run.setting.lists
-        ratio = f"{run.seconds / run.least_seconds:>6.2f}" if run.setting.latency else ""
+        ratio = f"{run.seconds / run.least_seconds:>6.2f}" if run.setting.latency else f"{'':>6}"
         print(
             f"{run.setting.lists:>5}{run.setting.reasoning:>10}{run.setting.batch:>6}{used.calls:>6}"
             f"{used.prompt_tokens:>11,}{used.cached_tokens:>11,}{used.cache_write_tokens:>9,}"
             f"{used.completion_tokens:>11,}{per_paper:>10.1f}{sum(dollars):>9.5f}{dollars[0]:>9.5f}{further}"
-            f"{run.seconds:>8.2f}{run.least_seconds:>6.1f}{ratio}"
+            f"{run.seconds:>8.2f}{run.least_seconds:>6.1f}{ratio}{run.processor / used.calls * 1000:>12.2f}"
         )
 
 
@@ -298,6 +302,7 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=8, help="calls at once")
     parser.add_argument("--latency", type=float, default=1.0, help="seconds that each call takes")
     parser.add_argument("--reasoning", type=int, nargs="+", default=[0, 20], help="reasoning tokens for each paper")
+    parser.add_argument("--lists", type=int, default=MANY, help="how many lists are compared with one")
     parser.add_argument("--sweep", action="store_true", help="the cost by batch size instead, without latency")
     options = parser.parse_args()
     if not DAY.is_file():
@@ -308,7 +313,9 @@ def main() -> None:
     setting = Setting(1, options.batch, options.concurrency, options.latency, options.reasoning[-1])
     if options.sweep:
         return sweep(setting, prices)
-    cases = [replace(setting, lists=lists, reasoning=each) for each in options.reasoning for lists in (1, MANY)]
+    cases = [
+        replace(setting, lists=lists, reasoning=each) for each in options.reasoning for lists in (1, options.lists)
+    ]
     measured = [measure(case, prices) for case in cases]
     report(measured, prices)
     aims(measured, prices, flex)

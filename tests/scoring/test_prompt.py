@@ -55,6 +55,17 @@ def test_shared_text_comes_first() -> None:
     assert "Topics A" in together[0].own
 
 
+def test_paper_with_another_text_is_shown_anew() -> None:
+    """A block of papers is rendered once for the lists that share it."""
+    prompt = Prompt([SHIPPED])
+    before, after = (
+        prompt.question("Topics", [paper("2611.00001", abstract=text)], papers_first=True).shared
+        for text in ("We guess.", "We know.")
+    )
+    assert "We guess." in before
+    assert before.replace("guess", "know") == after
+
+
 def test_comments_are_asked_for_in_the_lists_language_and_english_costs_nothing() -> None:
     """The words stand with the topics, so that lists of every language share the rest."""
     prompt, papers = Prompt([SHIPPED]), [paper("2611.00001")]

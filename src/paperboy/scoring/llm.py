@@ -9,9 +9,10 @@ circuit breaker     → after three failures in a row, ask a trivial question: a
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from queue import SimpleQueue
 from typing import ClassVar
 
 from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
@@ -94,6 +95,7 @@ class _Run:
     waiting: deque[Group]  # of each, the first batch is asked for before the others
     may_spend: Callable[[], bool] | None
     under_way: dict[Future[list[Answer]], Group] = field(default_factory=dict)
+    done: SimpleQueue[Future[list[Answer]]] = field(default_factory=SimpleQueue)  # of those under way
     in_a_row: int = 0  # failures of any list
     failures: Counter[str] = field(default_factory=Counter)  # in a row, by list
     problems: dict[str, str] = field(default_factory=dict)  # by list: why nothing more is asked for it
@@ -105,6 +107,11 @@ class _Run:
     @property
     def may_begin(self) -> bool:
         return not self.over and (self.may_spend is None or self.may_spend())
+
+    def answered(self) -> Iterator[Future[list[Answer]]]:
+        """Wait for a call to end; all that have ended by then."""
+        yield self.done.get()
+        yield from (self.done.get() for _ in range(self.done.qsize()))
 
     def ask_next(self, batches: Sequence[Batch]) -> None:
         """Ask for the rest of a group while a cache has what it shares, but not before any batch that goes first."""
@@ -174,7 +181,7 @@ class LlmScorer:
 
     def _dispatch(self, run: _Run, executor: ThreadPoolExecutor) -> Generator[Scored]:
         while self._fill(run, executor):
-            for future in wait(run.under_way, return_when=FIRST_COMPLETED).done:
+            for future in run.answered():
                 (batch, *others), answers = run.under_way.pop(future), future.result()
                 run.ask_next(others)
                 asked = [paper.arxiv_id for paper in batch.papers]
@@ -210,7 +217,9 @@ class LlmScorer:
             except ConfigError as error:
                 run.problems.setdefault(name, str(error))
             if name not in run.problems:
-                run.under_way[executor.submit(ask, question, shared=bool(batch.shares))] = group
+                future = executor.submit(ask, question, shared=bool(batch.shares))
+                run.under_way[future] = group
+                future.add_done_callback(run.done.put)
             elif others:
                 run.waiting.appendleft(others)
         return bool(run.under_way)

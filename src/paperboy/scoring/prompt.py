@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 from jinja2 import StrictUndefined, TemplateSyntaxError
@@ -24,6 +24,7 @@ from paperboy.models import Paper, Problem
 TEMPLATE = "score.md.j2"
 ENGLISH, _ANOTHER = "en", "de"
 MAX_FIELD = 2000  # characters of a title or an abstract; arXiv's form takes abstracts of 1,920
+KEPT = 64  # rendered blocks of papers, of some 35 KB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Prompt:
 
     def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
         self._sandbox = sandbox.Sandbox("prompts", partial(_source, folders), seconds, undefined=StrictUndefined)
+        self._shown = lru_cache(KEPT)(self._show)  # the lists that share a batch ask one after another
         if problems := list(dict.fromkeys(self._trial())):
             raise ConfigError(problems)
 
@@ -61,11 +63,12 @@ class Prompt:
 
         The batches of one list share its topics, which come first. `papers_first` is for papers that lists share.
         """
-        return self._question(topics, list(map(_shown, papers)), language, papers_first=papers_first)
+        return self._question(topics, self._shown(tuple(papers)), language, papers_first=papers_first)
 
     def example(self) -> tuple[Question, str]:
         """Ask for the score of one invented paper; its arXiv id comes second."""
-        return self._question(EXAMPLE_TOPICS, EXAMPLES[:1], ENGLISH, papers_first=False), EXAMPLES[0]["arxiv_id"]
+        shown = self._render("papers", papers=EXAMPLES[:1])
+        return self._question(EXAMPLE_TOPICS, shown, ENGLISH, papers_first=False), EXAMPLES[0]["arxiv_id"]
 
     def criteria(self, topics: str, language: str = ENGLISH) -> str:
         """Fingerprint what papers are judged by, in 16 hex digits: the words of the rubric and of the topics, and the
@@ -73,7 +76,7 @@ class Prompt:
 
         White space and the rest of the prompt do not change it.
         """
-        parts = [" ".join(part.split()) for part in (self._render("rubric"), topics)]
+        parts = [" ".join(part.split()) for part in (self._rubric, topics)]
         parts += [language] if language != ENGLISH else []  # what was kept before lists had a language is English
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
@@ -84,13 +87,20 @@ class Prompt:
         )
         return english != another
 
-    def _question(
-        self, topics: str, papers: Sequence[Mapping[str, str]], language: str, *, papers_first: bool
-    ) -> Question:
-        system = f"{self._render('rubric')}\n\n{self._render('reply')}"
+    @cached_property
+    def _rubric(self) -> str:
+        return self._render("rubric")
+
+    @cached_property
+    def _system(self) -> str:
+        return f"{self._rubric}\n\n{self._render('reply')}"
+
+    def _show(self, papers: tuple[Paper, ...]) -> str:
+        return self._render("papers", papers=list(map(_shown, papers)))
+
+    def _question(self, topics: str, shown: str, language: str, *, papers_first: bool) -> Question:
         wanted = self._render("topics", topics=topics.strip(), language=language)
-        shown = self._render("papers", papers=papers)
-        return Question(system, shown, wanted) if papers_first else Question(system, wanted, shown)
+        return Question(self._system, shown, wanted) if papers_first else Question(self._system, wanted, shown)
 
     def _trial(self) -> Iterator[Problem]:
         """Render each block for the examples, and report what is wrong."""

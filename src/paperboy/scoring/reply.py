@@ -62,7 +62,7 @@ def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] =
         )
         relevance, novelty = _mark(found.get("relevance")), _mark(found.get("novelty"))
         if bare in asked and relevance and novelty:
-            usable[bare].append(Score(relevance, novelty, hidden(clean_comment(comment))))
+            usable[bare].append(Score(relevance, novelty, hidden(clean_comment(comment)) if comment else ""))
         elif bare in asked:
             name = "novelty" if relevance else "relevance"
             value = json.dumps("[…]" if isinstance(found.get(name), list) else found.get(name), ensure_ascii=False)
