@@ -3,7 +3,6 @@
 They name nobody by themselves: the store knows whom.
 """
 
-import hashlib
 import hmac
 from datetime import date, datetime
 
@@ -12,7 +11,7 @@ _DIGITS = 32
 
 def keyed(secret: bytes, *fields: str) -> str:
     """The keyed hash of the fields: 64 hexadecimal digits."""
-    return hmac.new(secret, "\0".join(fields).encode(), hashlib.sha256).hexdigest()
+    return hmac.digest(secret, "\0".join(fields).encode(), "sha256").hex()
 
 
 def unsubscribe_token(list_name: str, address: str, secret: bytes) -> str:

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from email.header import decode_header, make_header
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.utils import parsedate_to_datetime
+from email.utils import parseaddr, parsedate_to_datetime
 from html import unescape
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -422,6 +422,30 @@ def test_any_text_and_values_give_a_legal_mail_that_decodes_to_them(
         for mark, value in zip(MARKS, values, strict=True):
             expected[place] = expected[place].replace(mark, lines(str(value)))
     assert bodies(message) == tuple(expected)
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=80))
+@example("x" * 69)
+@example("x" * 70)
+@example("a&b=c@example.org")
+@example("ends in a space ")
+@example("From here")
+@example(".")
+def test_value_in_plain_ascii_is_encoded_as_any_other(value: str) -> None:
+    """Most are not changed by it, and are not put through it."""
+    frozen = freeze(HEADERS, Rendered("Papers", TOKEN, TOKEN), MARKS)
+    for each in (value, f"é{value}"):
+        text, html = bodies(OWN + complete(frozen, MARKS, COPY._replace(token=each)))
+        assert (text, html) == (body(each), body(str(escape(each))))
+        assert_legal(OWN + complete(frozen, MARKS, COPY._replace(token=each)))
+
+
+@given(st.from_regex(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+", fullmatch=True))
+@example("o'neill@example.org")
+@example(".a..b.@-.example..org.")
+@example("=?utf-8?q?x?=@example.org")
+def test_plain_address_is_its_own_addr_spec(address: str) -> None:
+    assert addr_spec(address) == addr_spec(f"Ada <{address}>") == parseaddr(address)[1]
 
 
 def test_placeholders_differ_per_list_and_are_digits() -> None:

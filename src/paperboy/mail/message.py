@@ -152,12 +152,11 @@ class Composer:
 
     def _envelope(self, composed: Composed, delivery: Delivery, copy: Copy) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
-        leave = [unsubscribe_uri(_replies_to(composed.message), list_name, own.token)]
+        its, leave_by_mail = _shared(composed.message, list_name, (self.secret, *self.older))
+        leave = [leave_by_mail + quote(own.token)]
         leave = [f"{self.web_url}/leave/{own.token}", *leave] if self.web_url else leave
-        marks = [placeholders(secret, list_name) for secret in (self.secret, *self.older)]
-        its = next((each for each in marks if each.token.encode() in composed.message), marks[0])
-        shared = complete(composed.message, its, copy._replace(vote=vote_token(own.token)))
-        message = own_headers(own.subscriber, own.message_id, leave) + shared
+        head = own_headers(own.subscriber, own.message_id, leave)
+        message = complete(composed.message, its, copy._replace(vote=vote_token(own.token)), head)
         return Envelope(composed.sender, own.subscriber.address, self._signed(message), list_name)
 
     def _signed(self, message: bytes) -> bytes:
@@ -172,6 +171,8 @@ def unsubscribe_request(text: str) -> tuple[str, str] | None:
 
 def addr_spec(mailbox: str) -> str:
     """The bare address of `Name <address>` or `address`. ValueError if there is none."""
+    if _PLAIN_ADDRESS.fullmatch(mailbox):
+        return mailbox
     address = parseaddr(mailbox)[1]
     if (
         not _ADDRESS.fullmatch(address)
@@ -182,11 +183,15 @@ def addr_spec(mailbox: str) -> str:
     return address
 
 
-@lru_cache(maxsize=8)
-def _replies_to(message: bytes) -> str:
-    """The address that replies to a frozen message go to, whatever the settings are now."""
+@lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
+def _shared(message: bytes, list_name: str, secrets: tuple[bytes, ...]) -> tuple[Copy, str]:
+    """What all copies of a frozen message share: its placeholders, made with one of the secrets, and the link to the
+    mail that asks to leave, up to the token. It goes where replies go, whatever the settings are now.
+    """
     head = BytesHeaderParser().parsebytes(message)
-    return parseaddr(head["Reply-To"] or head["From"])[1]
+    leave = unsubscribe_uri(parseaddr(head["Reply-To"] or head["From"])[1], list_name, "")
+    marks = [placeholders(secret, list_name) for secret in secrets]
+    return next((each for each in marks if each.token.encode() in message), marks[0]), leave
 
 
 # Freezing, and completing what was frozen
@@ -194,6 +199,7 @@ def _replies_to(message: bytes) -> str:
 _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: quoted-printable has no '="'
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
+_PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+")  # which `parseaddr` leaves as it is
 _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
     r"(?:\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+|/leave/|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
 )
@@ -238,24 +244,47 @@ def _encoded(piece: str) -> bytes:
     return encoded[1:]
 
 
-def complete(message: bytes, marks: Copy, copy: Copy) -> bytes:
-    """The frozen message with a copy's values for the placeholders: the reason wrapped in text, all escaped in HTML."""
-    done: list[bytes] = []
-    in_text, in_html = copy._replace(reason=wrap(copy.reason)), map(escape, copy)
-    for pieces, values in zip(_pieces(message, marks), (in_text, in_html), strict=True):
-        both = zip(marks, values, strict=True)
-        lines = {mark.encode(): _encoded(value).replace(b"\n", b"\r\n") for mark, value in both}
-        done += [lines.get(piece, piece) for piece in pieces]
-    return b"".join(done)
+def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> bytes:
+    """The frozen message after a head of the copy's own, with its values for the placeholders: the reason wrapped in
+    text, all escaped in HTML.
+    """
+    pieces, places = _cut(message, marks)
+    found: dict[tuple[int, bool], bytes] = {}
+    for place in places.values():
+        if place not in found:
+            found[place] = _value(copy, *place)
+    copied = list(pieces)
+    for number, place in places.items():
+        copied[number] = found[place]
+    copied[0] = head + copied[0]
+    return b"".join(copied)
 
 
-@lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
-def _pieces(message: bytes, marks: Copy) -> tuple[list[bytes], list[bytes]]:
-    """The message up to the HTML part, and that part, both cut at the placeholders."""
+def _value(copy: Copy, number: int, in_html: bool) -> bytes:
+    value = escape(copy[number]) if in_html else wrap(copy.reason) if number == _REASON else copy[number]
+    if _UNENCODED.fullmatch(value):
+        return value.encode("ascii")
+    return _encoded(value).replace(b"\n", b"\r\n")
+
+
+_REASON = Copy._fields.index("reason")
+_UNENCODED = re.compile(r"(?!\.|From )(?:[ !-<>-~]{0,69}[!-<>-~])?")  # what quoted-printable leaves as it is
+
+
+@lru_cache(maxsize=8)
+def _cut(message: bytes, marks: Copy) -> tuple[tuple[bytes, ...], dict[int, tuple[int, bool]]]:
+    """The message cut at the placeholders, and for each piece that is one, by its number: the number of its value, and
+    whether it stands in HTML. The first is none.
+    """
     # Older versions left the dots at the beginnings of lines to SMTP.
     text, separator, html = message.replace(b"\r\n.", b"\r\n=2E").partition(_HTML_PART)
     mark = re.compile(f"({'|'.join(marks)})".encode())
-    return mark.split(text), mark.split(separator + html)
+    pieces = mark.split(text)
+    in_text = len(pieces)
+    pieces += mark.split(separator + html)
+    numbers = {each.encode(): number for number, each in enumerate(marks)}
+    places = {at: (numbers[each], at >= in_text) for at, each in enumerate(pieces) if each in numbers}
+    return tuple(pieces), places
 
 
 # Headers
@@ -277,11 +306,13 @@ def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -
 
 def _header(name: str, value: str) -> str:
     """A header, folded between words."""
+    if len(name) + len(value) < 74:  # as nearly all are
+        return f"{name}: {value}"
     return re.sub(r"(?=.{76})(.{1,75}) ", "\\1\r\n ", f"{name}: {value}")
 
 
 def _mailbox(name: str, address: str) -> str:
-    phrase = _words(name, _ATOMS)
+    phrase = _words(name, _ATOMS) if name else ""
     return f"{phrase} <{addr_spec(address)}>" if phrase else addr_spec(address)
 
 
