@@ -150,7 +150,7 @@ LimitCORE=0  # No process writes its memory to the disk: it holds passwords.
 SyslogIdentifier=paperboy  # The journal shows Paperboy's name instead of Python's.
 MemoryMax=1G  # A morning that runs wild does not take the machine with it.
 OOMPolicy=continue  # Such a morning is killed alone and retried; the daemon stays.
-TasksMax=512  # Enough for the most that the settings allow: 100 LLM calls and 50 connections to a mail server.
+TasksMax=2048  # Enough for the most that the settings allow: 1,000 LLM calls, and 50 connections to a mail server.
 
 # Secrets may stay in .env, readable by its owner alone (chmod 600). To keep them out of the home, put each into a file
 # that only root can read, and add its line, without the #, under [Service] in `systemctl edit paperboy`. A value in

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import resource
 import socket
 import ssl
 import time
@@ -24,6 +25,7 @@ CONNECTS_WITHIN = 10.0  # seconds
 MOST = 64_000_000  # bytes of any HTTP reply, headers and interim replies included
 _PIECE = 65_536  # bytes; a whole `read` would first allocate what Content-Length claims
 _IN_WORDS = 300  # characters of an error
+_BESIDE = 100  # open files that are no connection of a pool: the database, logs, mail servers
 
 
 class NoReplyError(Exception):
@@ -156,6 +158,17 @@ def _no_reply(error: Exception) -> NoReplyError:
         return NoReplyError("the reply took too long", slow=True)
     words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
     return NoReplyError(words, unknown=isinstance(cause, socket.gaierror))
+
+
+def allow(connections: int) -> None:
+    """Let this process have so many connections at once: many systems begin with 1,024 open files and allow more when
+    asked. Raises ValueError where that is not enough.
+    """
+    number, (soft, hard) = connections + _BESIDE, resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < number:
+        raise ValueError(f"{connections} connections need {number} open files, and {hard} are allowed (ulimit -n)")
+    if soft != resource.RLIM_INFINITY and soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
 
 
 class _Response(http.client.HTTPResponse):

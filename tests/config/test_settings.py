@@ -141,7 +141,7 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
         ),
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
-        ("LLM_CONCURRENCY=1_0", "LLM_CONCURRENCY: must be a whole number from 1 to 100"),
+        ("LLM_CONCURRENCY=1_0", "LLM_CONCURRENCY: must be a whole number from 1 to 1000"),
         (
             "LLM_TIMEOUT_SECONDS=nan",
             "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",

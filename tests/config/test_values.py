@@ -141,7 +141,7 @@ def test_international_host_name_is_accepted() -> None:
 
 RANGES = {  # of each setting that is a number: the least and the most, as people write them
     "LLM_BATCH_SIZE": ("1", "200"),
-    "LLM_CONCURRENCY": ("1", "100"),
+    "LLM_CONCURRENCY": ("1", "1000"),
     "LLM_TIMEOUT_SECONDS": ("0.1", "3600"),
     "LLM_BUDGET_USD": ("0", "1000000"),
     "LLM_PRICE_INPUT": ("0", "1000000"),

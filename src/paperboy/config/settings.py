@@ -126,7 +126,7 @@ class Settings:
     openai_reasoning_effort: str = _setting(one_line, "low")
     openai_service_tier: str = _setting(one_line)
     llm_batch_size: int = _setting(notation.whole(1, 200), "16")  # papers in one call
-    llm_concurrency: int = _setting(notation.whole(1, 100), "8")
+    llm_concurrency: int = _setting(notation.whole(1, 1000), "8")
     llm_timeout_seconds: float = _setting(notation.number(0.1, 3600), "120")
     llm_budget_usd: float = _setting(notation.number(0, 1_000_000), "0")  # per day; 0: none
     llm_shortlist: Share = _setting(_share, "1")  # of a day's papers, those that the LLM is asked about
