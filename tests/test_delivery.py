@@ -62,6 +62,7 @@ class World:
         stop: Callable[[], bool] = lambda: False,
         timer: Callable[[], float] | None = None,
         *,
+        look: Callable[[], None] = lambda: None,
         by_hand: bool = True,
     ) -> delivery.Report:
         sending = delivery.Round(
@@ -76,6 +77,7 @@ class World:
             progress=NoProgress(),
             stopped=stop,
             most_per_minute=self.most_per_minute,
+            look=look,
         )
         return sending.deliver(by_hand=by_hand)
 
@@ -117,6 +119,26 @@ def test_every_subscriber_gets_one_copy_once(world: World) -> None:
     assert world.transport.sent[0].message == b"<ada@example.org>shared bytes"
     assert world.deliver().states == {}
     assert (len(world.transport.sent), world.transport.closed) == (3, 1)
+
+
+def test_lists_are_looked_at_while_connections_go_on_sending(world: World) -> None:
+    """A list of a hundred thousand takes a second to read, and servers close idle connections."""
+    began, all_sent = threading.Event(), threading.Event()
+
+    class Watched(FakeTransport):
+        def send(self, envelope: Envelope) -> Receipt:
+            assert began.wait(10)
+            receipt = super().send(envelope)
+            if len(self.sent) == len(NAMES):
+                all_sent.set()
+            return receipt
+
+    def look() -> None:
+        began.set()
+        assert all_sent.wait(10), "the connection waits for the look to end"
+
+    world.transport = Watched()
+    assert world.deliver(look=look).states == {SENT: 3}
 
 
 def test_delivery_left_in_sending_by_a_crash_goes_out_with_the_same_bytes(world: World) -> None:

@@ -80,15 +80,15 @@ class App(ExitStack):
         """Settings and lists. Raises ConfigError."""
         return Home.load(self.path, self.environ)
 
-    def without_mail(self, *, in_force: bool = False) -> None:
+    def without_mail(self, *, in_force: bool = False, tried: bool = False) -> None:
         """Read the home for a command that sends no mail, before it asks for anything else: half a login will do, since
         the other half may be a credential of the service. With `in_force`, and while the files are broken, it gets what
-        the service that is running uses, and that is said. Raises ConfigError.
+        the service that is running uses, and that is said. `tried`: see `Home.load`. Raises ConfigError.
         """
         if not in_force:
-            self.home = Home.load(self.path, self.environ, mails=False)
+            self.home = Home.load(self.path, self.environ, mails=False, tried=tried)
             return
-        self.home, broken = Home.own_or_in_force(self.path, self.environ, mails=False)
+        self.home, broken = Home.own_or_in_force(self.path, self.environ, mails=False, tried=tried)
         if broken and lock.holder(self.settings.paperboy_database, "run") is None:
             raise broken  # nobody goes by the copy
         for line in [*broken.problems, IN_FORCE] if broken else ():
@@ -421,6 +421,7 @@ class App(ExitStack):
             composer=self.composer,
             on_list=on_list,
             paused=on_list.paused,
+            look=on_list.look,
             clock=self.clock,
             timer=self.timer,
             wait=self.wait,
@@ -479,7 +480,7 @@ class App(ExitStack):
             errand = signups.Round(
                 store=self.store,
                 home=self.home,
-                read=lambda: Home.load(self.path, self.environ, mails=False),
+                read=lambda: Home.load(self.path, self.environ, mails=False, tried=True),
                 composer=self.composer,
                 transport=transport,
                 clock=self.clock,
@@ -531,9 +532,10 @@ class App(ExitStack):
             return found.list_name, found.address
         return next((each for each, its in tokens if its == token), None)
 
-    def forget(self, address: str) -> tuple[tuple[int, ...], int]:
-        """Erase an address from subscribers.yaml, from the version in force, and from the database once nobody composes
-        or sends; gives the lines and the number of rows that held it. Raises ConfigError before anything is changed.
+    def forget(self, address: str) -> tuple[dict[str, tuple[int, ...]], int]:
+        """Erase an address from the lists' files, from the version in force, and from the database once nobody composes
+        or sends; gives the files' lines and the number of rows that held it. Raises ConfigError before anything is
+        changed.
         """
         copies = Files(self.path)
         in_force = [each for each in copies.naming(address) if each == copies.in_force()]

@@ -125,7 +125,7 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
         people = f"{number} subscriber{'s' * (number > 1)}, {hour}" if number else "no subscribers, so it is never due"
         paused = "; paused, so it sends nothing" * each.paused
         yield Finding("lists", f"{each.name}: {', '.join(each.categories)}; {people}{paused}")
-    addresses = dict.fromkeys(who.address.lower() for each in lists for who in each.subscribers)
+    addresses = dict.fromkeys(address for each in lists for address in each.addresses())
     examples = [address for address in addresses if _EXAMPLE.fullmatch(address)]
     if examples and settings.mail_from:
         more = f" and {len(examples) - 1} more" if len(examples) > 1 else ""

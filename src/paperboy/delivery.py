@@ -105,6 +105,7 @@ class Round:
     stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
     most_per_minute: int = 0
     paused: Callable[[str], bool] = lambda _list: False
+    look: Callable[[], None] = lambda: None  # has the lists been edited? called while connections go on sending
 
     _waiting: deque[int] = field(default_factory=deque)  # deliveries
     _lock: Lock = field(default_factory=Lock)  # for the store and all that follows
@@ -166,6 +167,7 @@ class Round:
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(_POLL)
             show()
+            self.look()
             if self.stopped():
                 aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
                 for transport in self.transports if self.timer() >= aborts_at else ():

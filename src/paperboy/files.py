@@ -38,18 +38,22 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    r"""The file's text, without a byte order mark and with `\n` for each line end. Raises as `read`."""
-    content = read(path, most)
+    """The file's `text`. Raises as `read`."""
+    return text(read(path, most))
+
+
+def text(content: bytes) -> str:
+    r"""UTF-8 without a byte order mark and with `\n` for each line end. Raises ValueError, as `read`."""
     try:
-        text = content.decode("utf-8-sig")
+        found = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if conflict := _CONFLICT.search(text):
-        line, fix = text.count("\n", 0, conflict.start()) + 1, "keep one of the two versions, and remove git's marks"
+    found = found.replace("\r\n", "\n").replace("\r", "\n")
+    if conflict := _CONFLICT.search(found):
+        line, fix = found.count("\n", 0, conflict.start()) + 1, "keep one of the two versions, and remove git's marks"
         raise ValueError(f"has a merge conflict (line {line}); {fix}")
-    return text
+    return found
 
 
 def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:

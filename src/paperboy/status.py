@@ -199,8 +199,9 @@ def read(
         known = since.get(name, None if name in days or attempt else now)  # a list that nobody has served owes nothing
         standing = due.standing(each, outcomes[name], attempt, now, patience, known)
         found.append(ListStatus(each, standing, now, holidays, attempt, days.get(name, ()), mailed.get(name)))
-    on = {(each.name, who.address.lower()) for each in lists for who in each.subscribers}
     rows = store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY)
+    lacking = {row.list_name for row in rows}
+    on = {(each.name, address) for each in lists if each.name in lacking for address in each.addresses()}
     rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in on)
     lately = [each for each in found if each.mailed and each.standing.day - each.mailed.date <= _LATELY]
     newest = [each for each in lately if each.mailed_today] or lately

@@ -204,7 +204,7 @@ def test_forget_waits_for_the_sending_under_way(world: World) -> None:
             other.close()
 
         app.say = say
-        assert app.forget(ADA) == ((9,), 1)
+        assert app.forget(ADA) == ({"subscribers.yaml": (9,)}, 1)
     ((text, lists),) = said
     assert text.endswith("paperboy run) is active; waiting until its sending is done")
     assert lists == LEFT

@@ -2,6 +2,7 @@
 
 import email
 import email.policy
+import logging
 import os
 import signal
 import subprocess
@@ -343,11 +344,17 @@ def test_subscriber_who_leaves_during_sending_gets_nothing(world: World) -> None
     world.write("subscribers.yaml", LISTS.replace("- ada@example.org", "- zoe@example.org"))
     world.announce(1)
 
+    seen, log, logger = threading.Event(), logging.Handler(), logging.getLogger("paperboy.config.home")
+    log.emit = lambda record: seen.set() if "an edit of the lists" in record.msg else None  # type: ignore[method-assign]
+
     def leave(_: Message) -> None:
         (world.path / "subscribers.yaml").write_text(LISTS.replace("      - Grace Hopper <grace@example.org>\n", ""))
+        assert seen.wait(10)
 
     world.smtp.on_message = leave
+    logger.addHandler(log)
     world.run("once", "--list", "foundations")
+    logger.removeHandler(log)
     assert world.mails() == ["zoe@example.org"]
 
 

@@ -31,8 +31,8 @@ def subscribed(text: str, name: str = "a", who: Subscriber = ZOE) -> tuple[str, 
     """The text with one more subscriber, and the line."""
     with TemporaryDirectory() as folder:
         home = home_with(folder, text)
-        line = edits.subscribe(home, home.list(name), who)
-        return (home.path / "subscribers.yaml").read_bytes().decode(), line
+        place = edits.subscribe(home, home.list(name), who)
+        return (home.path / "subscribers.yaml").read_bytes().decode(), line_of(place)
 
 
 def unsubscribed(text: str, name: str = "a", address: str = ZOE.address) -> tuple[str, int]:
@@ -40,8 +40,14 @@ def unsubscribed(text: str, name: str = "a", address: str = ZOE.address) -> tupl
     with TemporaryDirectory() as folder:
         home = home_with(folder, text)
         who = next(each for each in home.list(name).subscribers if each.address == address)
-        line = edits.unsubscribe(home, home.list(name), who)
-        return (home.path / "subscribers.yaml").read_bytes().decode(), line
+        place = edits.unsubscribe(home, home.list(name), who)
+        return (home.path / "subscribers.yaml").read_bytes().decode(), line_of(place)
+
+
+def line_of(place: str) -> int:
+    name, _, line = place.partition(":")
+    assert name == "subscribers.yaml"
+    return int(line)
 
 
 def home_with(folder: str, text: str) -> Home:

@@ -98,14 +98,14 @@ def subscribe(app: App, name: str, who: str) -> int:
     runs, and applies from the list's next digest.
     """
     new = mailbox_from(who, "ADDRESS")
-    app.without_mail()
+    app.without_mail(tried=True)
     mailing_list = app.home.list(name)
     held = app.store_to_ask.suppressions.find(name, new.address)
     if there := mailing_list.subscriber(new.address):
         output.say(f"Nothing to do: {there} is already on {name}.")
     else:
         line = edits.subscribe(app.home, mailing_list, new)
-        output.say(f"{new} is now on {name} ({LISTS_FILE}:{line}) and gets its next digest.")
+        output.say(f"{new} is now on {name} ({line}) and gets its next digest.")
     if held:
         output.say(f"But {refusal(held, app.settings.timezone)}")
     return 0
@@ -122,17 +122,18 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     To stop mail to an address whatever the file says, use suppress.
     """
     address = mailbox_from(who, "ADDRESS").address
-    app.without_mail()
+    app.without_mail(tried=True)
     mailing_list = app.home.list(name)
     others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
     there = mailing_list.subscriber(address)
     if there is None:
-        addresses = (each.address for each in mailing_list.subscribers)
-        hint = did_you_mean(address, addresses, cutoff=0.85)  # two strangers at one domain are alike already
+        hint = did_you_mean(
+            address, mailing_list.addresses(), cutoff=0.85
+        )  # two strangers at one domain are alike already
         on_others = f"; it is on {others}" if others else ""
         raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
     line = edits.unsubscribe(app.home, mailing_list, there)
-    output.say(f"{there} is no longer on {name} (removed from {LISTS_FILE}:{line}).")
+    output.say(f"{there} is no longer on {name} (removed from {line}).")
     if others:
         output.say(f"{address} is still on {others}.")
     return 0

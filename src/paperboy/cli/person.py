@@ -31,7 +31,7 @@ def show(app: App, who: str, name: str | None) -> int:
     where = f"on {together(on)}" if on else f"not on {name or 'any list'}"
     none = f"no digest went there in the last {_WEEKS} weeks"
     if not (on or posted or held):
-        everybody = (who.address for each in app.home.lists for who in each.subscribers)
+        everybody = (address for each in app.home.lists for address in each.addresses())
         raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
     rows = (_row(app, each) for each in posted)
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
@@ -62,15 +62,15 @@ def forget(app: App, who: str) -> int:
     address = mailbox_from(who, "ADDRESS").address
     app.without_mail(in_force=True)
     output.set_up(app.settings.log_level, app.environ)
-    everybody = [each.address for of in app.home.lists for each in of.subscribers]
+    everybody = [each for of in app.home.lists for each in of.addresses()]
     lines, rows = app.forget(address)
     held = app.store_to_ask.suppressions.of(address)
     if not (lines or rows or held):
         hint = did_you_mean(address, everybody, cutoff=0.85)
         raise UnknownNameError(f"{address} is in neither {LISTS_FILE} nor the database{hint}")
-    if lines:
-        where = f"line{'s' if lines[1:] else ''} {together([str(line) for line in lines])}"
-        output.say(f"Removed {address} from {LISTS_FILE} ({where}).")
+    for file, numbers in lines.items():
+        where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"
+        output.say(f"Removed {address} from {file} ({where}).")
     output.say(f"Erased it from {counted(rows, 'row')} of the database.")
     for each in held:
         stays = "A keyed hash of it stays, so that it gets no mail even if somebody adds it again"

@@ -1,22 +1,24 @@
-"""One subscriber in or out of `subscribers.yaml`; every other character stays as it is.
+"""One subscriber in or out of a list's own file, or of `subscribers.yaml`; every other character stays as it is.
 
-It works for lists of `- address` lines and for lists in brackets. Each likely edit is tried on the text and read again,
-until one gives the wanted lists and nothing else. If none does, because the file has another shape or an anchor, alias
-or `<<` shares subscribers, the edit is left to a person.
+In a file of its own, everybody has a line. In subscribers.yaml it works for lists of `- address` lines and for lists in
+brackets: each likely edit is tried on the text and read again, until one gives the wanted lists and nothing else. If
+none does, because the file has another shape or an anchor, alias or `<<` shares subscribers, the edit is left to a
+person.
 """
 
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from paperboy import files
-from paperboy.config.home import LISTS_FILE, Home
+from paperboy.config.home import LISTS_FILE, Home, of_lists
 from paperboy.config.lists import parse
+from paperboy.config.people import People
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.foreign import mentions
 from paperboy.models import MailingList, Problem, Subscriber
@@ -28,38 +30,81 @@ _LINE = r"^(?P<dash>[ \t]*-[ \t]+)(?=[^-\s]).*{}[^\r\n]*"
 _IN_BRACKETS = r"(?:[^\s\[\],][^\[\],\r\n]*)?{}[^\s\],]*"
 
 
-def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> int:
-    """Adds a subscriber, who is not on the list, after its last one; gives the line.
+def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
+    """Adds a subscriber, who is not on the list, after its last one; gives the file and the line.
 
     Raises ConfigError if only a person can make this edit or the file cannot be replaced, and PaperboyError if somebody
     else changed it meanwhile. The file stays as it is then.
     """
-    people = mailing_list.subscribers
+    if name := mailing_list.subscribers_file:
+        return _append(_path(home, name), name, new)
+    people = tuple(mailing_list.subscribers)
     wanted = replace(mailing_list, subscribers=(*people, new))
     quoted = "'" + str(new).replace("'", "''") + "'"
     return _apply(home, wanted, lambda text: [*_added(text, str(new), people), *_added(text, quoted, people)])
 
 
-def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> int:
-    """Removes a subscriber, with the whole line if it begins with a dash; gives the line. Raises as `subscribe`."""
-    people = tuple(each for each in mailing_list.subscribers if each is not subscriber)
-    wanted = replace(mailing_list, subscribers=people)
-    return _apply(home, wanted, lambda text: _removed(text, subscriber.address))
-
-
-def forget(versions: Sequence[Home], address: str) -> tuple[int, ...]:
-    """Removes an address from all lists, and from any comment, in these versions of the file; gives the lines of the
-    first where it stood. Raises as `subscribe`, and then no version is changed.
+def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> str:
+    """Removes a subscriber with the whole line, if that is theirs alone; gives the file and the line. Raises as
+    `subscribe`.
     """
-    edits = []
+    address, name = subscriber.address, mailing_list.subscribers_file
+    if name:
+        with _errors(path := _path(home, name)):
+            old = files.read(path)
+            if lines := _people(name, old).lines(address):
+                if not _replace(path, old, _without_lines(old, lines)):
+                    raise _changed(name)
+                return f"{name}:{lines[0]}"
+    (wanted,) = _less([mailing_list], address)
+    return _apply(home, wanted, lambda text: _removed(text, address))
+
+
+def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]:
+    """Removes an address from all lists, and from any comment, in these versions of the files; gives the lines of the
+    first where it stood, by file. Raises as `subscribe`, and then no version is changed.
+    """
+    edits, stood = [], dict[str, tuple[int, ...]]()
     for home in versions:
-        with _errors(path := _path(home)):
-            edits.append((path, old := _read(path), _without(home, old, address)))
-    for path, old, new in edits:
+        for name in filter(lambda name: _path(home, name).exists(), of_lists(home.source)):
+            with _errors(path := _path(home, name)):
+                old = files.read(path)
+                text = old.decode("utf-8", "surrogateescape")
+                lines = set(_lines(text, address))
+                if name == LISTS_FILE:
+                    new = _without(home, text, address)
+                else:
+                    lines |= set(own := _people(name, old).lines(address))
+                    new = mentions(address).sub("…", _without_lines(old, own).decode("utf-8", "surrogateescape"))
+                edits.append((path, name, old, new.encode("utf-8", "surrogateescape")))
+            if home is versions[0] and lines:
+                stood[name] = tuple(sorted(lines))
+    for path, name, before, after in edits:
         with _errors(path):
-            if new != old and not _replace(path, old.encode(), new.encode()):
-                raise _changed()
-    return _lines(edits[0][1], address)
+            if after != before and not _replace(path, before, after):
+                raise _changed(name)
+    return stood
+
+
+def _append(path: Path, name: str, new: Subscriber) -> str:
+    with _errors(path):
+        old = files.read(path)
+        end = b"\r\n" if b"\r\n" in old else b"\n"
+        line = _people(name, old).written(new).encode().replace(b"\n", end)
+        made = old + (end if old and not old.endswith((b"\n", b"\r")) else b"") + line + end
+        if not _replace(path, old, made):
+            raise _changed(name)
+    return f"{name}:{len(made.splitlines())}"
+
+
+def _people(name: str, content: bytes) -> People:
+    """Those of a file. Raises ValueError."""
+    return People((), name, files.text(content).encode())
+
+
+def _without_lines(content: bytes, numbers: Collection[int]) -> bytes:
+    lines = enumerate(content.splitlines(keepends=True), 1)
+    return b"".join(line for number, line in lines if number not in numbers)
 
 
 def _lines(text: str, address: str) -> tuple[int, ...]:
@@ -85,9 +130,14 @@ def _without(home: Home, old: str, address: str) -> str:
 
 
 def _less(lists: Iterable[MailingList], address: str) -> tuple[MailingList, ...]:
-    """The lists without that subscriber."""
-    others = ((each, [who for who in each.subscribers if who is not each.subscriber(address)]) for each in lists)
-    return tuple(replace(each, subscribers=tuple(who)) for each, who in others)
+    """The lists without that subscriber in subscribers.yaml."""
+    made = []
+    for each in lists:
+        people = each.subscribers
+        inline = people.inline if isinstance(people, People) else people
+        left = tuple(who for who in inline if who.address.lower() != address.lower())
+        made.append(replace(each, subscribers=replace(people, inline=left) if isinstance(people, People) else left))
+    return tuple(made)
 
 
 def _added(text: str, written: str, people: tuple[Subscriber, ...]) -> Iterator[_Edit]:
@@ -117,7 +167,7 @@ def _replaced(text: str, match: re.Match[str], new: str) -> _Edit:
     return text[: match.start()] + new + text[match.end() :], match.start() + len(new)
 
 
-def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edit]]) -> int:
+def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edit]]) -> str:
     path = _path(home)
     lists = tuple(wanted if each.name == wanted.name else each for each in home.lists)
     with _errors(path):
@@ -126,12 +176,12 @@ def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edi
         if not made and _lists(home, text) == home.lists:
             raise _by_hand(text, wanted.name)
         if not made or not _replace(path, text.encode(), made.encode()):
-            raise _changed()
-    return made.count("\n", 0, index) + 1
+            raise _changed(LISTS_FILE)
+    return f"{LISTS_FILE}:{made.count(chr(10), 0, index) + 1}"
 
 
-def _path(home: Home) -> Path:
-    return (home.source / LISTS_FILE).resolve()  # a link to the file stays one
+def _path(home: Home, name: str = LISTS_FILE) -> Path:
+    return (home.source / name).resolve()  # a link to the file stays one
 
 
 def _read(path: Path) -> str:
@@ -149,14 +199,14 @@ def _errors(path: Path) -> Iterator[None]:
         raise ConfigError([Problem(str(path), str(error))]) from error
 
 
-def _changed() -> PaperboyError:
-    return PaperboyError(f"{LISTS_FILE} was just changed by somebody else; nothing was done, try again")
+def _changed(name: str) -> PaperboyError:
+    return PaperboyError(f"{name} was just changed by somebody else; nothing was done, try again")
 
 
 def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
     """The lists as any command would read them; none if anything is wrong."""
     try:
-        return parse(LISTS_FILE, text, home.folders("prompts"), home.settings)
+        return parse(LISTS_FILE, text, home.folders("prompts"), home.settings, home.source, tried=True)
     except ConfigError:
         return ()
 

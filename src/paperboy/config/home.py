@@ -1,7 +1,8 @@
 """A home: the folder with an operator's files, what is read from it, and its last good version.
 
     data/last-good    a symlink, flipped by one rename, to the version in force:
-    data/files-*      copies of `.env`, subscribers.yaml, prompts/ and emails/; the one before stays for its readers
+    data/files-*      copies of `.env`, subscribers.yaml with the files that it names, prompts/ and emails/; the one
+                      before stays for its readers
 
 The daemon and its children read the version in force, so that no morning meets half an edit, and a broken one changes
 nothing, even over a restart.
@@ -18,12 +19,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 from paperboy import files, lock
 from paperboy.config import lists as mailing_lists
-from paperboy.config import settings
+from paperboy.config import people, settings
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError
@@ -51,9 +53,17 @@ class Home:
     source: Path  # where they were read: the folder itself, or a copy in force
 
     @classmethod
-    def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None, *, mails: bool = True) -> Home:
+    def load(
+        cls,
+        path: Path,
+        environ: Mapping[str, str],
+        copy: Path | None = None,
+        *,
+        mails: bool = True,
+        tried: bool = False,
+    ) -> Home:
         """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files. Without
-        `mails` the login may be incomplete.
+        `mails` the login may be incomplete. `tried`: files of subscribers need not be looked through.
         """
         if reason := files.denied(path, os.R_OK):
             raise ConfigError([Problem(str(path), reason)])
@@ -65,7 +75,7 @@ class Home:
         except ConfigError as error:
             problems += error.problems
         try:
-            lists = load_lists(source, found)
+            lists = load_lists(source, found, tried=tried)
         except ConfigError as error:
             problems += error.problems
         if problems := [*as_known(problems, source), *denied(path, found)]:
@@ -75,15 +85,16 @@ class Home:
     @classmethod
     def in_force(cls, path: Path, environ: Mapping[str, str], *, mails: bool = True) -> Home:
         """Read the version in force, or the current files if there never was one. Raises ConfigError."""
-        return cls.load(path, environ, Files(path).in_force(), mails=mails)
+        copy = Files(path).in_force()
+        return cls.load(path, environ, copy, mails=mails, tried=copy is not None)
 
     @classmethod
     def own_or_in_force(
-        cls, path: Path, environ: Mapping[str, str], *, mails: bool = True
+        cls, path: Path, environ: Mapping[str, str], *, mails: bool = True, tried: bool = False
     ) -> tuple[Home, ConfigError | None]:
-        """The current files; if they are broken, the version in force and the error."""
+        """The current files; if they are broken, the version in force and the error. `tried`: see `load`."""
         try:
-            return cls.load(path, environ, mails=mails), None
+            return cls.load(path, environ, mails=mails, tried=tried), None
         except ConfigError as error:
             return cls.in_force(path, environ, mails=mails), error
 
@@ -128,9 +139,25 @@ def denied(home: Path, settings: Settings) -> list[Problem]:
     return []
 
 
-def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
-    """The lists as the file has them now. Raises ConfigError."""
-    return mailing_lists.load(home / LISTS_FILE, folders(home, "prompts"), settings)
+def load_lists(home: Path, settings: Settings, *, tried: bool = False) -> tuple[MailingList, ...]:
+    """The lists as the files have them now. Raises ConfigError. `tried`: see `Home.load`."""
+    return mailing_lists.load(home / LISTS_FILE, folders(home, "prompts"), settings, tried=tried)
+
+
+def of_lists(home: Path) -> list[str]:
+    """subscribers.yaml, and the files of the home that it may name."""
+    return [LISTS_FILE, *_named(home, _stamp(home / LISTS_FILE))]
+
+
+@lru_cache(maxsize=4)
+def _named(home: Path, _of: tuple[int, ...]) -> tuple[str, ...]:
+    """Read once for each stamp of the file."""
+    try:
+        names = people.named(files.read(home / LISTS_FILE).decode(errors="replace"))
+    except (ValueError, FileNotFoundError):
+        return ()
+    inside = (each for each in names if Path(os.path.realpath(home / each)).is_relative_to(home.resolve()))
+    return tuple(inside)
 
 
 def folders(home: Path, kind: str) -> list[Path]:
@@ -175,7 +202,7 @@ class Files:
         """The files, also through links, without the temporary files of editors. A link that leads round in a circle
         ends at `MOST_FILES`.
         """
-        names = [".env", LISTS_FILE]
+        names = [".env", *of_lists(self._home)]
         for kind in ("prompts", "emails"):
             for place, inner, found in islice(os.walk(self._home / kind, followlinks=True), MOST_FILES):
                 inner[:] = sorted(each for each in inner if not each.startswith("."))
@@ -202,7 +229,7 @@ class Files:
                 message = (
                     f"hold more than 64 MB or {MOST_FILES:,} files; keep others elsewhere, and no link in a circle"
                 )
-                raise ConfigError([Problem("prompts and emails", message)])
+                raise ConfigError([Problem("prompts, emails and files of subscribers", message)])
         if ".env" not in texts and (self.last_good / ".env").exists():  # without it, mail would go to the outbox
             raise ConfigError([Problem(".env", "is missing; restore it, or put an empty file in its place")])
         try:
@@ -235,9 +262,11 @@ class Files:
         """The copies whose lists name an address."""
         found = []
         for copy in self._data.glob("files-*"):
-            with suppress(ValueError, FileNotFoundError):
-                if mentions(address).search(files.read(copy / LISTS_FILE).decode(errors="replace")):
-                    found.append(copy)
+            for name in of_lists(copy):
+                with suppress(ValueError, FileNotFoundError):
+                    if mentions(address).search(files.read(copy / name).decode(errors="replace")):
+                        found.append(copy)
+                        break
         return found
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
@@ -249,36 +278,61 @@ class Recipients:
     """Who is on each list now: sending may take hours, and people leave meanwhile.
 
     A child of the daemon follows the version in force; elsewhere an edit counts when it has rested for ten seconds.
-    While the file is broken, the version before it counts.
+    While a file is broken, the version before it counts.
     """
 
     def __init__(self, home: Home, clock: Callable[[], datetime]) -> None:
         self._settings, self._clock = home.settings, clock
-        by_daemon = home.source != home.path
-        self._source = Files(home.path).last_good if by_daemon else home.path
-        self._rest = timedelta() if by_daemon else RESTED
-        self._use(home.lists)
-        self._seen: tuple[int, ...] = ()
+        self._by_daemon = home.source != home.path
+        self._source = Files(home.path).last_good if self._by_daemon else home.path
+        self._rest = timedelta() if self._by_daemon else RESTED
+        self._version = _Version(home.lists)
+        self._seen = self._stamps(home.source) if self._by_daemon else ()
+
+    def look(self) -> None:
+        """Read the files if they have changed; meanwhile other threads go by the version before."""
+        stamps = self._stamps(self._source)
+        changed = datetime.fromtimestamp(max(stamps)[0] / 1e9, UTC)
+        if stamps == self._seen or abs(self._clock() - changed) < self._rest:
+            return
+        self._seen = stamps
+        try:
+            new = _Version(load_lists(self._source, self._settings, tried=self._by_daemon))
+        except ConfigError as error:
+            logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
+        else:
+            for name in list(self._version.on):  # no connection waits for them later
+                new.addresses(name)
+            before, self._version = self._version, new
+            if new.lists != before.lists:
+                logger.info("an edit of the lists counts from the next message on")
 
     def __call__(self, list_name: str, address: str) -> bool:
         """Whether the address is on the list."""
-        stamp = _stamp(self._source / LISTS_FILE)
-        changed = datetime.fromtimestamp(stamp[0] / 1e9, UTC)
-        if stamp != self._seen and abs(self._clock() - changed) >= self._rest:
-            self._seen = stamp
-            try:
-                self._use(load_lists(self._source, self._settings))
-            except ConfigError as error:
-                logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
-        return (list_name, address.lower()) in self._on
+        return address.lower() in self._version.addresses(list_name)
 
     def paused(self, list_name: str) -> bool:
-        """Whether the list was paused when it was last asked for."""
-        return list_name in self._paused
+        """Whether the list is paused."""
+        found = self._version.lists.get(list_name)
+        return found is not None and found.paused
 
-    def _use(self, lists: Iterable[MailingList]) -> None:
-        self._on = {(each.name, who.address.lower()) for each in lists for who in each.subscribers}
-        self._paused = {each.name for each in lists if each.paused}
+    @staticmethod
+    def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
+        return tuple(_stamp(folder / name) for name in of_lists(folder))
+
+
+class _Version:
+    """The lists, and the addresses on those that were asked for."""
+
+    def __init__(self, lists: Iterable[MailingList]) -> None:
+        self.lists = {each.name: each for each in lists}
+        self.on = dict[str, frozenset[str]]()
+
+    def addresses(self, name: str) -> frozenset[str]:
+        if name not in self.on:
+            found = self.lists.get(name)
+            self.on[name] = frozenset(found.addresses() if found else ())
+        return self.on[name]
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

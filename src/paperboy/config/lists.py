@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +26,7 @@ from ruamel.yaml.reader import ReaderError
 from paperboy import files
 from paperboy.config import values
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
+from paperboy.config.people import People, file_name
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
@@ -163,6 +164,7 @@ class _List(_Strict):
     webhook: Annotated[str, AfterValidator(_webhook)] = ""
     webhook_format: Annotated[str, AfterValidator(values.one_of("json", "slack"))] = "json"
     subscribers: list[str] = []  # read by `_subscribers`, once for all lists that share them
+    subscribers_file: Annotated[str, AfterValidator(file_name)] = ""
 
 
 class _File(_Strict):
@@ -211,10 +213,11 @@ def _in_words(error: ErrorDetails) -> str:
 # --- the file
 
 
-def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
+def load(path: Path, prompts: Sequence[Path], settings: Settings, *, tried: bool = False) -> tuple[MailingList, ...]:
     """The lists of the file, in its order. Raises ConfigError with all that is wrong.
 
     Topics files are looked for in the folders `prompts`; `settings` has the defaults of `send_at` and `timezone`.
+    `tried`: the files that `subscribers_file` names need not be looked through.
     """
     try:
         text = files.read_text(path, _MOST_BYTES)
@@ -223,14 +226,18 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
         message = f"there is no such file in {path.parent}; {fix}"
     except ValueError as error:
         message = str(error)
+        if "is larger" in message:
+            message += " Many subscribers belong into a file of their own, which subscribers_file names"
     else:
-        return parse(path.name, text, prompts, settings)
+        return parse(path.name, text, prompts, settings, path.parent, tried=tried)
     raise ConfigError([Problem(path.name, message)])
 
 
-def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
-    """As `load`, of the file's text."""
-    root, data = _read(file_name, text)
+def parse(
+    name: str, text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path(), *, tried: bool = False
+) -> tuple[MailingList, ...]:
+    """As `load`, of the file's text. `home` is the folder with the files of subscribers, if any."""
+    root, data = _read(name, text)
     faults, lists = _Faults(root), list[_List]()
     try:
         lists = _File.model_validate(data, context=prompts).lists
@@ -239,29 +246,72 @@ def parse(file_name: str, text: str, prompts: Sequence[Path], settings: Settings
             faults.note(each["loc"], _in_words(each), at_key=each["type"] in {"extra_forbidden", "missing"})
     written = data.get("lists") if isinstance(data, dict) else None
     names: dict[str, _Path] = {}
-    people: dict[int, tuple[Subscriber, ...]] = {}  # by the list in the file, which an alias shares
+    readers = _Readers(faults, home, tried=tried)
     for index, keys in enumerate(written if isinstance(written, list) else ()):
         if isinstance(keys, dict):
-            name, subscribers = keys.get("name"), keys.get("subscribers")
+            called = keys.get("name")
             if keys.get("topics") is None and not keys.get("authors"):
                 faults.note(("lists", index, "topics"), "this list needs 'topics', or 'authors' alone", at_key=True)
-            if isinstance(name, str):
-                faults.note_repeated(names, name, ("lists", index, "name"), f"there is already a list {name!r}")
-            if id(subscribers) not in people:
-                people[id(subscribers)] = _subscribers(faults, ("lists", index, "subscribers"), subscribers)
-    if faults.found:
+            if isinstance(called, str):
+                faults.note_repeated(names, called, ("lists", index, "name"), f"there is already a list {called!r}")
+            readers.read(index, keys)
+    if faults.found or readers.problems:
         found = faults.cause_first()
-        raise ConfigError([Problem(f"{file_name}:{line}:{column}", message) for line, column, message in found])
+        own = [Problem(f"{name}:{line}:{column}", message) for line, column, message in found]
+        raise ConfigError([*own, *readers.problems])
     defaults: dict[str, Any] = {"send_at": settings.send_at, "timezone": settings.timezone}
     return tuple(
         MailingList(
             **defaults
             | {"title": each.name, "topics": ""}
             | {key: getattr(each, key) for key in each.model_fields_set}
-            | {"subscribers": people[id(keys.get("subscribers"))]}
+            | {"subscribers": readers.of(keys)}
         )
         for each, keys in zip(lists, data["lists"], strict=True)
     )
+
+
+class _Readers:
+    """The subscribers of all lists. Those that lists share, by an alias or as a file, are read once."""
+
+    def __init__(self, faults: _Faults, home: Path, *, tried: bool) -> None:
+        self.problems = dict[Problem, None]()  # in files of subscribers, each once
+        self._faults, self._home, self._tried = faults, home, tried
+        self._inline = dict[int, tuple[Subscriber, ...]]()  # by the list in the file, which an alias shares
+        self._contents = dict[str, bytes]()
+        self._people = dict[tuple[int, str], People]()
+
+    def of(self, keys: Mapping[str, Any]) -> Sequence[Subscriber]:
+        """What was read of a list."""
+        inline = id(keys.get("subscribers"))
+        return self._people.get((inline, str(keys.get("subscribers_file"))), self._inline[inline])
+
+    def read(self, index: int, keys: Mapping[str, Any]) -> None:
+        subscribers, name, path = keys.get("subscribers"), keys.get("subscribers_file"), ("lists", index)
+        if (inline := id(subscribers)) not in self._inline:
+            self._inline[inline] = _subscribers(self._faults, (*path, "subscribers"), subscribers)
+        if not isinstance(name, str) or (inline, name) in self._people:
+            return
+        try:
+            content = self._content(file_name(name))
+        except ValueError as error:
+            self._faults.note((*path, "subscribers_file"), f"subscribers_file: {error}")
+        else:
+            self._people[inline, name] = people = People(self._inline[inline], name, content)
+            self.problems |= dict.fromkeys(() if self._tried else people.problems())
+
+    def _content(self, name: str) -> bytes:
+        if name not in self._contents:
+            file = self._home / name
+            if not Path(os.path.realpath(file)).is_relative_to(self._home.resolve()):
+                raise ValueError(f"{name!r} is outside the home; put the file there")
+            try:
+                self._contents[name] = files.read_text(file).encode()
+            except FileNotFoundError:
+                raise ValueError(f"there is no {name!r} in the home; create it, an address on each line") from None
+            except ValueError as error:
+                raise ValueError(f"{name} {error}") from None
+        return self._contents[name]
 
 
 def _subscribers(faults: _Faults, path: _Path, texts: object) -> tuple[Subscriber, ...]:

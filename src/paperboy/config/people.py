@@ -1,0 +1,192 @@
+"""`subscribers_file`: a list's people in a file of their own: an address a line, or a CSV with the column `address`.
+
+There may be a million. So they stay the bytes of the file, and are made of its lines when somebody asks for them: most
+commands only ask whether there are any, or for one.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import BytesIO, StringIO
+from itertools import islice
+from typing import Literal, NamedTuple, overload
+
+from paperboy.config.values import mailbox
+from paperboy.models import Problem, Readers, Subscriber
+
+MOST_PROBLEMS = 200  # that are told of a file
+
+_NAME = r"\w[\w./-]*\.(?:txt|csv)"
+_NAMES = re.compile(rf"(?<![\w./-]){_NAME}(?![\w/-])", re.ASCII)
+_COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")  # after an address, since a name may have a #
+
+
+def named(text: str) -> list[str]:
+    """Whatever in the text of subscribers.yaml may name such a file: cheaper than reading YAML, and never too few."""
+    return list(dict.fromkeys(_NAMES.findall(text))) if "subscribers_file" in text else []
+
+
+def file_name(text: str) -> str:
+    """The name of such a file. Raises ValueError."""
+    if not re.fullmatch(_NAME, text, re.ASCII) or ".." in text.split("/"):
+        raise ValueError("must be the name of a file in the home that ends in .txt or .csv, such as readers.txt")
+    return text
+
+
+class _Columns(NamedTuple):
+    """What the first line of a CSV says."""
+
+    delimiter: str
+    titles: tuple[str, ...]
+
+    @classmethod
+    def of(cls, line: str) -> _Columns:
+        delimiter = next((each for each in ",;\t" if each in line), ",")
+        return cls(delimiter, tuple(each.strip().lower() for each in _cells(line, delimiter)))
+
+    def mailbox(self, line: str) -> str:
+        """A row as a text file would have it."""
+        row = dict(zip(self.titles, _cells(line, self.delimiter), strict=False))
+        return f"{row.get('name', '')} <{row.get('address', '').strip()}>"
+
+    def row(self, who: Subscriber) -> str:
+        cells, made = {"address": who.address, "name": who.name}, StringIO()
+        row = [cells.get(each, "") for each in self.titles]
+        comment = row[0].startswith("#")
+        quoting: Literal[0, 1] = csv.QUOTE_ALL if comment else csv.QUOTE_MINIMAL
+        csv.writer(made, delimiter=self.delimiter, quoting=quoting, lineterminator="").writerow(row)
+        return made.getvalue()
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """Of one line: quotes that are never closed spoil no other."""
+    with suppress(csv.Error):
+        return next(csv.reader([line], delimiter=delimiter, strict=True)) if '"' in line else line.split(delimiter)
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class People(Readers):
+    """The subscribers in subscribers.yaml, then those of the file. A line that is no address is left out; `problems`
+    tells of it.
+    """
+
+    inline: tuple[Subscriber, ...] = field(repr=False)
+    file: str  # its name in the home
+    content: bytes = field(repr=False)  # UTF-8, with \n for each line end
+
+    @property
+    def is_csv(self) -> bool:
+        return self.file.endswith(".csv")
+
+    def __iter__(self) -> Iterator[Subscriber]:
+        yield from self.inline
+        for _, text in self._entries():
+            with suppress(ValueError):
+                yield mailbox(text)
+
+    def __len__(self) -> int:
+        return len(self.inline) + sum(1 for _ in self._entries())
+
+    def __bool__(self) -> bool:
+        return bool(self.inline) or any(True for _ in self._entries())
+
+    @overload
+    def __getitem__(self, index: int) -> Subscriber: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Subscriber]: ...
+
+    def __getitem__(self, index: int | slice) -> Subscriber | Sequence[Subscriber]:
+        return tuple(self)[index]
+
+    def find(self, address: str) -> Subscriber | None:
+        wanted = address.lower()
+        of_file = (text for _, text in self._entries() if _address(text) == wanted)
+        inline = (who for who in self.inline if who.address.lower() == wanted)
+        return next(inline, None) or next(map(mailbox, of_file), None)
+
+    def addresses(self) -> Iterator[str]:
+        yield from (who.address.lower() for who in self.inline)
+        yield from (_address(text) for _, text in self._entries())
+
+    def lines(self, address: str) -> list[int]:
+        """Where the file has the address."""
+        return [number for number, text in self._entries() if _address(text) == address.lower()]
+
+    def problems(self) -> list[Problem]:
+        """Every line that is no address, and every address that the list has twice."""
+        columns = self._columns()
+        if columns and "address" not in columns.titles:
+            message = "a column 'address' is missing; begin the file with the line: address,name"
+            return [Problem(self.file, message)]
+        seen, twice, found = {who.address.lower() for who in self.inline}, dict[int, str](), list[tuple[int, str]]()
+        for number, text in self._entries():
+            try:
+                address = mailbox(text).address.lower()
+            except ValueError as error:
+                found.append((number, str(error)))
+            else:
+                if address in seen:
+                    twice[number] = address
+                seen.add(address)
+            if len(found) + len(twice) == MOST_PROBLEMS:
+                break
+        firsts = self._firsts(set(twice.values()))
+        found += [(at, f"{address} is already on this list, in {firsts[address]}") for at, address in twice.items()]
+        return [Problem(f"{self.file}:{number}", message) for number, message in sorted(found)]
+
+    def written(self, who: Subscriber) -> str:
+        """What adds somebody at the end of the file."""
+        text, columns = str(who), self._columns()
+        if columns:
+            return columns.row(who)
+        if self.is_csv:
+            return f"address,name\n{_Columns.of('address,name').row(who)}"
+        return f'"{who.name}" <{who.address}>' if text.startswith("#") else text
+
+    def _firsts(self, wanted: set[str]) -> dict[str, str]:
+        """Where each of these addresses stands first."""
+        places = dict[str, str]()
+        for number, text in self._entries() if wanted else ():
+            if (address := _address(text)) in wanted:
+                places.setdefault(address, f"line {number}")
+        return places | {who.address.lower(): "subscribers.yaml" for who in self.inline}
+
+    def _columns(self) -> _Columns | None:
+        """Of a CSV; None where nothing is in it."""
+        header = [text for _, text in islice(_lines(self.content), 1)] if self.is_csv else []
+        return _Columns.of(header[0]) if header else None
+
+    def _entries(self) -> Iterator[tuple[int, str]]:
+        """Each line that should be somebody, as a text file would have it, with its number."""
+        lines, columns = _lines(self.content), self._columns()
+        if columns:
+            return ((number, columns.mailbox(text)) for number, text in islice(lines, 1, None))
+        return ((number, _without_comment(text) if "#" in text else text) for number, text in lines)
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, str]]:
+    """The lines and their numbers, without those that are blank or comments."""
+    for number, line in enumerate(BytesIO(content), 1):
+        text = line.decode().strip()
+        if text and not text.startswith("#"):
+            yield number, text
+
+
+def _without_comment(text: str) -> str:
+    found = _COMMENT.fullmatch(text)
+    return found[1] if found else text
+
+
+def _address(text: str) -> str:
+    """The address of a line that was tried, in lower case; much cheaper than trying it again."""
+    address = text[text.rfind("<") + 1 : -1].strip() if text.endswith(">") else text
+    if not address.isascii():
+        with suppress(ValueError):
+            address = mailbox(text).address
+    return address.lower()
