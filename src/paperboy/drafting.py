@@ -36,6 +36,7 @@ from paperboy.models import (
     Scored,
     Shortfall,
     Spending,
+    Text,
     ToScore,
 )
 from paperboy.shortlist import Shortlist
@@ -281,7 +282,7 @@ class Drafter:
         """
         asked: set[tuple[str, str]] = set()
         first = {(each.criteria, arxiv_id) for each in materials for arxiv_id in each.followed}
-        recent: dict[tuple[frozenset[str], bool], tuple[Paper, ...]] = {}
+        recent: dict[tuple[frozenset[str], bool], Sequence[Text]] = {}
         jobs = []
         for each in materials:
             of, days = each.mailing_list, self.scorer.recent_days

@@ -19,6 +19,7 @@ from datetime import date, datetime, time
 from email.headerregistry import Address
 from enum import StrEnum
 from operator import add
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 EVERY_DAY = frozenset(range(7))
@@ -131,6 +132,14 @@ class Paper:
     doi: str = ""
 
 
+class Text(NamedTuple):
+    """What of a paper a ranking reads."""
+
+    arxiv_id: str
+    title: str
+    abstract: str
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """What a scorer thinks of one paper for one list."""
@@ -202,7 +211,7 @@ class ToScore:
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]
-    recent: tuple[Paper, ...] = ()  # what a scorer that ranks compares them with
+    recent: Sequence[Paper | Text] = ()  # what a scorer that ranks compares them with
     first: frozenset[str] = frozenset()  # ids to ask for before any list's others: followed authors wrote them
     learned: tuple[bytes, ...] = ()  # what a scorer that ranks has learned for the list; see scoring/learned.py
 

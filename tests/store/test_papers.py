@@ -48,14 +48,14 @@ def test_cross_lists_are_found_unless_the_list_does_not_want_them(store: Store) 
     assert store.papers.unseen(mailing_list(cross_lists=False, categories=("cs.CV",))) == (crossed,)
 
 
-def test_recent_papers_are_there_seen_or_not(store: Store) -> None:
+def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:
     new, old = (
         paper("2611.00001", published=NOW - timedelta(days=2)),
         paper("2611.00002", published=NOW - timedelta(40)),
     )
     store.papers.add([new, old], ["cs.LG"], NOW)
     store.days.freeze(Day("foundations", date(2026, 11, 20), Outcome.NOTE, became={"2611.00001": Became.BELOW}), NOW)
-    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == (new,)
+    assert store.papers.recent(mailing_list(), NOW - timedelta(days=30)) == ((new.arxiv_id, new.title, new.abstract),)
 
 
 def test_last_complete_fetch_of_each_category_is_kept(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from html import escape
 from itertools import chain
 from typing import Self
@@ -78,6 +79,7 @@ class Prose(str):
         return Prose(f"{before.rstrip()} …" if before.strip() else shorten(str(self), limit))
 
 
+@lru_cache(maxsize=2048)  # lists share papers
 def prose(tex: str) -> Prose:
     """A title, an abstract or a comment for readers."""
     return Prose(composed(to_marked(printable(tex))))
@@ -126,18 +128,31 @@ def wrap(text: object, first: str = "", rest: str | None = None) -> str:
     """The text (of anything that has one) in lines of at most 76 columns, without spaces at their ends; `first` starts
     the first line, `rest` (`first`, if not given) the others. A word longer than a line is broken, but no address.
     """
-    from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - 20 ms and 3 MB, for which the daemon has no use
+    return _wrapped(str(text), first, first if rest is None else rest)
 
-    rest = first if rest is None else rest
-    room = WIDTH - max(cell_len(first), cell_len(rest))
-    words = (word.strip() for word in _BREAK.split(str(text)))
-    pieces = ([word] if cell_len(word) <= room or _ADDRESS.search(word) else chop_cells(word, room) for word in words)
+
+@lru_cache(maxsize=4096)  # lists share papers
+def _wrapped(text: str, first: str, rest: str) -> str:
+    from rich.cells import chop_cells  # noqa: PLC0415 - 20 ms and 3 MB, for which the daemon has no use
+
+    room = WIDTH - max(_columns(first), _columns(rest))
+    words = (word.strip() for word in _BREAK.split(text))
+    pieces = ([word] if _columns(word) <= room or _ADDRESS.search(word) else chop_cells(word, room) for word in words)
     lines: list[list[str]] = []
     used = 0
     for word in filter(None, chain.from_iterable(pieces)):
-        used += 1 + cell_len(word)
+        columns = _columns(word)
+        used += 1 + columns
         if not lines or used > WIDTH:
-            used = cell_len(rest if lines else first) + cell_len(word)
+            used = _columns(rest if lines else first) + columns
             lines.append([])
         lines[-1].append(word)
     return "\n".join((rest if number else first) + " ".join(line) for number, line in enumerate(lines))
+
+
+def _columns(text: str) -> int:
+    if text.isascii() and text.isprintable():  # as nearly all is
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 - as above
+
+    return cell_len(text)

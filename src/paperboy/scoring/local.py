@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import pickle
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Generator, Iterable, Sequence
-from itertools import groupby, pairwise
-from statistics import fmean, pstdev
+import zlib
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import sqrt
+from statistics import fmean
 
-from paperboy.models import Cost, MailingList, Model, Paper, Score, Scored, ToScore
+from paperboy.models import Cost, MailingList, Model, Paper, Score, Scored, Text, ToScore
 from paperboy.scoring import learned
 from paperboy.scoring.learned import Features, Ranker
 
@@ -61,6 +67,24 @@ _STOP_WORDS = frozenset(
 )
 
 
+class Recent(tuple[Text, ...]):  # noqa: SLOT001  # it keeps what it was packed into
+    """The papers to compare with, in no order. For another process they are packed once and unpacked there once,
+    whatever number of lists they go with.
+    """
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return zlib.compress(pickle.dumps([tuple(text) for text in self], pickle.HIGHEST_PROTOCOL), 1)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Recent], tuple[bytes]]:
+        return _unpacked, (self._packed,)
+
+
+@lru_cache(maxsize=1)
+def _unpacked(packed: bytes) -> Recent:
+    return Recent(map(Text._make, pickle.loads(zlib.decompress(packed))))  # noqa: S301  # of this program's own
+
+
 class LocalScorer:
     """Scores by words and what lists have learned. Keeps its last index for the next list on the same categories."""
 
@@ -78,31 +102,33 @@ class LocalScorer:
 
     def score(self, jobs: Sequence[ToScore], may_spend: object = None) -> Generator[Scored]:  # noqa: ARG002 - no cost
         """Yield the scores of all papers of each list, by rank among themselves and the recent ones."""
-        known: dict[tuple[str, int], Features] = {}  # by paper and version
         for job in jobs:
             if job.papers:
-                yield Scored(job.mailing_list.name, self._scores(job, known))
+                yield Scored(job.mailing_list.name, self._scores(job))
 
     def probe(self) -> str:
         return "no OPENAI_API_KEY and no OPENAI_BASE_URL, so the embedded scorer ranks by words; no LLM judges"
 
-    def _scores(self, job: ToScore, known: dict[tuple[str, int], Features]) -> dict[str, Score]:
-        distinct = {paper.arxiv_id: paper for paper in (*job.recent, *job.papers)}
-        papers = [distinct[arxiv_id] for arxiv_id in sorted(distinct)]
-        if self._index is None or self._index.papers != papers:
-            self._index = _Index(papers)
+    def _scores(self, job: ToScore) -> dict[str, Score]:
+        index = self._index_of(job)
         wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
-        strengths = self._index.strengths(wanted, unwanted)
+        strengths = index.strengths(wanted, unwanted)
         if rankers := _rankers(job):
-            found = {paper.arxiv_id: _features(paper, known) for paper in papers}
-            strengths = _blended(strengths, rankers, found)
-        ranks = _ranks(strengths)
-        relevances = {paper.arxiv_id: _relevance(ranks.get(paper.arxiv_id), len(papers)) for paper in job.papers}
-        comments = self._index.comments(wanted, {key for key, value in relevances.items() if value >= _COMMENTED})
+            strengths = _blended(strengths, rankers, index.features)
+        ranks = _Ranks(strengths)
+        rows = [index.rows[paper.arxiv_id] for paper in job.papers]
+        relevances = {row: _relevance(ranks.of(strengths[row]), len(strengths)) for row in rows}
+        comments = index.comments(wanted, {row for row, value in relevances.items() if value >= _COMMENTED})
         return {
-            arxiv_id: Score(relevance, novelty=None, comment=comments.get(arxiv_id, ""))
-            for arxiv_id, relevance in relevances.items()
+            index.texts[row].arxiv_id: Score(relevance, novelty=None, comment=comments.get(row, ""))
+            for row, relevance in relevances.items()
         }
+
+    def _index_of(self, job: ToScore) -> _Index:
+        """The index of the recent papers and of those of the job that are not among them."""
+        if self._index is None or not self._index.serves(job):
+            self._index = _Index(job)
+        return self._index
 
 
 def _rankers(job: ToScore) -> list[Ranker]:
@@ -116,33 +142,27 @@ def _rankers(job: ToScore) -> list[Ranker]:
     return found
 
 
-def _features(paper: Paper, known: dict[tuple[str, int], Features]) -> Features:
-    key = paper.arxiv_id, paper.version
-    if key not in known:
-        known[key] = learned.features(paper.title, paper.abstract)
-    return known[key]
-
-
-def _blended(words: dict[str, float], rankers: Sequence[Ranker], papers: dict[str, Features]) -> dict[str, float]:
+def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequence[Features]) -> list[float | None]:
     """Add up the strengths by words and by each ranker, in standard deviations. A paper without a shared word is as
     weak by words as the weakest with one.
     """
-    standard = _standardized(words)
-    weakest = min(standard.values(), default=0.0)
-    blended = {arxiv_id: standard.get(arxiv_id, weakest) for arxiv_id in papers}
+    shared = _standardized([value for value in words if value is not None])
+    weakest, standard = min(shared, default=0.0), iter(shared)
+    blended = [weakest if value is None else next(standard) for value in words]
     for ranker in rankers:
         weight = min(_MOST, ranker.examples / _AS_GOOD_AS_WORDS)
-        found = _standardized({arxiv_id: ranker.strength_of(each) for arxiv_id, each in papers.items()})
-        blended = {arxiv_id: value + weight * found[arxiv_id] for arxiv_id, value in blended.items()}
-    return blended
+        found = _standardized([ranker.strength_of(each) for each in texts])
+        blended = [value + weight * more for value, more in zip(blended, found, strict=True)]
+    return list(blended)
 
 
-def _standardized(values: dict[str, float]) -> dict[str, float]:
+def _standardized(values: Sequence[float]) -> list[float]:
     """As deviations from the mean, in standard deviations."""
     if not values:
-        return {}
-    mean, deviation = fmean(values.values()), pstdev(values.values()) or 1.0
-    return {key: (value - mean) / deviation for key, value in values.items()}
+        return []
+    mean = fmean(values)
+    deviation = sqrt(fmean((value - mean) ** 2 for value in values)) or 1.0
+    return [(value - mean) / deviation for value in values]
 
 
 def wanted_and_unwanted(topics: str) -> tuple[list[str], list[str]]:
@@ -180,10 +200,16 @@ def _terms(text: str) -> list[str]:
 
 
 class _Index:
-    """An in-memory full-text index of titles and abstracts. A paper's row is its position."""
+    """An in-memory full-text index of titles and abstracts. A text's row is its position."""
 
-    def __init__(self, papers: list[Paper]) -> None:
-        self.papers = papers
+    def __init__(self, job: ToScore) -> None:
+        self._recent = job.recent
+        self._known = {text.arxiv_id: (text.title, text.abstract) for text in job.recent}
+        self._more = self._not_recent(job)
+        found = (self._known | self._more).items()
+        self.texts = [Text(arxiv_id, *text) for arxiv_id, text in found]
+        self.rows = {text.arxiv_id: row for row, text in enumerate(self.texts)}
+        self._postings: dict[str, _Postings] = {}
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
         self._db.execute(
             "CREATE VIRTUAL TABLE texts USING fts5"
@@ -191,31 +217,60 @@ class _Index:
         )
         self._db.executemany(
             "INSERT INTO texts (rowid, title, abstract) VALUES (?, ?, ?)",
-            ((row, paper.title, paper.abstract) for row, paper in enumerate(papers)),
+            ((row, text.title, text.abstract) for row, text in enumerate(self.texts)),
         )
 
-    def strengths(self, wanted: Sequence[str], unwanted: Sequence[str]) -> dict[str, float]:
-        """Return the strength by arXiv id of the papers that share a wanted word."""
-        penalties = self._matches(unwanted)
-        return {arxiv_id: value - penalties.get(arxiv_id, 0.0) for arxiv_id, value in self._matches(wanted).items()}
+    def serves(self, job: ToScore) -> bool:
+        """Whether it would be the same for this job."""
+        return job.recent == self._recent and self._not_recent(job) == self._more
 
-    def comments(self, wanted: Sequence[str], arxiv_ids: set[str]) -> dict[str, str]:
-        """Name the wanted words that each of these papers shares, the most telling first."""
-        shared: dict[str, list[tuple[float, str]]] = {arxiv_id: [] for arxiv_id in arxiv_ids}
-        spelt = {term.casefold(): term for term in reversed(wanted)} if arxiv_ids else {}
+    def _not_recent(self, job: ToScore) -> dict[str, tuple[str, str]]:
+        found = {paper.arxiv_id: (paper.title, paper.abstract) for paper in job.papers}
+        return {arxiv_id: text for arxiv_id, text in found.items() if self._known.get(arxiv_id) != text}
+
+    @cached_property
+    def features(self) -> list[Features]:
+        """Of each text."""
+        return [learned.features(text.title, text.abstract) for text in self.texts]
+
+    def strengths(self, wanted: Sequence[str], unwanted: Sequence[str]) -> list[float | None]:
+        """The strength of each text that shares a wanted word."""
+        found, penalties = self._matches(wanted), self._matches(unwanted)
+        return [value - penalty if value else None for value, penalty in zip(found, penalties, strict=True)]
+
+    def comments(self, wanted: Sequence[str], rows: set[int]) -> dict[int, str]:
+        """Name the wanted words that each of these texts shares, the most telling first."""
+        shared: dict[int, list[tuple[float, str]]] = {row: [] for row in rows}
+        spelt = {term.casefold(): term for term in reversed(wanted)} if rows else {}
         for term in spelt.values():
-            for arxiv_id, value in self._matches([term]).items():
-                if arxiv_id in shared:  # a pair of words is more telling than a word
-                    shared[arxiv_id].append((-value * len(term.split()), term))
-        return {arxiv_id: _comment(sorted(found)) for arxiv_id, found in shared.items()}
+            of, values = self._posting(term)
+            for row, value in zip(of, values, strict=True):
+                if row in shared:  # a pair of words is more telling than a word
+                    shared[row].append((-value * len(term.split()), term))
+        return {row: _comment(sorted(found)) for row, found in shared.items()}
 
-    def _matches(self, terms: Sequence[str]) -> dict[str, float]:
-        """Return by arXiv id how well each paper with any of the terms matches them; more is better."""
-        if not terms:
-            return {}
-        query = " OR ".join(f'"{term}"' for term in terms)
-        found = self._db.execute("SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (query,))
-        return {self.papers[row].arxiv_id: value for row, value in found}
+    def _matches(self, terms: Sequence[str]) -> list[float]:
+        """How well each text matches the terms; more is better, 0 is not at all. BM25 of several terms is the sum of
+        theirs.
+        """
+        found = [0.0] * len(self.texts)
+        for term in terms:
+            for row, value in zip(*self._posting(term), strict=True):
+                found[row] += value
+        return found
+
+    def _posting(self, term: str) -> _Postings:
+        """The rows of the texts with this term, and how well each matches it. Lists on the same categories share words,
+        so a term is looked up once.
+        """
+        if term not in self._postings:
+            found = self._db.execute("SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (f'"{term}"',))
+            rows = found.fetchall()
+            self._postings[term] = array("I", [row for row, _ in rows]), array("d", [value for _, value in rows])
+        return self._postings[term]
+
+
+_Postings = tuple["array[int]", "array[float]"]
 
 
 def _comment(found: Iterable[tuple[float, str]]) -> str:
@@ -230,14 +285,17 @@ def _comment(found: Iterable[tuple[float, str]]) -> str:
     return f"Shares with the topics: {', '.join(names)}" if names else ""
 
 
-def _ranks(strengths: dict[str, float]) -> dict[str, float]:
-    """Rank from 0, the strongest first. Ties share the mean of their ranks."""
-    ranks: dict[str, float] = {}
-    ordered = sorted(strengths, key=lambda arxiv_id: -strengths[arxiv_id])
-    for _, group in groupby(ordered, key=strengths.__getitem__):
-        ties = list(group)
-        ranks |= dict.fromkeys(ties, len(ranks) + (len(ties) - 1) / 2)
-    return ranks
+class _Ranks:
+    """Ranks from 0, the strongest first. Ties share the mean of their ranks."""
+
+    def __init__(self, strengths: Iterable[float | None]) -> None:
+        self._ordered = sorted(value for value in strengths if value is not None)
+
+    def of(self, strength: float | None) -> float | None:
+        if strength is None:
+            return None
+        weaker, ties = bisect_left(self._ordered, strength), bisect_right(self._ordered, strength)
+        return len(self._ordered) - (weaker + ties + 1) / 2
 
 
 def _relevance(rank: float | None, among: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from paperboy.models import MailingList, Paper
+from paperboy.models import MailingList, Paper, Text
 from paperboy.store.database import Database, iso
 
 
@@ -57,9 +57,14 @@ class Papers:
         condition = f"not exists ({seen} and (date != ? or became = 'before start'))"
         return self._in_categories(mailing_list, condition, mailing_list.name, on)
 
-    def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Paper, ...]:
-        """The stored papers in the list's categories that were submitted since then, seen or not, by arXiv id."""
-        return self._in_categories(mailing_list, "published >= ?", iso(since))
+    def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Text, ...]:
+        """The texts of stored papers in the list's categories that were submitted since then, seen or not, by arXiv
+        id.
+        """
+        categories = _json(mailing_list.categories)
+        query = f"select arxiv_id, title, abstract from papers where {_IN_CATEGORIES} and published >= ? and {_OWN}"
+        values = [categories, iso(since), mailing_list.cross_lists, categories]
+        return tuple(self._database.rows(f"{query} order by arxiv_id", values, Text, without_spoilt=True))
 
     def by_id(self, arxiv_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by arXiv id."""
@@ -78,9 +83,9 @@ class Papers:
         """Stored papers by arXiv id, without settled ones, which retention has taken out of their categories, and
         without spoilt ones, which the next fetch repairs if it brings them again.
         """
-        categories, own = _json(mailing_list.categories), f"(? or primary_{_WITHIN})"
+        categories = _json(mailing_list.categories)
         rows = self._database.rows(
-            f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {own} order by arxiv_id",
+            f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {_OWN} order by arxiv_id",
             [categories, *values, mailing_list.cross_lists, categories],
         )
         ids = [row["arxiv_id"] for row in rows]
@@ -96,6 +101,7 @@ class Papers:
 
 _WITHIN = "category in (select value from json_each(?))"
 _IN_CATEGORIES = f"arxiv_id in (select arxiv_id from paper_categories where {_WITHIN})"
+_OWN = f"(? or primary_{_WITHIN})"
 _COLUMNS = (*Paper.__slots__, "fetched_at")
 _UPSERT = f"""
 insert into papers ({", ".join(_COLUMNS)}) values ({", ".join(f":{name}" for name in _COLUMNS)})
