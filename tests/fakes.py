@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import Self
 
 from paperboy.errors import FeedError, MailServerError, ScoringError
 from paperboy.models import (
@@ -123,6 +124,9 @@ class FakeComposer:
 
     made: list[Digest] = field(default_factory=list)
     broken: Exception | None = None
+
+    def stationery(self, list_name: str, day: date) -> Self:
+        return self
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         if self.broken and digest.entries:

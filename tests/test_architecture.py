@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "paperboy"
 
 FLOORS = {
     0: {"models", "errors", "foreign", "wire", "files", "tokens"},
-    1: {"sandbox", "lock", "curate", "announcements", "due", "shortlist", "tex"},
+    1: {"cluster", "sandbox", "lock", "curate", "announcements", "due", "shortlist", "tex"},
     2: {"config", "arxiv_feed", "scoring", "mail", "store", "sample"},
     3: {
         "drafting",

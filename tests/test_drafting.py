@@ -23,7 +23,8 @@ def material(relevance: int, **changes: object) -> Material:
     scores = {each.arxiv_id: Score(relevance, 8, "It matters.") for each in papers}
     composer = Composer(Templates.load([ROOT / "emails"]), "papers@example.org", "", b"secret")
     wants = mailing_list(subscribers=(), **changes)
-    return Material(wants, papers, "criteria", LLM, composer, NOW, scores=scores)
+    stationery = composer.stationery(wants.name, NOW.date())
+    return Material(wants, papers, "criteria", LLM, stationery, NOW, scores=scores)
 
 
 def test_compose_gives_the_same_bytes_in_another_process() -> None:

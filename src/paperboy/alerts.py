@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAIL_SERVER, THE_MORNING, THE_ERRANDS = "the mail server", "the morning", "the errands"  # subjects beside lists
+# Subjects beside lists:
+MAIL_SERVER, THE_MORNING, THE_ERRANDS, THE_WORKERS = "the mail server", "the morning", "the errands", "the workers"
 _SERVED = frozenset({Outcome.DIGEST, Outcome.NOTE})
 _LONGEST_BACKOFF = timedelta(hours=4)
 _LONGEST_FAULT = 100  # characters of it in a headline
@@ -105,7 +106,7 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     if sent.states.get(DeliveryState.SENT) and not sent.problem:
         well.add((Cause.MAIL, MAIL_SERVER))
     there = {each.name for each in lists if each.subscribers and not each.paused}
-    there |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS}
+    there |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS, THE_WORKERS}
     called = {each.name for each in lists if each.webhook}
     waiting = {each.list_name for each in store.signups.waiting()}
     with store.transaction():
@@ -151,6 +152,14 @@ def bad_errands(problem: str) -> list[Note]:
 def errands_done(store: Store, now: datetime) -> None:
     """Note that a round of errands ended well."""
     store.alerts.end(Cause.ERRANDS, THE_ERRANDS, now)
+
+
+def of_crew(store: Store, problem: str, now: datetime) -> None:
+    """Note why other processes or a cluster could not help a morning, or that they did."""
+    if problem:
+        store.alerts.note([Note(Cause.WORKERS, THE_WORKERS, problem)], now)
+    else:
+        store.alerts.end(Cause.WORKERS, THE_WORKERS, now)
 
 
 # --- the words
@@ -252,6 +261,12 @@ _WORDS: Mapping[Cause, _Words] = {
         "Mail is not concerned. That digest is not tried again; the next one is.",
         "Correct the list's webhook in subscribers.yaml, or remove it. paperboy status shows the last reply.",
         "the webhook of {names} works",
+    ),
+    Cause.WORKERS: _Words(
+        "A morning had to do without its workers",
+        "The digests are made all the same, by one process alone, which takes longer. Nothing is lost or sent twice.",
+        "paperboy check tries CLUSTER. To do without, leave CLUSTER empty, or set WORKERS=1, in .env.",
+        "the workers help again",
     ),
     Cause.ERRANDS: _Words(
         "Work beside the mail crashed or got stuck",

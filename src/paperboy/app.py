@@ -33,6 +33,7 @@ from paperboy.tokens import unsubscribe_token
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
     from paperboy.arxiv_feed import ArxivFeed
+    from paperboy.cluster import Crew
     from paperboy.learning import Learning, Standing
     from paperboy.mail.dkim import Signer
     from paperboy.mail.message import Composer
@@ -402,8 +403,22 @@ class App(ExitStack):
         from paperboy import morning
 
         keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
-        run = partial(morning.run, overdue_after=self.patience, lookback=lookback, keep=keep, since=since)
+        run = partial(
+            morning.run, overdue_after=self.patience, lookback=lookback, keep=keep, since=since, crew=self.crew
+        )
         return run(self.drafter, self.feed, self.home.lists, names, patience=patience, any_day=any_day)
+
+    def crew(self, lists: int) -> Crew | None:
+        """Those who compose for so many lists; None: this process alone, as it is quicker or so set."""
+        from paperboy import cluster
+
+        address, batches = self.settings.cluster, -(-lists // cluster.BATCH)
+        if address and batches > 1:
+            return cluster.Crew(partial(cluster.dask, address), f"the cluster at {address}", cluster.AHEAD)
+        number = min(self.settings.workers or cluster.helpful(lists), batches)
+        if number < 2:
+            return None
+        return cluster.Crew(partial(cluster.processes, number), "WORKERS", 4 * number)
 
     def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
         """Send what waits, or `only` one delivery, then the alerts; see `delivery.Round`."""

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from paperboy import files
+from paperboy import cluster, files
 from paperboy.app import App
+from paperboy.cluster import ClusterError
 from paperboy.config import settings as dotenv
 from paperboy.config.home import LISTS_FILE, Home, denied, load_lists
 from paperboy.config.settings import Settings
@@ -28,7 +29,7 @@ from paperboy.config.values import is_loopback
 from paperboy.delivery import REFUSES_US
 from paperboy.errors import ConfigError, FeedError, PaperboyError, StoreError
 from paperboy.mail.dkim import modulus, published
-from paperboy.mail.text import counted
+from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList, Receipt
 from paperboy.wire import Http, NoReplyError
 
@@ -237,6 +238,9 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
     host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
     silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
     yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
+    if settings.cluster:
+        silence = f"{settings.cluster} {late}; without it, mornings take longer"
+        yield lambda: _cluster(app), Finding("cluster", silence, note=True)
     silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
     yield lambda: _arxiv(app), Finding("arXiv", silence, exit_code=1)
 
@@ -255,6 +259,19 @@ def _mail(app: App) -> list[Finding]:
         message = f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it"
         found.append(Finding("mail", message, note=True))
     return found
+
+
+def _cluster(app: App) -> list[Finding]:
+    """Whether the cluster would help; a morning goes on without it."""
+    try:
+        found, differences = cluster.look(app.settings.cluster)
+    except ClusterError as error:
+        return [Finding("cluster", f"{error}; without it, mornings take longer", note=True)]
+    if differences:
+        what = f"not used, since all must run the same versions: {together(differences, 3)}"
+        return [Finding("cluster", f"{found}; {what}", note=True)]
+    batch = counted(cluster.BATCH, "list")
+    return [Finding("cluster", f"{found} rank and compose, {batch} in a task, where a morning has more than {batch}")]
 
 
 def _refused(refusal: Receipt, address: str, setting: str) -> Finding:

@@ -36,15 +36,16 @@ from paperboy.models import (
     Scored,
     Shortfall,
     Spending,
-    Text,
     ToScore,
 )
+from paperboy.scoring.local import LocalScorer, Recent
 from paperboy.shortlist import Shortlist
 from paperboy.store import Store
+from paperboy.store.days import pack
 from paperboy.store.learned import Kind
 
 if TYPE_CHECKING:
-    from paperboy.mail.message import Composer
+    from paperboy.mail.message import Composer, Stationery
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ class Material:
     papers: tuple[Paper, ...]  # less the filtered; those by followed authors first
     criteria: str
     model: Model
-    composer: Composer
+    stationery: Stationery
     now: datetime
     filtered: frozenset[str] = frozenset()  # by arXiv id
     shortlist: Shortlist = Shortlist()
@@ -109,6 +110,21 @@ class Material:
             return ()
         known = self.scores.keys() | self.unscored.keys() | self.shortlist.not_called
         return tuple(paper for paper in self.papers if paper.arxiv_id not in known)
+
+    def take(self, scored: Scored) -> tuple[dict[str, Score], Spending]:
+        """Take over one request's scores, for the list that asked or one with its criteria; only the first pays. What
+        costs nothing is welcome, whatever the shortlist. Returns what is new.
+        """
+        wanted = {paper.arxiv_id for paper in self.missing}
+        free = wanted | self.not_called
+        scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in free}
+        spending = scored.spending if self.mailing_list.name == scored.list_name else Spending()
+        self.scores |= scores
+        self.spending += spending
+        self.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
+        if self.missing:
+            self.problem = self.problem or scored.problem
+        return scores, spending
 
     @property
     def not_called(self) -> frozenset[str]:
@@ -157,8 +173,51 @@ def compose(material: Material) -> Draft:
     made = draft(material)
     counts, send_empty = made.digest.counts, material.mailing_list.send_empty
     if counts.relevant or (made.judged and (counts.scored or counts.filtered) and send_empty):
-        return replace(made, composed=material.composer.digest(made.digest, material.now))
+        return replace(made, composed=material.stationery.digest(made.digest, material.now))
     return made
+
+
+# Elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Lists whose digests are to be made in another process, and what the embedded scorer has to rank before."""
+
+    materials: tuple[Material, ...]
+    jobs: tuple[ToScore, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a batch."""
+
+    scored: tuple[Scored, ...]
+    drafts: tuple[Draft | None, ...]  # of each material; None: it could not be composed
+
+
+def work(batch: Batch) -> Done:
+    """Rank, choose, render and compress. Pure, from one value that can be pickled to another."""
+    materials = [replace(each, scores=dict(each.scores), unscored=dict(each.unscored)) for each in batch.materials]
+    criteria = {each.mailing_list.name: each.criteria for each in materials}
+    scored = tuple(_RANKER.score(batch.jobs))
+    for one in scored:
+        for each in materials:
+            if each.criteria == criteria[one.list_name]:
+                each.take(one)
+    drafts: list[Draft | None] = []
+    try:
+        drafts += (_packed(compose(each)) for each in materials)
+    except Exception as error:  # noqa: BLE001  # it will be raised, and told, where the list is closed
+        logger.debug("%r", error)
+    return Done(scored, (*drafts, *[None] * (len(materials) - len(drafts))))
+
+
+_RANKER = LocalScorer()  # keeps its index for the next batch on the same categories
+
+
+def _packed(made: Draft) -> Draft:
+    return replace(made, composed=pack(made.composed)) if made.composed else made
 
 
 @dataclass(slots=True, kw_only=True)
@@ -174,6 +233,7 @@ class Drafter:
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
+    _recent: tuple[tuple[frozenset[str], bool, datetime], Recent] | None = None
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
 
@@ -208,7 +268,7 @@ class Drafter:
             tuple(wanted),
             criteria,
             replace(model, learned_from=" and ".join(ranked)),
-            self.composer,
+            self.composer.stationery(name, local_date(mailing_list, now)),
             now,
             filtered,
             self.learning.shortlist(mailing_list, wanted, followed, now) if model.is_llm else none,
@@ -240,22 +300,43 @@ class Drafter:
         except Exception as error:
             logger.exception("this is a bug in Paperboy; the morning continues with the scores it has")
             self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
+        self._conclude(materials, kept)
+
+    def batch(self, materials: Sequence[Material]) -> Batch:
+        """What another process needs to make these lists' digests: all but the scores of an LLM, which it has."""
+        jobs = () if self.scorer.model.is_llm else tuple(self._jobs(materials))
+        return Batch(tuple(materials), jobs)
+
+    def take(self, materials: Sequence[Material], scored: Sequence[Scored]) -> None:
+        """Fill in and keep what another process has scored."""
+        if not any(each.missing for each in materials):
+            return
+        kept = [len(each.scores) for each in materials]
+        self._keep(materials, scored, sum(len(each.scores) for each in scored))
+        self._conclude(materials, kept)
+
+    def _conclude(self, materials: Sequence[Material], kept: Sequence[int]) -> None:
+        """Log what was scored and why other scores are missing. `kept`: how many each list had before."""
         for each, before in zip(materials, kept, strict=True):
             if not each.mailing_list.topics:
                 continue
             name, number = each.mailing_list.name, len(each.scores)
             logger.info("%s: %d of %d scored, %d now", name, number, len(each.papers), number - before)
-            self._conclude(each)
+            self._explain(each)
 
     def _ask(self, materials: Sequence[Material], *, aloud: bool) -> None:
         jobs = self._jobs(materials)
-        total, done = sum(len(job.papers) for job in jobs), 0
+        total = sum(len(job.papers) for job in jobs)
         if not total:
             return
         self._announce(jobs, materials[0].now, aloud=aloud)
-        criteria = {each.mailing_list.name: each.criteria for each in materials}
-        requests = self.scorer.score(jobs, self._may_spend())
-        with self.progress.stage("Scoring papers") as show, closing(requests):
+        with closing(self.scorer.score(jobs, self._may_spend())) as requests:
+            self._keep(materials, requests, total)
+
+    def _keep(self, materials: Sequence[Material], requests: Iterable[Scored], total: int) -> None:
+        """Fill in and keep the scores of so many papers as they arrive."""
+        criteria, done = {each.mailing_list.name: each.criteria for each in materials}, 0
+        with self.progress.stage("Scoring papers") as show:
             for scored in requests:
                 for each in materials:
                     if each.criteria == criteria[scored.list_name]:
@@ -282,36 +363,30 @@ class Drafter:
         """
         asked: set[tuple[str, str]] = set()
         first = {(each.criteria, arxiv_id) for each in materials for arxiv_id in each.followed}
-        recent: dict[tuple[frozenset[str], bool], Sequence[Text]] = {}
         jobs = []
         for each in materials:
             of, days = each.mailing_list, self.scorer.recent_days
             papers = tuple(paper for paper in each.missing if (each.criteria, paper.arxiv_id) not in asked)
             asked |= {(each.criteria, paper.arxiv_id) for paper in papers}
-            among = frozenset(of.categories), of.cross_lists
-            if papers and days and among not in recent:
-                recent[among] = self.store.papers.recent(of, each.now - timedelta(days=days))
             if papers:
+                recent = self._recent_of(of, each.now - timedelta(days=days)) if days else ()
                 ahead = frozenset(paper.arxiv_id for paper in papers if (each.criteria, paper.arxiv_id) in first)
-                jobs.append(ToScore(of, papers, recent.get(among, ()), ahead, each.learned))
+                jobs.append(ToScore(of, papers, recent, ahead, each.learned))
         return jobs
 
+    def _recent_of(self, mailing_list: MailingList, since: datetime) -> Recent:
+        """What to compare with. Lists on the same categories, which come one after the other, share it."""
+        among = frozenset(mailing_list.categories), mailing_list.cross_lists, since
+        if self._recent is None or self._recent[0] != among:
+            self._recent = among, Recent(self.store.papers.recent(mailing_list, since))
+        return self._recent[1]
+
     def _fill_in(self, material: Material, scored: Scored) -> None:
-        """Take over one request's scores, for the list that asked or one with its criteria; only the first pays. What
-        costs nothing is welcome, whatever the shortlist.
-        """
-        wanted = {paper.arxiv_id for paper in material.missing}
-        free = wanted | material.not_called
-        scores = {arxiv_id: score for arxiv_id, score in scored.scores.items() if arxiv_id in free}
-        name, model = material.mailing_list.name, material.model.name
-        spending = scored.spending if name == scored.list_name else Spending()
+        """Let the list take over one request's scores, and keep them."""
+        scores, spending = material.take(scored)
         if scores or spending.usage.calls:
-            self.store.scores.keep(name, material.criteria, model, scores, spending, self.clock())
-        material.scores |= scores
-        material.spending += spending
-        material.unscored |= {arxiv_id: why for arxiv_id, why in scored.unscored.items() if arxiv_id in wanted}
-        if material.missing:
-            material.problem = material.problem or scored.problem
+            name, criteria, model = material.mailing_list.name, material.criteria, material.model.name
+            self.store.scores.keep(name, criteria, model, scores, spending, self.clock())
 
     def _may_spend(self) -> Callable[[], bool] | None:
         """Whether anything is left of the day's budget for all lists."""
@@ -321,7 +396,7 @@ class Drafter:
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
         return lambda: self.store.scores.spent_since(midnight) < budget
 
-    def _conclude(self, material: Material) -> None:
+    def _explain(self, material: Material) -> None:
         """Log why scores are missing, and keep it for the draft."""
         name = material.mailing_list.name
         problem, shortfall = self._dead or ("", Shortfall.SERVER)  # it may answer for one list and not for another

@@ -348,6 +348,12 @@ class Composed:
     shown: bytes = b""  # what that page is made of; see mail/archive.py
 
 
+class Packed(Composed):
+    """The same with both its bytes compressed, as the database keeps them."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Archived:
     """A digest as the web room finds it."""

@@ -2,7 +2,7 @@
 
     lists ← the caller
     fetch the union of all lists' categories into the store; announcements says fresh | quiet | late
-    for each group of some sixty lists that are due, those on the same categories together:
+    for each group of lists that are due, those on the same categories together:
         for each list:
             open: explain    ← the days that ended without an outcome
                   superseded ← digests that reached nobody: their papers are unseen again
@@ -17,19 +17,22 @@
     a paused list's day is skipped, and it will begin anew
     once a day: retention
 
-Papers of a group are read once and shared, so memory does not grow with the number of lists. Sending is in
+Papers of a group are read once and shared, so memory does not grow with the number of lists. Where there are many, a
+crew of other processes ranks and composes while the next group is opened; see `cluster.py`. Sending is in
 `delivery.py`.
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
 from paperboy import alerts, curate, drafting, due, fetching
-from paperboy.drafting import Drafter, Material
+from paperboy.cluster import BATCH, Crew
+from paperboy.drafting import Batch, Draft, Drafter, Material
 from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
@@ -55,6 +58,7 @@ def run(
     overdue_after: timedelta = timedelta(hours=6),
     lookback: timedelta = timedelta(days=7),
     keep: timedelta = timedelta(days=365),
+    crew: Callable[[int], Crew | None] = lambda _: None,
 ) -> MorningReport:
     """This morning's work for the chosen lists whose local date is open.
 
@@ -64,7 +68,8 @@ def run(
     first try. Without, a person asked: what is there is sent, even if the day was given up, and what fails stays due.
     With `since` the lists begin anew with the first batch that became visible from that local date on; raises
     NotTodayError where one of them cannot.
-    A problem that lasts until `overdue_after` a list's hour is reported, whoever runs the morning.
+    A problem that lasts until `overdue_after` a list's hour is reported, whoever runs the morning. `crew` gives those
+    who compose for so many lists, if it is not this process alone.
     """
     now, store, lists = drafter.clock(), drafter.store, [each for each in lists if each.subscribers]
     wanted = [each for each in lists if each.name in chosen]
@@ -79,9 +84,14 @@ def run(
     first = store.retention.is_due(now)
     served = [each for each in lists if not each.paused]
     looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
-    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts)
-    for group in _groups(to_do):
+    by_name = {each.name: each for each in to_do}
+    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, by_name)
+    others = crew(len(to_do))
+    for group in _groups(to_do) if others is None else ():
         reports |= morning.serve(group)
+    if others is not None:
+        reports |= morning.share(to_do, others)
+        alerts.of_crew(store, others.problem, now)
     if first:
         learns = drafter.learning.from_scores
         store.retention.thin(keep, [each.name for each in lists], now, learns=learns)
@@ -140,21 +150,61 @@ class _Morning:
     since: date | None  # with which the lists begin anew
     overdue_after: timedelta
     attempts: dict[str, Attempt]  # as they were before it
+    lists: Mapping[str, MailingList]  # to be served, by their names
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to failed attempts; by the lists' names."""
-        opened = {each.name: self.guarded(self.open, each) for each in lists}
-        materials = [each for each in opened.values() if isinstance(each, Material)]
+        materials, reports = self.opened(lists)
         self.drafter.score(materials, aloud=self.since is not None)
-        reports = {}
-        for each in lists:
-            found = opened.pop(each.name)
-            report = self.guarded(self.close, each, found) if isinstance(found, Material) else found
-            if report.outcome is None:
-                self.guarded(self.stays_due, each, report)
-            reports[each.name] = report
+        reports |= {each.mailing_list.name: self.closed(each) for each in materials}
         self.store.papers.forget()
         return reports
+
+    def share(self, lists: Sequence[MailingList], crew: Crew) -> dict[str, ListReport]:
+        """The same with others, who rank and compose while this process opens the next lists and closes the last."""
+        llm, reports = self.drafter.scorer.model.is_llm, dict[str, ListReport]()
+
+        def batches() -> Iterator[Batch]:
+            for group in _groups(lists):
+                materials, done = self.opened(group)
+                reports.update(done)
+                if llm:
+                    self.drafter.score(materials, aloud=self.since is not None)
+                for start in range(0, len(materials), BATCH):
+                    yield self.drafter.batch(materials[start : start + BATCH])
+                self.store.papers.forget()
+
+        with closing(crew.map(drafting.work, batches())) as results:
+            for batch, done in results:
+                if done is not None:
+                    self.drafter.take(batch.materials, done.scored)
+                elif not llm:
+                    self.drafter.score(batch.materials, aloud=self.since is not None)
+                drafts = done.drafts if done else [None] * len(batch.materials)
+                for each, made in zip(batch.materials, drafts, strict=True):
+                    reports[each.mailing_list.name] = self.closed(each, made)
+        return reports
+
+    def opened(self, lists: Sequence[MailingList]) -> tuple[list[Material], dict[str, ListReport]]:
+        """What is to be scored and composed; and the reports of the other lists, by their names."""
+        materials, reports = list[Material](), dict[str, ListReport]()
+        for each in lists:
+            found = self.guarded(self.open, each)
+            if isinstance(found, Material):
+                materials.append(found)
+            else:
+                reports[each.name] = self.ended(each, found)
+        return materials, reports
+
+    def closed(self, material: Material, made: Draft | None = None) -> ListReport:
+        """From scores to a frozen day, or to a failed attempt."""
+        each = self.lists[material.mailing_list.name]
+        return self.ended(each, self.guarded(self.close, each, material, made))
+
+    def ended(self, mailing_list: MailingList, report: ListReport) -> ListReport:
+        if report.outcome is None:
+            self.guarded(self.stays_due, mailing_list, report)
+        return report
 
     def guarded(self, work: Callable[..., _T], mailing_list: MailingList, *more: object) -> _T | ListReport:
         """One list's failure stops no other: an expected one is a sentence in the report, a bug also a traceback."""
@@ -223,10 +273,10 @@ class _Morning:
         attempt = self.attempts.get(mailing_list.name)
         return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
 
-    def close(self, mailing_list: MailingList, material: Material) -> ListReport:
-        """From scores to a frozen day."""
+    def close(self, mailing_list: MailingList, material: Material, made: Draft | None) -> ListReport:
+        """From scores to a frozen day. `made`: by another process."""
         name, missing = mailing_list.name, self.looked.missing
-        made = drafting.compose(material)
+        made = made or drafting.compose(material)
         digest, day = made.digest, made.digest.date
         waits, whole = self.waits(mailing_list), self.looked.whole
         outcome = made.outcome_if(missing, waits=waits, answered=whole)

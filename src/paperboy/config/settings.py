@@ -98,6 +98,32 @@ def _path(text: str) -> Path:
     return path
 
 
+def _workers(text: str) -> int:
+    if text.strip() == "auto":
+        return 0
+    try:
+        number: int = notation.whole(1, 256)(text)
+    except ValueError:
+        raise ValueError("must be auto, or a whole number from 1 to 256; 1 is this process alone") from None
+    return number
+
+
+def _scheduler(text: str) -> str:
+    scheme, _, place = one_line(text).rstrip("/").partition("://")
+    try:
+        host, port = _listen(place)
+    except ValueError:
+        scheme = ""
+    if scheme not in {"tls", "tcp"}:
+        raise ValueError("must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786")
+    if scheme == "tcp" and not notation.is_loopback(host):
+        raise ValueError(
+            "must begin with tls://, since whoever reaches a scheduler without TLS can run programs on it; "
+            "tcp:// is for one on this machine"
+        )
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
 _price = notation.number(0, 1_000_000, kind=Decimal)
 
 
@@ -159,6 +185,8 @@ class Settings:
     give_up_after_hours: float = _setting(notation.number(0, 23), "6")
     heartbeat_url: SecretStr = _setting(_beat, empty=SecretStr(""))
     keep_days: int = _setting(notation.whole(31, 36_500), "365")
+    workers: int = _setting(_workers, "auto")  # processes that compose; 0: as many as help
+    cluster: str = _setting(_scheduler)  # of Dask, whose workers compose; empty: there is none
     paperboy_database: Path = _setting(_path, "data/paperboy.db")
     paperboy_outbox: Path = _setting(_path, "outbox")
     log_level: str = _setting(notation.one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "INFO")

@@ -38,6 +38,42 @@ _ALERT, _CONFIRMATION = "_alert", "_confirm"  # in the place of a list's name, w
 
 
 @dataclass(frozen=True, slots=True)
+class Stationery:
+    """What one list's mail of one day is composed with. A value without a secret: any process may compose."""
+
+    templates: Templates
+    sender: str
+    reply_to: str
+    web_url: str
+    marks: Copy  # the placeholders
+    link: str  # the token of the digest's page; empty: there is no web room
+
+    def digest(self, digest: Digest, now: datetime) -> Composed:
+        """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
+        mailing_list, domain = digest.mailing_list, _domain(self.sender)
+        owner_address = addr_spec(self.reply_to or self.sender)
+        to_page = self.link if mailing_list.archive != "none" else ""  # which votes need, too
+        whole = page(digest, copy=self.marks, unsubscribe_address=owner_address, web_url=self.web_url, link=to_page)
+        rendered = self.templates.to_readers(whole)
+        name, owner = mailing_list.name, quote(whole.unsubscribe_address, safe="@")
+        sender = _mailbox(clipped(whole.title, _TITLE), self.sender)
+        headers = [
+            *_headers(sender, rendered.subject, now.astimezone(mailing_list.timezone)),
+            *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
+            _header("List-Id", f"{_words(mailing_list.title, _ATOMS)} <{name}.lists.{domain}>"),
+            f"List-Help: <mailto:{owner}?subject=help>",
+            f"List-Owner: <mailto:{owner}>",
+            "List-Post: NO",
+            f"Feedback-ID: {digest.date:%Y%m%d}:{name[:64]}:{'digest' if whole.items else 'note'}:"
+            + hashlib.sha256(domain.encode()).hexdigest()[:15],
+            "Precedence: bulk",
+        ]
+        shown = dump(digest) if self.web_url or mailing_list.webhook else b""
+        message = freeze(headers, rendered, self.marks)
+        return Composed(rendered.subject, addr_spec(self.sender), message, self.link, shown)
+
+
+@dataclass(frozen=True, slots=True)
 class Composer:
     """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if that is empty to the
     sender. `secret` is the key of Message-IDs, tokens and placeholders; mails composed with `older` ones are completed.
@@ -51,28 +87,15 @@ class Composer:
     web_url: str = ""  # of the web room; empty: there is none
     signer: Signer | None = None  # None: the relay signs
 
+    def stationery(self, list_name: str, day: date) -> Stationery:
+        """What that list's mail of that day is composed with."""
+        link = view_token(list_name, day, self.secret) if self.web_url else ""
+        marks = placeholders(self.secret, list_name)
+        return Stationery(self.templates, self.sender, self.reply_to, self.web_url, marks, link)
+
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
-        mailing_list, marks = digest.mailing_list, placeholders(self.secret, digest.mailing_list.name)
-        link = view_token(mailing_list.name, digest.date, self.secret) if self.web_url else ""
-        owner_address = addr_spec(self.reply_to or self.sender)
-        to_page = link if mailing_list.archive != "none" else ""  # which votes need, too
-        whole = page(digest, copy=marks, unsubscribe_address=owner_address, web_url=self.web_url, link=to_page)
-        rendered = self.templates.to_readers(whole)
-        name, owner = mailing_list.name, quote(whole.unsubscribe_address, safe="@")
-        headers = [
-            *self._headers(clipped(whole.title, _TITLE), rendered.subject, now.astimezone(mailing_list.timezone)),
-            *([_header("Reply-To", _mailbox(*parseaddr(self.reply_to)))] if self.reply_to else []),
-            _header("List-Id", f"{_words(mailing_list.title, _ATOMS)} <{name}.lists.{self._domain}>"),
-            f"List-Help: <mailto:{owner}?subject=help>",
-            f"List-Owner: <mailto:{owner}>",
-            "List-Post: NO",
-            f"Feedback-ID: {digest.date:%Y%m%d}:{name[:64]}:{'digest' if whole.items else 'note'}:"
-            + hashlib.sha256(self._domain.encode()).hexdigest()[:15],
-            "Precedence: bulk",
-        ]
-        shown = dump(digest) if self.web_url or mailing_list.webhook else b""
-        return Composed(rendered.subject, addr_spec(self.sender), freeze(headers, rendered, marks), link, shown)
+        return self.stationery(digest.mailing_list.name, digest.date).digest(digest, now)
 
     def alert(
         self,
@@ -90,7 +113,7 @@ class Composer:
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
         own_id, first_id = (self._alert_id(about or alert.headline, at) for at in (instant, since or instant))
         own_id = first_id if first else own_id
-        headers = self._headers(parseaddr(self.sender)[0], rendered.subject, instant)
+        headers = _headers(_mailbox(parseaddr(self.sender)[0], self.sender), rendered.subject, instant)
         headers += [f"In-Reply-To: {first_id}", f"References: {first_id}"] if first_id != own_id else []
         message = own_headers(to, own_id) + freeze(headers, rendered)
         return Envelope(addr_spec(self.sender), to.address, self._signed(message), _ALERT)
@@ -101,7 +124,7 @@ class Composer:
         """
         url, title = f"{self.web_url}/confirm/{token}", clipped(one_line(mailing_list.title), _TITLE)
         rendered = self.templates.confirmation(mailing_list, url)
-        headers = self._headers(title, rendered.subject, at.astimezone(mailing_list.timezone))
+        headers = _headers(_mailbox(title, self.sender), rendered.subject, at.astimezone(mailing_list.timezone))
         own_id = self._message_id("confirm", at.astimezone(UTC).date(), "confirm", token)
         message = own_headers(to, own_id) + freeze(headers, rendered)
         return Envelope(addr_spec(self.sender), to.address, self._signed(message), _CONFIRMATION)
@@ -129,26 +152,13 @@ class Composer:
         shown = Copy(kicker, reason, delivery.addressed.token, "(each reader's own)")
         return self._envelope(marked, delivery, shown)
 
-    @property
-    def _domain(self) -> str:
-        return addr_spec(self.sender).rpartition("@")[2]
-
-    def _headers(self, sender: str, subject: str, now: datetime) -> list[str]:
-        return [
-            _header("From", _mailbox(sender, self.sender)),
-            _header("Subject", _words(subject)),
-            f"Date: {format_datetime(now)}",
-            "Auto-Submitted: auto-generated",
-            "X-Auto-Response-Suppress: All",
-        ]
-
     def _alert_id(self, about: str, at: datetime) -> str:
         instant = at.astimezone(UTC)
         return self._message_id("alert", instant.date(), "alert", instant.isoformat(), about)
 
     def _message_id(self, name: str, day: date, *fields: str) -> str:
         """An identifier that does not give away the fields that it is made of."""
-        return f"<{day:%Y%m%d}.{name}.{keyed(self.secret, *fields)[:24]}@{self._domain}>"
+        return f"<{day:%Y%m%d}.{name}.{keyed(self.secret, *fields)[:24]}@{_domain(self.sender)}>"
 
     def _envelope(self, composed: Composed, delivery: Delivery, copy: Copy) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
@@ -302,6 +312,21 @@ def own_headers(to: Subscriber, message_id: str, ways_out: Sequence[str] = ()) -
     leave = f"List-Unsubscribe: {', '.join(f'<{each}>' for each in ways_out)}\r\n" if ways_out else ""
     leave += "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n" if ways_out[1:] else ""
     return f"{_header('To', _mailbox(to.name, to.address))}\r\nMessage-ID: {message_id}\r\n{leave}".encode()
+
+
+def _headers(sender: str, subject: str, at: datetime) -> list[str]:
+    """Those of any mail; `sender` is a mailbox."""
+    return [
+        _header("From", sender),
+        _header("Subject", _words(subject)),
+        f"Date: {format_datetime(at)}",
+        "Auto-Submitted: auto-generated",
+        "X-Auto-Response-Suppress: All",
+    ]
+
+
+def _domain(sender: str) -> str:
+    return addr_spec(sender).rpartition("@")[2]
 
 
 def _header(name: str, value: str) -> str:

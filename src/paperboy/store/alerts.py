@@ -32,6 +32,7 @@ class Cause(StrEnum):
     PROCESS = "process"  # of a morning or a sending crashed, got stuck or hit a bug
     WEBHOOK = "webhook"  # was not told of a digest
     ERRANDS = "errands"  # their process did
+    WORKERS = "workers"  # other processes or a cluster could not help a morning
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,21 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from paperboy.due import looked_early
-from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome
+from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome, Packed
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
 from paperboy.store.readers import Readers
 from paperboy.store.samples import Samples
 
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
+
+
+def pack(composed: Composed) -> Packed:
+    """Compress a mail's bytes, which takes as long as writing them: any process may do it."""
+    if isinstance(composed, Packed):
+        return composed
+    message, shown = (lzma.compress(each, filters=_LZMA) for each in (composed.message, composed.shown))
+    return Packed(composed.subject, composed.sender, message, composed.link, shown if composed.shown else b"")
 
 
 class Days:
@@ -122,8 +130,7 @@ class Days:
         sqlite3.IntegrityError where that day has another outcome already.
         """
         name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
-        composed = day.composed
-        packed = [lzma.compress(each, filters=_LZMA) for each in (composed.message, composed.shown)] if composed else []
+        packed = pack(day.composed) if day.composed else None  # before the transaction, while others may write
         with self._database.transaction():
             execute(
                 "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?, ?)",
@@ -145,18 +152,15 @@ class Days:
             execute("delete from attempts where list = ?", [name])
             also()
 
-    def _freeze_digest(self, day: Day, packed: Sequence[bytes], stamp: str) -> int | None:
-        """`packed`: the message and what the web shows, compressed before the transaction, while others may write."""
-        composed = day.composed
-        if composed is None:
+    def _freeze_digest(self, day: Day, packed: Packed | None, stamp: str) -> int | None:
+        if packed is None:
             return None
-        message, shown = packed
         (row,) = self._database.rows(
             "insert into digests (list, date, subject, sender, message, at, link, shown) "
             "values (?, ?, ?, ?, ?, ?, ?, ?) returning id",
             [
-                *(day.list_name, day.date.isoformat(), composed.subject, composed.sender, message, stamp),
-                *(composed.link, shown if composed.shown else None),
+                *(day.list_name, day.date.isoformat(), packed.subject, packed.sender, packed.message, stamp),
+                *(packed.link, packed.shown or None),
             ],
         )
         Readers(self._database).know(day.list_name, day.addressed)

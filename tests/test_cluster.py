@@ -1,0 +1,306 @@
+"""The same morning, done here, in other processes and on a cluster; and what becomes of it when they die."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from paperboy import announcements, cluster, sample
+from paperboy.app import App
+from paperboy.cluster import ClusterError, Crew
+from paperboy.models import Paper
+from paperboy.store.alerts import Cause
+from tests.fakes import NoProgress
+from tests.servers.arxiv_api import ArxivServer
+from tests.servers.dask import MISSING, dask_cluster
+from tests.servers.llm import LlmServer
+
+NOW = datetime(2026, 11, 20, 7, tzinfo=UTC)
+LISTS = 70  # more than one group
+
+needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+
+# --- a crew
+
+
+def crew(hire: Callable[[], AbstractContextManager[Executor]], seconds: float = 60) -> Crew:
+    return Crew(hire, "the threads", ahead=2, seconds=seconds)
+
+
+def threads() -> AbstractContextManager[Executor]:
+    return ThreadPoolExecutor(2)
+
+
+def halved(number: int) -> int:
+    if number == 5:
+        raise ZeroDivisionError("five")
+    return number // 2
+
+
+def test_results_come_in_the_order_of_the_tasks() -> None:
+    assert list(crew(threads).map(halved, (2, 4, 6, 8))) == [(2, 1), (4, 2), (6, 3), (8, 4)]
+
+
+def test_tasks_are_read_some_ahead_of_the_results() -> None:
+    read = list[int]()
+
+    def tasks() -> Iterator[int]:
+        for number in range(100):
+            read.append(number)
+            yield number
+
+    results = crew(threads).map(halved, tasks())
+    assert next(results) == (0, 0)
+    assert read == [0, 1, 2]
+    results.close()
+
+
+def test_executor_that_fails_once_is_not_used_any_more() -> None:
+    some = crew(threads)
+    found = list(some.map(halved, (2, 5, 6, 8, 10, 12)))
+    assert [task for task, _ in found] == [2, 5, 6, 8, 10, 12]
+    assert found[:2] == [(2, 1), (5, None)]
+    assert found[-2:] == [(10, None), (12, None)]
+    assert some.problem == "the threads cannot be used: five"
+
+
+def test_executor_that_cannot_be_had_leaves_all_tasks_to_the_caller() -> None:
+    def hire() -> AbstractContextManager[Executor]:
+        raise ClusterError("no scheduler answers")
+
+    some = crew(hire)
+    assert list(some.map(halved, (2, 4))) == [(2, None), (4, None)]
+    assert some.problem == "the threads cannot be used: no scheduler answers"
+
+
+def test_nobody_waits_for_ever() -> None:
+    stop = threading.Event()
+    some = crew(threads, seconds=0.05)
+    results = some.map(lambda _: stop.wait(60), range(6))
+    assert [next(results)[1] for _ in range(2)] == [None, None]
+    stop.set()
+    assert [result for _, result in results] == [None] * 4
+    assert some.problem == "the threads cannot be used: no answer within 0.05 seconds"
+
+
+# --- the same morning
+
+
+def topics(number: int, papers: list[Paper]) -> str:
+    """No two the same."""
+    words = papers[number % len(papers)].abstract.split()
+    return " ".join(word for word in words[number // len(papers) * 5 :][:12] if word.isalpha())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Seventy lists on one category, and the papers of a day."""
+    batch = announcements.newest_batch(NOW)
+    papers = [each for each in sample.papers(batch.submitted_from, batch.submitted_until) if "cs.LG" in each.categories]
+    base = tmp_path / "base"
+    base.mkdir()
+    lists = "".join(
+        f"  - name: list-{number}\n    categories: [cs.LG]\n    topics: {topics(number, papers)}\n"
+        f"    subscribers: [ada-{number}@example.org]\n"
+        for number in range(LISTS)
+    )
+    (base / "subscribers.yaml").write_text(f"lists:\n{lists}", "utf-8")
+    with ArxivServer(papers) as arxiv:
+        (base / ".env").write_text(f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\n", "utf-8")
+        with App(base, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+            assert app.store.secrets()
+        yield base
+
+
+def a_morning(base: Path, *settings: str, meanwhile: Callable[[App], None] = lambda _: None) -> dict[str, list[object]]:
+    """The rows of a copy of the home, after a morning with more settings."""
+    path = base.with_name(f"{len(list(base.parent.iterdir()))}")
+    shutil.copytree(base, path)
+    with (path / ".env").open("a") as env:
+        env.write("".join(f"{each}\n" for each in settings))
+    with App(path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+        watcher = threading.Thread(target=meanwhile, args=(app,))
+        watcher.start()
+        report = app.morning([each.name for each in app.home.lists])
+        watcher.join()
+        assert not report.due
+        assert app.store.deliveries.unfinished() == LISTS
+    with sqlite3.connect(path / "data" / "paperboy.db") as database:
+        return {
+            "digests": database.execute("select list, date, subject, message from digests order by list").fetchall(),
+            "seen": database.execute("select * from seen order by list, arxiv_id").fetchall(),
+            "scores": database.execute("select * from scores order by criteria, arxiv_id, list").fetchall(),
+            "days": database.execute("select list, outcome, reason, considered from days order by list").fetchall(),
+            "deliveries": database.execute("select message_id, token from deliveries order by token").fetchall(),
+            "alerts": database.execute("select cause from alerts where over is null").fetchall(),
+        }
+
+
+def frozen(app: App) -> int:
+    with sqlite3.connect(app.settings.paperboy_database) as database:
+        return int(database.execute("select count(*) from digests").fetchone()[0])
+
+
+def once_some_are_frozen(app: App, then: Callable[[], None]) -> None:
+    ends = time.monotonic() + 60
+    while not frozen(app):
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    then()
+
+
+def children() -> list[int]:
+    """The worker processes of this process, which `spawn` starts with these words."""
+    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "spawn_main"], check=False, capture_output=True)
+    return [int(each) for each in found.stdout.split()]
+
+
+def test_two_processes_give_the_same_bytes_as_one(home: Path) -> None:
+    assert a_morning(home, "WORKERS=2") == a_morning(home, "WORKERS=1")
+    assert not children()
+
+
+def test_worker_killed_in_the_middle_costs_time_alone(home: Path) -> None:
+    def kill(app: App) -> None:
+        once_some_are_frozen(app, lambda: os.kill(children()[0], signal.SIGKILL))
+
+    killed = a_morning(home, "WORKERS=2", meanwhile=kill)
+    alerts = killed.pop("alerts")
+    alone = a_morning(home, "WORKERS=1")
+    assert alone.pop("alerts") == []
+    assert killed == alone
+    assert alerts in ([], [(Cause.WORKERS,)])  # unless all was done by then
+
+
+def test_no_score_is_paid_for_twice(home: Path) -> None:
+    with LlmServer(cache="none") as llm:
+        settings = [f"OPENAI_BASE_URL={llm.base_url}", "LLM_BATCH_SIZE=200", "LLM_CONCURRENCY=16"]
+        alone = a_morning(home, *settings, "WORKERS=1")
+        asked = len(llm.asked)
+        assert a_morning(home, *settings, "WORKERS=2") == alone
+        assert len(llm.asked) == 2 * asked
+        assert set(Counter(arxiv_id for call in llm.asked for arxiv_id in call).values()) == {2 * LISTS}
+
+
+def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent("""
+        import os, time
+        from paperboy.cluster import processes
+        if __name__ == "__main__":
+            with processes(2) as executor:
+                print(*{executor.submit(os.getpid).result() for _ in range(9)}, flush=True)
+                time.sleep(600)
+        """)
+    )
+    with subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        workers = [int(each) for each in process.stdout.readline().split()]
+        process.kill()
+    ends = time.monotonic() + 60
+    while any(Path(f"/proc/{each}").exists() for each in workers):
+        assert time.monotonic() < ends, "they live on"
+        time.sleep(0.05)
+    assert workers
+
+
+# --- on a cluster
+
+
+@needs_dask
+def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
+        on_it = f"CLUSTER={dask.address}"
+        assert cluster.look(dask.address) == ("3 workers with 3 threads", [])
+        assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
+        settings = [f"OPENAI_BASE_URL={llm.base_url}", "LLM_BATCH_SIZE=200", "LLM_CONCURRENCY=16"]
+        assert a_morning(home, *settings, on_it) == a_morning(home, *settings, "WORKERS=1")
+
+
+@needs_dask
+def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path) as dask:
+
+        def kill() -> None:
+            dask.workers[0].kill()
+            dask.workers[1].kill()
+            time.sleep(0.3)
+            dask.scheduler.kill()
+
+        killed = a_morning(home, f"CLUSTER={dask.address}", meanwhile=lambda app: once_some_are_frozen(app, kill))
+        later = a_morning(home, f"CLUSTER={dask.address}")  # nobody answers there any more
+    alone = a_morning(home, "WORKERS=1")
+    assert killed.pop("alerts") in ([], [(Cause.WORKERS,)])
+    assert later.pop("alerts") == [(Cause.WORKERS,)]
+    assert alone.pop("alerts") == []
+    assert killed == later == alone
+
+
+class Workers:
+    """A client whose workers have other versions."""
+
+    def run(self, _: object) -> dict[str, dict[str, str]]:
+        return {"tls://10.0.0.7:4711": cluster.versions() | {"paperboy": "0.1", "jinja2": "2.0"}}
+
+
+@needs_dask
+def test_workers_of_another_version_are_not_used() -> None:
+    ours = cluster.versions()
+    assert cluster.differences(Workers()) == [
+        f"tls://10.0.0.7:4711 has paperboy 0.1, and here is {ours['paperboy']}",
+        f"tls://10.0.0.7:4711 has jinja2 2.0, and here is {ours['jinja2']}",
+    ]
+
+
+@needs_dask
+def test_scheduler_that_does_not_answer_is_named() -> None:
+    with pytest.raises(ClusterError, match=r"^no scheduler answers at tcp://127\.0\.0\.1:1 "):
+        cluster.look("tcp://127.0.0.1:1")
+
+
+# --- who is needed
+
+
+@contextmanager
+def an_app(tmp_path: Path, *settings: str) -> Iterator[App]:
+    (tmp_path / ".env").write_text("\n".join(settings))
+    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+        yield app
+
+
+@pytest.mark.parametrize(
+    ("setting", "lists", "ahead"),
+    [
+        ("", 100, None),
+        ("WORKERS=1", 10_000, None),
+        ("WORKERS=3", 10_000, 12),
+        ("WORKERS=3", 32, 8),
+        ("WORKERS=3", 16, None),
+        ("CLUSTER=tls://scheduler.example.org:8786", 16, None),
+        ("CLUSTER=tls://scheduler.example.org:8786", 17, 64),
+    ],
+)
+def test_small_home_pays_for_no_process_that_it_does_not_need(
+    tmp_path: Path, setting: str, lists: int, ahead: int | None
+) -> None:
+    (tmp_path / "subscribers.yaml").write_text("lists: [{name: a, categories: [cs.LG], topics: b}]\n")
+    with an_app(tmp_path, setting) as app:
+        found = app.crew(lists)
+        assert (found.ahead if found else None) == ahead
