@@ -59,17 +59,27 @@ def test_late_cross_list_comes_once(world: World) -> None:
 
 def test_paper_that_is_kept_and_gets_a_new_category_comes_to_the_lists_of_that(world: World) -> None:
     """The list that has seen it does not get it again."""
+    robots = foundations(name="robots", categories=("cs.RO",))
+    world.run(robots, any_day=True)
+    world.feed.crossed = [replace(OLD, categories=("cs.CV", "cs.RO"))]
+    world.clock.now += DAY
+    world.run(foundations(), robots)
+    assert (became(world), world.digests()[-1]) == (None, [OLD.arxiv_id])
+    world.feed.crossed = [OLD]
+    world.clock.now += DAY
+    world.run(foundations(), robots)
+    assert became(world) is Became.SELECTED
+    assert sum(OLD.arxiv_id in ids for ids in world.digests()) == 2
+
+
+def test_it_is_no_news_to_a_list_on_the_category_that_it_always_had(world: World) -> None:
     vision = foundations(name="vision", categories=("cs.CV",))
     world.run(vision, any_day=True)
-    world.feed.crossed = [replace(OLD, categories=("cs.CV",))]
-    world.clock.now += DAY
-    world.run(foundations(), vision)
-    assert (became(world), world.digests()[-1]) == (None, [OLD.arxiv_id])
     world.feed.crossed = [OLD]
     world.clock.now += DAY
     world.run(foundations(), vision)
     assert became(world) is Became.SELECTED
-    assert sum(OLD.arxiv_id in ids for ids in world.digests()) == 2
+    assert world.store.history.life("vision", OLD.arxiv_id).became is Became.BEFORE_START
 
 
 def test_it_waits_whole_for_a_list_that_is_not_served_for_weeks(world: World) -> None:

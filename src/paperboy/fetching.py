@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from paperboy import announcements
+from paperboy import announcements, due
 from paperboy.drafting import Drafter
 from paperboy.due import window
 from paperboy.errors import FeedError, StoreError, StoreWriteError
@@ -74,7 +74,7 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     except Exception as error:
         logger.exception("this is a bug in Paperboy; the morning continues with the stored papers")
         return Look(f"fetching hit a bug in Paperboy: {error!r}; see the log", whole=False)
-    _late_cross_lists(drafter, feed, categories, since, now)
+    _late_cross_lists(drafter, feed, lists, since, now)
     logger.info("arXiv: %d papers in %s, %d of them new; %s", len(papers), ", ".join(categories), new, state)
     if state is not announcements.State.LATE or not announcements.is_waited_for(now, holidays):
         return Look(news=state is announcements.State.FRESH)
@@ -85,16 +85,23 @@ def look(drafter: Drafter, feed: Feed, lists: Sequence[MailingList], now: dateti
     return Look(missing)
 
 
-def _late_cross_lists(drafter: Drafter, feed: Feed, categories: Sequence[str], since: datetime, now: datetime) -> None:
-    """Store papers that were cross-listed today and submitted before the window of the fetch. A failure costs them
-    alone: the feed has one day.
+def _late_cross_lists(
+    drafter: Drafter, feed: Feed, lists: Sequence[MailingList], since: datetime, now: datetime
+) -> None:
+    """Store papers that were cross-listed today and submitted before the window of the fetch; those that are new here
+    are too old for lists on their primary category. A failure costs them alone: the feed has one day.
     """
-    store = drafter.store
+    store, categories = drafter.store, sorted({category for each in lists for category in each.categories})
     try:
         crossed = feed.cross_lists(categories, store.papers.lacking)
         found = [each for each in crossed if each.published < since]  # younger ones are the fetch's, when it has them
         if found:
+            known = store.papers.by_id([each.arxiv_id for each in found])
+            old = [each for each in found if each.arxiv_id not in known]
             store.papers.add(found, (), now)
+            for each in lists:
+                ids = [paper.arxiv_id for paper in old if paper.primary_category in each.categories]
+                store.days.too_old(each.name, ids, due.local_date(each, now))
             logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(each.arxiv_id for each in found))
     except StoreWriteError:
         raise

@@ -57,6 +57,15 @@ def test_state_is_found_by_list_kind_and_key_until_another_takes_its_place(store
     assert store.learned.state(LIST, Kind.SCORES, "key") is None
 
 
+@pytest.mark.parametrize("broken", ["since = 'x'", "oldest = 'x'", "oldest = null", "until = null", "examples = null"])
+def test_broken_state_is_none_at_all(store: Store, broken: str) -> None:
+    """It is learned again, and no morning or status is held up."""
+    store.learned.keep(LIST, Kind.SCORES, STATE, NOW)
+    store.learned._database.execute(f"update learned set {broken}")  # noqa: S608  # ours
+    assert store.learned.state(LIST, Kind.SCORES, "key") is None
+    assert set(store.learned.progress([LIST])) <= {LIST}
+
+
 # --- scores
 
 

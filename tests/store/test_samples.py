@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
-from paperboy.models import Became, Cost, Counts, Day, Outcome, Spending, Usage
+from paperboy.models import Addressed, Became, Composed, Cost, Counts, Day, Outcome, Spending, Subscriber, Usage
 from paperboy.shortlist import Recall
 from paperboy.store import Store
 from tests.builders import added
 from tests.store.ledger import TODAY, at
 
 SPENT = Spending(Usage(1, 1000, 0, 0, 50, 0), Cost(0.01, 0.002))
+ADA = Addressed(Subscriber("ada@example.org"), "<1@example.org>", "token")
+COMPOSED = Composed("3 papers", "papers@example.org", b"mail")
 COUNTS = Counts(considered=40, selected=3, over_cap=1, below=16, not_called=20)
 
 
@@ -47,6 +50,11 @@ def test_recall_counts_the_days_on_which_something_was_left_out(store: Store) ->
     froze(store, TODAY - timedelta(days=2), {}, Counts(considered=40, selected=4, below=36))  # all were called
     gave_up = Day("foundations", TODAY - timedelta(days=3), Outcome.GAVE_UP, counts=COUNTS)
     store.days.freeze(gave_up, at(gave_up.date))  # all of its papers come again
+    nobody = replace(
+        gave_up, date=TODAY - timedelta(days=4), outcome=Outcome.DIGEST, composed=COMPOSED, addressed=(ADA,)
+    )
+    store.days.freeze(nobody, at(nobody.date))  # its digest reached nobody, so its papers come again, too
+    store.days.supersede("foundations", nobody.date + timedelta(days=1), at(TODAY))
     froze(store, TODAY - timedelta(days=61), {"2609.00001": Became.SELECTED})
     found = store.samples.recalls(["foundations", "galaxies"], TODAY - timedelta(days=60))
     assert found == {"foundations": (Recall(40, 40, passed=8, sampled=3, found=1), added(SPENT, SPENT))}

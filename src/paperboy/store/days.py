@@ -94,7 +94,12 @@ class Days:
             self._database.execute("delete from started where list = ?", [list_name])
             for way in ways:
                 self._database.execute("insert into started values (?, ?, ?)", [list_name, way, stamp])
-            for arxiv_id in too_old:
+            self.too_old(list_name, too_old, day)
+
+    def too_old(self, list_name: str, arxiv_ids: Iterable[str], day: date) -> None:
+        """Let these papers count as seen by the list."""
+        with self._database.transaction(durable=False):
+            for arxiv_id in arxiv_ids:
                 self._database.execute(
                     "insert into seen values (?, ?, ?, ?) on conflict do nothing",
                     [list_name, arxiv_id, Became.BEFORE_START.value, day.isoformat()],

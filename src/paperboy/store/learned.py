@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from paperboy.store.database import Database, iso
 
@@ -73,14 +73,16 @@ class Learned:
 
     def state(self, list_name: str, kind: Kind, key: str) -> State | None:
         """What the list has learned with that key."""
-        query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
-        return next(iter(self._database.rows(query, [list_name, kind, key], State)), None)
+        query = f"select list, {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
+        found = self._database.rows(query, [list_name, kind, key], _state, without_spoilt=True)
+        return next(iter(found), None)  # a spoilt one is learned again
 
     def progress(self, list_names: Collection[str]) -> dict[str, Progress]:
         """How much those lists have learned from scores that have learned anything."""
         query = "select list, examples, oldest from learned where kind = 'scores' and examples > 0 and list in "
-        rows = self._database.rows(f"{query} (select value from json_each(?))", [json.dumps(list(list_names))])
-        return {row["list"]: Progress(row["examples"], row["oldest"]) for row in rows}
+        names = [json.dumps(list(list_names))]
+        rows = self._database.rows(f"{query} (select value from json_each(?))", names, without_spoilt=True)
+        return {row["list"]: Progress(row["examples"], row["oldest"]) for row in rows if row["oldest"]}
 
     def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
         """Keep a state instead of the one before; None: there is nothing to learn from."""
@@ -132,6 +134,14 @@ class Learned:
         if len(voted) < LEAST_VOTES:
             return ()
         return *voted, *self._database.rows(_UNVOTED, {"list": list_name, "most": BACKGROUND * len(voted)}, Voted)
+
+
+def _state(**columns: Any) -> State:
+    """The state of a row. Raises ValueError if something is missing in it."""
+    del columns["list"]
+    if None in columns.values():
+        raise ValueError("a value is missing")
+    return State(**columns)
 
 
 def _of(list_name: str, criteria: str) -> dict[str, object]:

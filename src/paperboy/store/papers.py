@@ -64,7 +64,7 @@ class Papers:
         categories = _json(mailing_list.categories)
         query = f"select arxiv_id, title, abstract from papers where {_IN_CATEGORIES} and published >= ? and {_OWN}"
         values = [categories, iso(since), mailing_list.cross_lists, categories]
-        return tuple(self._database.rows(f"{query} order by arxiv_id", values, Text, without_spoilt=True))
+        return tuple(self._database.rows(f"{query} order by arxiv_id", values, Text))
 
     def by_id(self, arxiv_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by arXiv id."""

@@ -46,7 +46,8 @@ where samples.list = ? and samples.date >= ? and {_PASSED} order by samples.date
 """
 _SHORTLISTED = """
 select * from days where list in (select value from json_each(:names)) and date >= :since and not_called > 0
-and outcome != 'gave up'  -- its papers come again
+and outcome != 'gave up'  -- its papers come again, as do those of a digest that reached nobody
+and not exists (select 1 from digests where digests.id = days.digest_id and superseded is not null)
 """
 _RECALLS = f"""
 select list, sum(considered - filtered - not_called) as called, sum(not_called) as not_called,
