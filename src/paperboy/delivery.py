@@ -3,9 +3,11 @@
     for each delivery that waits, oldest digest first, over the next idle connection:
         wait                ← the rate limit, and pauses while the server has trouble
         no longer on its list, suppressed, or expired? settle it without sending
-        reserve             ← its own commit, before the first command to the server
+        reserve             ← one commit with what the connection sent before, and before the message leaves
         send                ← the frozen bytes, with the subscriber's own headers and links
-        settle              ← its own commit, after the server's last reply and before the connection's next message
+        settle              ← after the server's last reply and before the connection's next message
+    where the server pipelines, the connection's next is chosen before that: its envelope leaves with the message before
+    it, which saves a round trip; from then on it is under way, and goes out also after a stop, if the server is quick
     a refusal that may be about us is held back until one recipient is accepted: then it was the recipient's own;
     three without one (or all, if there are fewer), of different domains where possible, are the server's problem
     with us, and the next round begins with other recipients
@@ -24,12 +26,12 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Event, Lock, Thread
 from traceback import format_tb
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from paperboy import bounces
 from paperboy.due import RETRY
@@ -52,6 +54,7 @@ _MOST_ERRORS = 5  # of the server, in a row
 _FIRST_PAUSE = 5.0  # seconds
 _FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)  # retry backoff of one address
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
+_SLOW = _GRACE / 4  # seconds for a message: then after a stop not even the announced one goes out
 _MOST_HELD = 3  # refusals that may be about us
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
 
@@ -62,7 +65,13 @@ class Transport(Protocol):
     @property
     def via(self) -> str: ...
 
-    def send(self, envelope: Envelope) -> Receipt: ...
+    @property
+    def pipelines(self) -> bool: ...  # whether `send` would announce the message that follows
+
+    @property
+    def announced(self) -> Envelope | None: ...  # by the last `send`, whose message the server waits for
+
+    def send(self, envelope: Envelope, following: Envelope | None = None) -> Receipt: ...
 
     def abort(self) -> None: ...  # cancel what is under way, from another thread
 
@@ -83,10 +92,12 @@ class Report:
     failed: tuple[Delivery, ...] = ()  # refused for good, with the server's reply
 
 
-class _Task(NamedTuple):
+@dataclass(slots=True)
+class _Task:
     composed: Composed
     delivery: Delivery
     began: float  # on the timer
+    envelope: Envelope | None = None  # made when it is needed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -183,31 +194,59 @@ class Round:
             try:
                 if transport is not self.transports[0]:
                     self._accepted.wait()
-                while task := self._next():
-                    came = self._sent(transport, task)
+                task, ahead = self._next(), None
+                while task:
+                    came = self._sent(transport, task, ahead)
                     with self._lock:
-                        if isinstance(came, Receipt):
-                            self._answered(task, came, transport.via)
-                        elif not self._refused(task.delivery, came, task.began):
-                            break
+                        goes_on, task = self._after(transport, task, came, ahead)
+                        ahead = self._at_once() if task and transport.pipelines else None
+                    if goes_on and task is None:
+                        task = self._next()
             except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
                 self._crash = self._crash or error
             finally:
                 self._accepted.set()
 
+    def _after(
+        self, transport: Transport, task: _Task, came: Receipt | MailServerError, ahead: _Task | None
+    ) -> tuple[bool, _Task | None]:
+        """Settle a delivery, and in the same commit reserve the connection's next, if it may begin now: the one
+        announced, or any. False: the connection ends.
+        """
+        slow = self.timer() - task.began > _SLOW and self.stopped()
+        if ahead and (slow or ahead.envelope is None or transport.announced is not ahead.envelope):
+            self._waiting.appendleft(ahead.delivery.id)
+            ahead = None
+        if not isinstance(came, Receipt):
+            return self._refused(task.delivery, came, task.began), None
+        following = ahead or (self._at_once() if came.state is DeliveryState.SENT else None)
+        with self.store.deliveries.one_commit():
+            self._answered(task, came, transport.via)
+            return True, following if following and self._reserved(following) else None
+
     def _next(self) -> _Task | None:
         """The next delivery, reserved as soon as a message may begin. None: this connection has no more to do."""
         while True:
             with self._lock:
-                full = len(self._held) >= _MOST_HELD
-                if not self._waiting or full or self._problem or self._crash or self.stopped():
+                if self._is_over():
                     self._connections -= 1
                     return None
                 pause = self._not_before - self.timer()
-                if pause <= 0 and (task := self._reserved(self._popped())):
+                if pause <= 0 and (task := self._read(self._popped())) and self._reserved(task):
                     return task
             if pause > 0:
                 self.wait(min(pause, _POLL))
+
+    def _is_over(self) -> bool:
+        full = len(self._held) >= _MOST_HELD
+        return not self._waiting or full or bool(self._problem) or self._crash is not None or self.stopped()
+
+    def _at_once(self) -> _Task | None:
+        """A delivery whose message may begin now, not reserved yet; None as long as the server has accepted nobody."""
+        while self._taken and not self._is_over() and self._not_before <= self.timer():
+            if task := self._read(self._waiting.popleft()):
+                return task
+        return None
 
     def _popped(self) -> int:
         """The next delivery; while refusals are held back, one of a domain that was not tried, if there is one."""
@@ -218,8 +257,8 @@ class Round:
         self._waiting.remove(other)
         return other
 
-    def _reserved(self, delivery_id: int) -> _Task | None:
-        """The reserved delivery; None if its address must not have it, another process took it, or it is spoilt."""
+    def _read(self, delivery_id: int) -> _Task | None:
+        """The delivery with its digest; None if its address must not have it, or it is spoilt."""
         try:
             delivery = self.store.deliveries.get(delivery_id)
             if not self._may_go(delivery):
@@ -231,20 +270,29 @@ class Round:
         except StoreError as error:
             self._spoilt = error
             return None
-        if not self.store.deliveries.reserve(delivery, self.clock()):
-            return None
-        task = _Task(self._composed[1], delivery, self.timer())
-        self._not_before = task.began + (60 / self.most_per_minute if self.most_per_minute else 0)
-        return task
+        return _Task(self._composed[1], delivery, self.timer())
 
-    def _sent(self, transport: Transport, task: _Task) -> Receipt | MailServerError:
-        composed, delivery, _ = task
+    def _reserved(self, task: _Task) -> bool:
+        """Reserve the delivery. False: another process took it."""
+        if not self.store.deliveries.reserve(task.delivery, self.clock()):
+            return False
+        self._not_before = max(
+            self._not_before, task.began + (60 / self.most_per_minute if self.most_per_minute else 0)
+        )
+        return True
+
+    def _sent(self, transport: Transport, task: _Task, ahead: _Task | None) -> Receipt | MailServerError:
         try:
-            return transport.send(self.composer.envelope(composed, delivery))
+            envelope = task.envelope or self.composer.envelope(task.composed, task.delivery)
+            if ahead is None:
+                return transport.send(envelope)
+            with suppress(Exception):  # a bug is told when it is the task
+                ahead.envelope = self.composer.envelope(ahead.composed, ahead.delivery)
+            return transport.send(envelope, ahead.envelope)
         except MailServerError as error:
             return error
         except Exception as error:  # noqa: BLE001  # logged without its text, which may hold anything
-            kind, trace = type(error).__name__, "".join(format_tb(error.__traceback__))
+            delivery, kind, trace = task.delivery, type(error).__name__, "".join(format_tb(error.__traceback__))
             address = delivery.addressed.subscriber.address
             logger.error("%s to %s: %s, a bug in Paperboy\n%s", delivery.list_name, address, kind, trace)
             return Receipt(DeliveryState.DEFERRED, f"a bug in Paperboy: {kind}; see the log")

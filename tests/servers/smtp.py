@@ -38,7 +38,7 @@ class Fault:
     `every` so many seconds once more, until the client hangs up or has had 50 MB.
 
     "DATA" is the command, "body" comes in the midst of the message, "dot" when it is all there. With `address` it
-    meets that recipient alone (from RCPT on). `times` counts down; None is for ever.
+    meets that recipient alone (from RCPT on). `times` counts down; None is for ever. The first so many are `spared`.
     """
 
     at: Phase
@@ -46,6 +46,7 @@ class Fault:
     every: float | None = None
     address: str | None = None
     times: int | None = None
+    spared: int = 0
     delay: float = 0  # seconds before it happens
     until: Callable[[], object] = lambda: True  # it happens once this is true
     keeps: bool = False  # at EHLO, RCPT or the dot: the client, recipient or message counts as taken all the same
@@ -120,6 +121,9 @@ class SmtpServer:
         for fault in self.faults:
             meets = fault.address is None or fault.address in recipients
             if fault.at == phase and meets and fault.times != 0:
+                if fault.spared:
+                    fault.spared -= 1
+                    continue
                 if fault.times is not None:
                     fault.times -= 1
                 return fault

@@ -8,6 +8,11 @@ after it. In the first case the server took nothing; in the second nobody knows.
     the message, its dot    lost: pending, since the final CRLF.CRLF was not sent
     the reply to the dot    taken: sent · refused: failed or deferred · lost: ambiguous
 
+A far server costs a round trip for each reply that we wait for. Where it pipelines (RFC 2920), MAIL, RCPT and DATA of
+the next message go in the packet of the final dot, and there is one round trip a message. From then on the server waits
+for that message: nothing else may be said, not even RSET or QUIT. A refusal among those replies is believed only if
+it is of the recipient, and no reply can be another command's; else the envelope is announced anew, on a new connection.
+
 An OSError means that the connection is gone; smtplib's own exceptions are OSErrors, too. A reply that is too long or
 too slow counts as lost.
 """
@@ -16,11 +21,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import re
+import select
 import smtplib
 import socket
 import ssl
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -29,9 +35,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from paperboy.errors import MailServerError
 from paperboy.foreign import hidden, one_line, shortened
 from paperboy.models import DeliveryState, Envelope, Receipt
-from paperboy.wire import BoundedReader, TooLargeError
+from paperboy.wire import TooLargeError
 
 _MOST_LINES, _MOST_BYTES = 100, 64_000  # of a reply; servers send a dozen lines
+_PIECE = 8_192  # bytes that are read at once
 _FAREWELL = 5.0  # seconds for the reply to QUIT
 
 
@@ -55,15 +62,30 @@ class SmtpTransport:
     _connection: _Connection | None = field(default=None, init=False)
     _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
     _pipelining: bool = field(default=True, init=False)
+    _announcing: bool = field(default=True, init=False)  # the next envelope with a message
+    _ahead: Envelope | None = field(default=None, init=False)  # the one announced with the last message
     _aborted: bool = field(default=False, init=False)
 
     def __str__(self) -> str:
         return f"mail server {self.host}:{self.port}"
 
-    def send(self, envelope: Envelope) -> Receipt:
-        """Hand over one message. Raises MailServerError if the server refuses us, not the recipient."""
+    @property
+    def pipelines(self) -> bool:
+        """Whether `send` would announce the message that follows."""
+        connection = self._connection
+        return bool(connection and self._pipelining and self._announcing and connection.has_extn("pipelining"))
+
+    @property
+    def announced(self) -> Envelope | None:
+        """The envelope that the last `send` has announced: the server waits for its message."""
+        return self._ahead
+
+    def send(self, envelope: Envelope, following: Envelope | None = None) -> Receipt:
+        """Hand over one message, and announce the `following` one if the server pipelines. Raises MailServerError if
+        the server refuses us, not the recipient.
+        """
         try:
-            return self._hand_over(self._announced(envelope), envelope.message)
+            return self._hand_over(self._announced(envelope), envelope.message, following)
         except RefusedError as refused:
             return self._receipt(refused, envelope.sender)
         except (MailServerError, OSError) as error:
@@ -85,7 +107,7 @@ class SmtpTransport:
 
     def close(self) -> None:
         """Quit. Accepted messages stay sent, whatever the server answers."""
-        if self._connection is not None and not self._aborted:
+        if self._connection is not None and not self._aborted and self._ahead is None:
             self._connection.timeout = min(self.timeout, _FAREWELL)
             with contextlib.suppress(OSError):
                 self._connection.quit()
@@ -122,38 +144,43 @@ class SmtpTransport:
         of time or messages: nothing was handed over yet, so it is replaced by a new one.
         """
         while True:
+            ahead = self._is_ahead(envelope)
             used, together = self._connection is not None, self._pipelining
             connection = self._connection or self._opened()
             try:
-                self._announce(connection, envelope)
+                self._announce(connection, envelope, sent=ahead)
             except RefusedError as refused:
                 if refused.code == 503 and together:
                     self._pipelining = False  # something between us and the server mixes the commands up
+                elif ahead and not (refused.command == "RCPT" and connection.is_in_order()):
+                    self._announcing = refused.command == "MAIL" and not refused.permanent
                 elif not (used and refused.command == "MAIL" and not refused.permanent):
                     raise
-            except OSError:
+            except OSError as error:
                 if not used:
                     raise
+                self._announcing &= not (ahead and isinstance(error, TimeoutError))  # it may not have heard of it
             else:
                 return connection
             self._drop()
 
-    def _announce(self, connection: _Connection, envelope: Envelope) -> None:
-        """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it (RFC 2920), since
-        each reply of a far server costs a round trip. The first refusal is raised, after all replies are read.
+    def _is_ahead(self, envelope: Envelope) -> bool:
+        """Whether the server was told of it with the last message. Of another one nothing more is said."""
+        if self._ahead is not None and self._ahead is not envelope:
+            self._drop()
+        ahead, self._ahead = self._ahead is envelope, None
+        return ahead
+
+    def _announce(self, connection: _Connection, envelope: Envelope, *, sent: bool = False) -> None:
+        """Send MAIL, RCPT and, if there is a message, DATA, unless they were `sent`; in one packet if the server allows
+        it. The first refusal is raised, after all replies are read.
         """
-        options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
-        if not envelope.recipient.isascii():  # RFC 6531
-            options += " BODY=8BITMIME SMTPUTF8"
-            if not connection.has_extn("smtputf8"):
-                said = "the server does not offer it, and this address needs it"
-                raise RefusedError("SMTPUTF8", 553, said, said)
-        lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
-        lines = lines if envelope.message else lines[:2]
+        lines = _lines(connection, envelope)
         together = self._pipelining and connection.has_extn("pipelining")
         refused: RefusedError | None = None
         for batch in [lines] if together else [[line] for line in lines]:
-            connection.send("".join(f"{line}\r\n" for line in batch).encode())
+            if not sent:
+                connection.send(_packed(batch))
             try:
                 for line in batch:
                     code, reply = connection.getreply()
@@ -168,16 +195,24 @@ class SmtpTransport:
             if refused:
                 raise refused
 
-    def _hand_over(self, connection: _Connection, message: bytes) -> Receipt:
-        """Send the message with its final dot, and read the reply. If sending fails, the final CRLF.CRLF was not sent,
-        so the message was not accepted; only a lost reply leaves that open.
+    def _hand_over(self, connection: _Connection, message: bytes, following: Envelope | None = None) -> Receipt:
+        """Send the message with its final dot, and read the reply. If sending fails before the final CRLF.CRLF has
+        left, the message was not accepted; only a lost reply leaves that open.
         """
-        connection.send(message + (b".\r\n" if message.endswith(b"\r\n") else b"\r\n.\r\n"))
+        lines: list[str] = []
+        if following is not None and self.pipelines:
+            with contextlib.suppress(RefusedError):  # that is told when its turn comes
+                lines = _lines(connection, following)
+        dot = b".\r\n" if message.endswith(b"\r\n") else b"\r\n.\r\n"
         try:
+            connection.hand_over(b"".join((message, dot, _packed(lines))))
+            self._ahead = following if lines else None
             code, reply = connection.getreply(self.dot_timeout)
             if code // 100 not in {2, 4, 5}:
                 raise smtplib.SMTPDataError(code, reply)
         except OSError as error:
+            if connection.left < len(message) + len(dot):
+                raise
             self._drop()
             return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}")
         if code // 100 != 2:
@@ -186,12 +221,13 @@ class SmtpTransport:
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
         """What a refusal means for the message. The connection is ready for the next one afterwards, or dropped."""
-        ready = False
+        ready = self._ahead is not None  # the refused one is over, and the next one's has begun
         with contextlib.suppress(OSError):
-            ready = self._connection is not None and self._connection.rset()[0] == 250
-        if not ready or refused.verdict is Verdict.SLOW_DOWN:
+            ready = ready or (self._connection is not None and self._connection.rset()[0] == 250)
+        error = self._about_us(refused, sender)
+        if not ready or refused.verdict is Verdict.SLOW_DOWN or (error and self._ahead):
             self._drop()  # a new connection may be welcome
-        if error := self._about_us(refused, sender):
+        if error:
             raise error from refused
         return Receipt(
             DeliveryState.FAILED if refused.permanent else DeliveryState.DEFERRED,
@@ -237,7 +273,7 @@ class SmtpTransport:
                 raise smtplib.SMTPHeloError(code, reply)
             if self.security == "starttls":
                 connection._host = self.host  # type: ignore[attr-defined]  # the name the certificate must have
-                connection.starttls(context=self.ssl_context or _usual_context())
+                connection.secure(self.ssl_context or _usual_context())
             connection.ehlo_or_helo_if_needed()
             step = "login"
             if self.username:  # by one mechanism, where `login` tries all: several refusals may lock the account
@@ -305,68 +341,126 @@ class SmtpTransport:
         return RefusedError(command, code, one_line(reply.decode(errors="replace")), self._said(code, reply))
 
     def _said(self, code: int, reply: bytes) -> str:
-        return self._complaint(smtplib.SMTPResponseException(code, reply))
+        """One short line without the password, since a server may repeat the login's words."""
+        return self._shown(f"{code} {reply.decode(errors='replace')}")
 
     def _complaint(self, error: Exception) -> str:
-        """One short line without the password, since a server may repeat the login's words."""
-        words = getattr(error, "strerror", "") or str(error) or type(error).__name__
         if isinstance(error, smtplib.SMTPResponseException) and isinstance(error.smtp_error, bytes):
-            words = f"{error.smtp_code} {error.smtp_error.decode(errors='replace')}"
+            return self._said(error.smtp_code, error.smtp_error)
+        return self._shown(getattr(error, "strerror", "") or str(error) or type(error).__name__)
+
+    def _shown(self, words: str) -> str:
         return shortened(hidden(one_line(words), self.password, least=4), 300)
 
     def _drop(self) -> None:
         for each in (self._connection, self._handle):
             if each is not None:
                 each.close()
-        self._connection = self._handle = None
+        self._connection = self._handle = self._ahead = None
+
+
+def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
+    options = f" SIZE={len(envelope.message)}" if connection.has_extn("size") else ""
+    if not envelope.recipient.isascii():  # RFC 6531
+        options += " BODY=8BITMIME SMTPUTF8"
+        if not connection.has_extn("smtputf8"):
+            said = "the server does not offer it, and this address needs it"
+            raise RefusedError("SMTPUTF8", 553, said, said)
+    lines = [f"MAIL FROM:<{envelope.sender}>{options}", f"RCPT TO:<{envelope.recipient}>", "DATA"]
+    return lines if envelope.message else lines[:2]
+
+
+def _packed(lines: list[str]) -> bytes:
+    return "".join(f"{line}\r\n" for line in lines).encode()
 
 
 class _Connection(smtplib.SMTP):
     """smtplib's, with limits for a reply as a whole: of its lines, its bytes and its time."""
 
+    left = 0  # bytes of the last message, and what follows it, that have left
+    _unread = b""  # that came after the last reply
+
     def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
         """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no more use then."""
-        if self.sock is None:
-            raise ConnectionError("the connection is closed")
-        if self.file is None:  # the first reply, or the first one after STARTTLS: what came before TLS does not count
-            self.file = io.BufferedReader(BoundedReader(self.sock, self.timeout, _MOST_BYTES))
-        self.file.raw.renew(self.timeout if seconds is None else seconds, _MOST_BYTES)
+        end, most = time.monotonic() + (self.timeout if seconds is None else seconds), _MOST_BYTES
         lines: list[bytes] = []
-        try:
-            while len(lines) < _MOST_LINES:
-                if not (line := self.file.readline()):
-                    raise ConnectionError("the server hung up")
-                code = int(line[:3]) if line[:3].isdigit() else -1
-                lines.append(line[4:].strip())
-                if code < 0 or line[3:4] != b"-":
-                    self.sock.settimeout(self.timeout)
-                    return code, b"\n".join(lines)
-        except TimeoutError:
-            raise TimeoutError("the reply took too long") from None
+        while len(lines) < _MOST_LINES:
+            while (at := self._unread.find(b"\n")) < 0 and len(self._unread) <= most:
+                self._receive(end - time.monotonic())
+            line, self._unread = self._unread[:at], self._unread[at + 1 :]
+            most -= len(line) + 1
+            if at < 0 or most < 0:
+                break
+            code = int(line[:3]) if line[:3].isdigit() else -1
+            lines.append(line[4:].strip())
+            if code < 0 or line[3:4] != b"-":
+                return code, b"\n".join(lines)
         raise TooLargeError
 
+    def _receive(self, seconds: float) -> None:
+        if self.sock is None:
+            raise ConnectionError("the connection is closed")
+        try:
+            if seconds <= 0:
+                raise TimeoutError
+            self.sock.settimeout(seconds)
+            piece = self.sock.recv(_PIECE)
+        except TimeoutError:
+            raise TimeoutError("the reply took too long") from None
+        if not (piece or self._unread):
+            raise ConnectionError("the server hung up")
+        self._unread += piece or b"\n"
+
+    def secure(self, context: ssl.SSLContext) -> None:
+        """Begin TLS."""
+        self.starttls(context=context)
+        self._unread = b""  # what came before is no reply after it
+
     def send(self, s: Any) -> None:
-        """Send a command or a message. Raises ConnectionError if the server has said more than it was asked, or hung
-        up: its next reply would be taken for another command's.
+        """Send a command. Raises ConnectionError if the server has said more than it was asked, or hung up: its next
+        reply would be taken for another command's.
         """
-        if self._says_more():
+        if self.says_more():
             raise ConnectionError("the server says more than it was asked")
+        if self.sock is not None:
+            self.sock.settimeout(self.timeout)
         super().send(s)
 
-    def _says_more(self) -> bool:
-        if self.sock is None or self.file is None:
+    def hand_over(self, data: bytes) -> None:
+        """Send a message, and what follows it; `left` says how much of it has left, also when this fails."""
+        self.left, view, end = 0, memoryview(data), time.monotonic() + self.timeout
+        if self.sock is None or self.says_more():
+            raise ConnectionError("the server says more than it was asked")
+        while self.left < len(data):
+            self.sock.settimeout(max(end - time.monotonic(), 0.001))  # 0 would mean another thing
+            self.left += self.sock.send(view[self.left :])
+
+    def is_in_order(self) -> bool:
+        """Whether there was one reply for each command, as far as anybody can tell, or none because it is closed."""
+        with contextlib.suppress(OSError):
+            return self.sock is None or (self.rset()[0] == 250 and not self.says_more())
+        return False
+
+    def says_more(self) -> bool:
+        """Whether there is something to read, or the server has hung up."""
+        if self._unread or self.sock is None:
+            return bool(self._unread)
+        if not _is_readable(self.sock):
             return False
-        self.file.raw.renew(0, _MOST_BYTES)  # so that `peek` gives only what was read already
         self.sock.settimeout(0)
         try:
-            with contextlib.suppress(TimeoutError):
-                return bool(self.file.peek())
-            self.sock.recv(1)
-        except OSError:  # nothing is there; over TLS, perhaps something that is no reply
+            self._unread = self.sock.recv(_PIECE)
+        except OSError:  # over TLS, perhaps something that is no reply
             return False
-        finally:
-            self.sock.settimeout(self.timeout)
         return True
+
+
+def _is_readable(sock: socket.socket) -> bool:
+    if isinstance(sock, ssl.SSLSocket) and sock.pending():
+        return True
+    poll = select.poll()  # unlike `select.select` for any number of open files
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 # --- what replies and errors mean: pure

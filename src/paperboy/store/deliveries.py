@@ -1,11 +1,13 @@
 """The ledger of deliveries: one digest to one subscriber each.
 
-Each move is a conditional update in its own commit; the number of changed rows says whether it happened.
+Each move is a conditional update; the number of changed rows says whether it happened. It is a commit of its own,
+except within `one_commit`.
 """
 
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum
@@ -127,10 +129,12 @@ class Deliveries:
         )
         return tuple(row["list"] for row in rows)
 
+    def one_commit(self) -> AbstractContextManager[None]:
+        """All moves within it happen, or none."""
+        return self._database.transaction(durable=False)
+
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
-        """Record that a delivery is being sent, before the first command to the server. False: another process moved
-        it.
-        """
+        """Record that a delivery is being sent, before its message leaves. False: another process moved it."""
         return self._move(
             "update deliveries set state = 'sending', attempts = attempts + 1, at = ? "
             f"where id = ? and state = ? and {_WAITING}",
