@@ -9,6 +9,8 @@ import pytest
 
 from paperboy.models import Addressed, Attempt, Became, Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
+from paperboy.store.readers import Reader
+from paperboy.tokens import vote_token
 from tests.builders import mailing_list, paper
 from tests.store import ledger
 from tests.store.ledger import outcome, waiting
@@ -43,6 +45,18 @@ def test_frozen_day_is_read_back_whole(store: Store) -> None:
     found = waiting(store)
     assert [delivery.addressed for delivery in found] == list(DAY.addressed)
     assert store.days.composed_by_id(found[0].digest_id) == COMPOSED
+
+
+def test_tokens_lead_to_their_readers_from_the_first_digest_on(store: Store) -> None:
+    """Those of an earlier digest are kept, and those who have come since are added."""
+    ada, grace = DAY.addressed
+    for day, addressed in enumerate(((ada,), (ada, grace))):
+        found = replace(DAY, date=TODAY + timedelta(days=day), became={}, addressed=addressed)
+        store.days.freeze(replace(found, counts=Counts()), NOW)
+        known = [store.readers.leaving(each.token) for each in DAY.addressed]
+        assert known == [Reader("foundations", each.subscriber.address) for each in addressed] + [None] * (1 - day)
+        votes = [store.readers.voting(vote_token(each.token)) for each in DAY.addressed]
+        assert votes == known
 
 
 def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:

@@ -179,6 +179,7 @@ def unsubscribe_request(text: str) -> tuple[str, str] | None:
     return (found["name"] or "", found["token"]) if found else None
 
 
+@lru_cache(maxsize=100)  # of the sender, once for all readers
 def addr_spec(mailbox: str) -> str:
     """The bare address of `Name <address>` or `address`. ValueError if there is none."""
     if _PLAIN_ADDRESS.fullmatch(mailbox):

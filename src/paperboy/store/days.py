@@ -11,7 +11,7 @@ from paperboy.due import looked_early
 from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome, Packed
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
-from paperboy.store.readers import Readers
+from paperboy.store.readers import Readers, Row
 from paperboy.store.samples import Samples
 
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
@@ -136,13 +136,14 @@ class Days:
         """
         name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
         packed = pack(day.composed) if day.composed else None  # before the transaction, while others may write
+        readers = Readers(self._database).unknown(name, day.addressed) if packed else []
         with self._database.transaction():
             execute(
                 "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?, ?)",
                 [name, local, Outcome.SKIPPED, Outcome.GAVE_UP, Outcome.QUIET],
             )
             row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
-            more = {"digest_id": self._freeze_digest(day, packed, iso(at)), "at": iso(at)}
+            more = {"digest_id": self._freeze_digest(day, packed, readers, iso(at)), "at": iso(at)}
             self._database.insert_all("days", [row | more | asdict(day.counts)])
             for arxiv_id, became in day.became.items():
                 execute("insert into seen values (?, ?, ?, ?)", [name, arxiv_id, became, local])
@@ -157,7 +158,8 @@ class Days:
             execute("delete from attempts where list = ?", [name])
             also()
 
-    def _freeze_digest(self, day: Day, packed: Packed | None, stamp: str) -> int | None:
+    def _freeze_digest(self, day: Day, packed: Packed | None, readers: Iterable[Row], stamp: str) -> int | None:
+        """`packed` and `readers` were made before the transaction, while others might write."""
         if packed is None:
             return None
         (row,) = self._database.rows(
@@ -168,13 +170,13 @@ class Days:
                 *(packed.link, packed.shown or None),
             ],
         )
-        Readers(self._database).know(day.list_name, day.addressed)
-        for to in day.addressed:
-            self._database.execute(
-                "insert into deliveries (digest_id, address, name, state, message_id, token, at) "
-                "values (?, ?, ?, 'pending', ?, ?, ?)",
-                [row["id"], to.subscriber.address, to.subscriber.name, to.message_id, to.token, stamp],
-            )
+        Readers(self._database).add(readers)
+        people = ((to.subscriber, to.message_id, to.token) for to in day.addressed)
+        self._database.execute_all(
+            "insert into deliveries (digest_id, address, name, state, message_id, token, at) "
+            "values (?, ?, ?, 'pending', ?, ?, ?)",
+            ((row["id"], who.address, who.name, message_id, token, stamp) for who, message_id, token in people),
+        )
         if day.webhook:
             values = [row["id"], stamp]
             self._database.execute("insert into webhooks (digest_id, state, at) values (?, 'pending', ?)", values)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from paperboy.models import Addressed
 from paperboy.store.database import Database
 from paperboy.tokens import vote_token
+
+Row = tuple[str, str, str, str]  # the two tokens, list and address
 
 _ID = 16  # digits of a token by which it is looked up; the others are compared in constant time
 
@@ -28,13 +31,21 @@ class Readers:
         self._database = database
 
     def know(self, list_name: str, addressed: Iterable[Addressed]) -> None:
-        """Keep the tokens of these copies. Joins the transaction of the caller."""
+        """Keep the tokens of these copies."""
+        rows = self.unknown(list_name, addressed)
         with self._database.transaction(durable=False):
-            for each in addressed:
-                self._database.execute(
-                    "insert or ignore into readers values (?, ?, ?, ?)",
-                    [each.token, vote_token(each.token), list_name, each.subscriber.address],
-                )
+            self.add(rows)
+
+    def unknown(self, list_name: str, addressed: Iterable[Addressed]) -> list[Row]:
+        """What to `add` of these copies: nothing of those whom an earlier digest has made known."""
+        people = {each.token: each.subscriber.address for each in addressed}
+        query = "select value as token from json_each(?) where value not in (select leave from readers)"
+        new = self._database.rows(query, [json.dumps(list(people))])
+        return sorted((row["token"], vote_token(row["token"]), list_name, people[row["token"]]) for row in new)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep these tokens, inside a transaction."""
+        self._database.execute_all("insert or ignore into readers values (?, ?, ?, ?)", rows)
 
     def leaving(self, token: str) -> Reader | None:
         """Whom the token of a way out names."""
