@@ -23,6 +23,7 @@ from paperboy.app import App
 from paperboy.check import Finding, _dkim, _sender, findings
 from tests.fakes import NoProgress
 from tests.mail.test_dkim import make, record
+from tests.servers.dask import MISSING, dask_cluster
 from tests.servers.dns import DnsServer, Says
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -54,6 +55,23 @@ def check(home: Path, *, offline: bool = True, environ: Mapping[str, str] = {}, 
 
 def about(what: str, found: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in found if finding.what == what]
+
+
+# ── The cluster ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.skipif(bool(MISSING), reason=MISSING)
+def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(home: Path, tmp_path: Path) -> None:
+    with dask_cluster(tmp_path, workers=1) as dask:
+        write_env(home, CLUSTER=dask.address)
+        (found,) = about("cluster", check(home, offline=False))
+        assert found == Finding(
+            "cluster", "1 worker with 1 thread, which compose where a morning has more than 16 lists"
+        )
+    (gone,) = about("cluster", check(home, offline=False))
+    assert gone.note
+    assert gone.message.startswith(f"no scheduler answers at {dask.address} ")
+    assert gone.message.endswith("; without it, mornings take longer")
 
 
 # ── The home ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -228,7 +228,7 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
 def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
     with dask_cluster(tmp_path) as dask, LlmServer(cache="none") as llm:
         on_it = f"CLUSTER={dask.address}"
-        assert cluster.look(dask.address) == ("3 workers with 3 threads", [])
+        assert cluster.look(dask.address) == (3, 3, [])
         assert a_morning(home, on_it) == a_morning(home, "WORKERS=1")
         settings = [f"OPENAI_BASE_URL={llm.base_url}", "LLM_BATCH_SIZE=200", "LLM_CONCURRENCY=16"]
         assert a_morning(home, *settings, on_it) == a_morning(home, *settings, "WORKERS=1")

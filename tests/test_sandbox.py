@@ -75,3 +75,18 @@ def test_same_text_as_jinja_gives() -> None:
     text = "{% for k, v in rows|dictsort if v %}{{ k }}{{ '%05.1f' % v }}{{ k * 3 }}{% endfor %}{{ 2 ** 10 }}"
     rows = {"b": 2, "a": 1, "c": 0}
     assert made(main=text).text("main.j2", rows=rows) == jinja2.Template(text).render(rows=rows)
+
+
+@pytest.mark.parametrize("unsafe", ["(0).__class__.x", "page.__init__.x", "page.__class__.x", "[].append(1)"])
+def test_unsafe_attribute_is_refused_each_time(unsafe: str) -> None:
+    """Whether an attribute is safe is looked at once for each type."""
+    templates = made(main=f"{{{{ {unsafe} }}}}")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="is unsafe"):
+            templates.text("main.j2", page=Title("it"))
+
+
+class Title(str):
+    """Something of our own."""
+
+    __slots__ = ()

@@ -264,14 +264,14 @@ def _mail(app: App) -> list[Finding]:
 def _cluster(app: App) -> list[Finding]:
     """Whether the cluster would help; a morning goes on without it."""
     try:
-        found, differences = cluster.look(app.settings.cluster)
+        workers, threads, differences = cluster.look(app.settings.cluster)
     except ClusterError as error:
         return [Finding("cluster", f"{error}; without it, mornings take longer", note=True)]
+    found = f"{counted(workers, 'worker')} with {counted(threads, 'thread')}"
     if differences:
         what = f"not used, since all must run the same versions: {together(differences, 3)}"
         return [Finding("cluster", f"{found}; {what}", note=True)]
-    batch = counted(cluster.BATCH, "list")
-    return [Finding("cluster", f"{found} rank and compose, {batch} in a task, where a morning has more than {batch}")]
+    return [Finding("cluster", f"{found}, which compose where a morning has more than {cluster.BATCH} lists")]
 
 
 def _refused(refusal: Receipt, address: str, setting: str) -> Finding:

@@ -144,12 +144,11 @@ def dask(address: str) -> Iterator[Executor]:
         yield client.get_executor(pure=False)  # pure would be: the same task is done once
 
 
-def look(address: str) -> tuple[str, list[str]]:
-    """What the cluster is, and what is wrong with it. Raises ClusterError."""
+def look(address: str) -> tuple[int, int, list[str]]:
+    """The cluster's workers, their threads, and what is wrong with them. Raises ClusterError."""
     with _client(address) as client:
         workers: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
-        threads = sum(each["nthreads"] for each in workers.values())
-        return f"{len(workers)} workers with {threads} threads", differences(client)
+        return len(workers), sum(each["nthreads"] for each in workers.values()), differences(client)
 
 
 @contextmanager

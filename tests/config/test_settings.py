@@ -15,6 +15,7 @@ from paperboy.errors import ConfigError
 from paperboy.models import Subscriber
 
 MAIL = "MAIL_FROM=papers@example.org\n"
+NO_TLS = "since whoever reaches a scheduler without TLS can run programs on it; tcp:// is for one on this machine"
 
 
 def write(home: Path, text: str) -> None:
@@ -141,6 +142,16 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
         ),
         ("LLM_BATCH_SIZE=0", "LLM_BATCH_SIZE: must be a whole number from 1 to 200"),
+        ("WORKERS=0", "WORKERS: must be auto, or a whole number from 1 to 256; 1 is this process alone"),
+        *(
+            (line, "CLUSTER: must be the address of a Dask scheduler, such as tls://scheduler.example.org:8786")
+            for line in (
+                "CLUSTER=scheduler.example.org:8786",
+                "CLUSTER=tls://scheduler.example.org",
+                "CLUSTER=tls://a b:1",
+            )
+        ),
+        ("CLUSTER=tcp://scheduler.example.org:8786", f"CLUSTER: must begin with tls://, {NO_TLS}"),
         ("LLM_CONCURRENCY=1_0", "LLM_CONCURRENCY: must be a whole number from 1 to 1000"),
         (
             "LLM_TIMEOUT_SECONDS=nan",

@@ -1,12 +1,13 @@
 """The embedded scorer: which words count, and what a place among the recent papers is worth."""
 
+import pickle
 from collections import Counter
 
 import pytest
 
-from paperboy.models import Paper, Score, ToScore
+from paperboy.models import Paper, Score, Text, ToScore
 from paperboy.scoring import learned
-from paperboy.scoring.local import LocalScorer, wanted_and_unwanted
+from paperboy.scoring.local import LocalScorer, Recent, wanted_and_unwanted
 from tests.benchmarks import embedded
 from tests.builders import mailing_list, paper
 
@@ -257,3 +258,13 @@ def test_identical_papers_stay_average_whatever_was_learned() -> None:
     alike = tuple(on(each, "Sorting networks") for each in range(40))
     [scored] = LocalScorer().score([ToScore(mailing_list(topics=TOPICS), alike, learned=(learned_state(1000),))])
     assert {score.relevance for score in scored.scores.values()} == {4}
+
+
+def test_recent_papers_are_packed_once_and_unpacked_once() -> None:
+    """However many batches of lists they travel with."""
+    recent = Recent(Text(each.arxiv_id, each.title, each.abstract) for each in off_topic(50))
+    job = ToScore(mailing_list(topics=TOPICS), (on(1, "Dwarf galaxies"),), recent)
+    there = [pickle.loads(pickle.dumps(job)) for _ in range(2)]  # noqa: S301  # ours
+    assert there[0].recent == recent
+    assert there[0].recent is there[1].recent
+    assert list(LocalScorer().score(there)) == list(LocalScorer().score([job, job]))
