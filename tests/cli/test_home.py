@@ -110,7 +110,8 @@ def test_each_key_stands_in_the_list_and_is_sound_without_its_mark(new: World) -
     every = re.sub(r"(?m)^( *)# (?=[a-z_]+: |- )", r"\1", lists.read_text("utf-8"))
     assert set(re.findall(r"(?m)^[ -]{4}([a-z_]+):", every)) == set(KEYS)
     lists.write_text(every, "utf-8")
-    assert [who.name for who in the_list(new.path).subscribers] == ["", "Grace Hopper"]
+    new.write("readers.txt", "Vera Rubin <vera@example.org>")
+    assert [who.name for who in the_list(new.path).subscribers] == ["", "Grace Hopper", "Vera Rubin"]
 
 
 def test_subscribers_of_a_new_home_can_be_edited_by_command(new: World) -> None:
