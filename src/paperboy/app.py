@@ -403,8 +403,15 @@ class App(ExitStack):
         from paperboy import morning
 
         keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
+        group = max(morning.GROUP, self.settings.llm_concurrency // 2)  # so that calls wait for few groups' last ones
         run = partial(
-            morning.run, overdue_after=self.patience, lookback=lookback, keep=keep, since=since, crew=self.crew
+            morning.run,
+            overdue_after=self.patience,
+            lookback=lookback,
+            keep=keep,
+            since=since,
+            crew=self.crew,
+            group=group,
         )
         return run(self.drafter, self.feed, self.home.lists, names, patience=patience, any_day=any_day)
 

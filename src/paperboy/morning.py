@@ -40,7 +40,7 @@ from paperboy.store import Store
 
 logger = logging.getLogger(__name__)
 
-GROUP = 60  # lists that go through a morning together
+GROUP = 60  # lists that go through a morning together; of an LLM that answers many calls at once, more
 NOTHING_WAS_DONE = "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
 
 _T = TypeVar("_T")
@@ -59,6 +59,7 @@ def run(
     lookback: timedelta = timedelta(days=7),
     keep: timedelta = timedelta(days=365),
     crew: Callable[[int], Crew | None] = lambda _: None,
+    group: int = GROUP,
 ) -> MorningReport:
     """This morning's work for the chosen lists whose local date is open.
 
@@ -69,28 +70,29 @@ def run(
     With `since` the lists begin anew with the first batch that became visible from that local date on; raises
     NotTodayError where one of them cannot.
     A problem that lasts until `overdue_after` a list's hour is reported, whoever runs the morning. `crew` gives those
-    who compose for so many lists, if it is not this process alone.
+    who compose for so many lists, if it is not this process alone; `group` lists go through it together.
     """
     now, store, lists = drafter.clock(), drafter.store, [each for each in lists if each.subscribers]
+    chosen = frozenset(chosen)
     wanted = [each for each in lists if each.name in chosen]
     outcomes, attempts = store.days.outcomes(wanted, now), store.days.attempts()
     may = partial(is_open, by_hand=patience is None, any_day=any_day)
-    to_do = [each for each in wanted if may(each, local_date(each, now), outcomes[each.name])]
-    reports = {each.name: _earlier(each, outcomes[each.name], now) for each in wanted if each not in to_do}
+    by_name = {each.name: each for each in wanted if may(each, local_date(each, now), outcomes[each.name])}
+    reports = {each.name: _earlier(each, outcomes[each.name], now) for each in wanted if each.name not in by_name}
     if since:
         lookback = _far_enough([each for each in wanted if not each.paused], since, outcomes, now, lookback)
-    if not to_do:
+    if not by_name:
         return MorningReport(tuple(reports.values()))
     first = store.retention.is_due(now)
     served = [each for each in lists if not each.paused]
     looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
-    by_name = {each.name: each for each in to_do}
     morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, by_name)
-    others = crew(len(to_do))
-    for group in _groups(to_do) if others is None else ():
-        reports |= morning.serve(group)
-    if others is not None:
-        reports |= morning.share(to_do, others)
+    groups = _groups(list(by_name.values()), group)
+    if (others := crew(len(by_name))) is None:
+        for each in groups:
+            reports |= morning.serve(each)
+    else:
+        reports |= morning.share(groups, others)
         alerts.of_crew(store, others.problem, now)
     if first:
         learns = drafter.learning.from_scores
@@ -128,13 +130,13 @@ def _off(mailing_list: MailingList, day: date) -> Day:
     return Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else "")
 
 
-def _groups(lists: Sequence[MailingList]) -> Iterator[Sequence[MailingList]]:
+def _groups(lists: Sequence[MailingList], size: int) -> Iterator[Sequence[MailingList]]:
     """Lists on the same categories stand where the first of them is: they share papers, and a prompt's cache."""
     places: dict[frozenset[str], int] = {}
     for each in lists:
         places.setdefault(frozenset(each.categories), len(places))
     ordered = sorted(lists, key=lambda each: places[frozenset(each.categories)])
-    return (ordered[start : start + GROUP] for start in range(0, len(ordered), GROUP))
+    return (ordered[start : start + size] for start in range(0, len(ordered), size))
 
 
 @dataclass(slots=True)
@@ -160,12 +162,12 @@ class _Morning:
         self.store.papers.forget()
         return reports
 
-    def share(self, lists: Sequence[MailingList], crew: Crew) -> dict[str, ListReport]:
+    def share(self, groups: Iterator[Sequence[MailingList]], crew: Crew) -> dict[str, ListReport]:
         """The same with others, who rank and compose while this process opens the next lists and closes the last."""
         llm, reports = self.drafter.scorer.model.is_llm, dict[str, ListReport]()
 
         def batches() -> Iterator[Batch]:
-            for group in _groups(lists):
+            for group in groups:
                 materials, done = self.opened(group)
                 reports.update(done)
                 if llm:
