@@ -87,13 +87,7 @@ def run(
     served = [each for each in lists if not each.paused]
     looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
     morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, by_name)
-    groups = _groups(list(by_name.values()), group)
-    if (others := crew(len(by_name))) is None:
-        for each in groups:
-            reports |= morning.serve(each)
-    else:
-        reports |= morning.share(groups, others)
-        alerts.of_crew(store, others.problem, now)
+    reports |= morning.all(group, crew(len(by_name)))
     if first:
         learns = drafter.learning.from_scores
         store.retention.thin(keep, [each.name for each in lists], now, learns=learns)
@@ -153,6 +147,17 @@ class _Morning:
     overdue_after: timedelta
     attempts: dict[str, Attempt]  # as they were before it
     lists: Mapping[str, MailingList]  # to be served, by their names
+
+    def all(self, group: int, crew: Crew | None) -> dict[str, ListReport]:
+        """The reports of all lists, by their names."""
+        groups, reports = _groups(list(self.lists.values()), group), dict[str, ListReport]()
+        if crew is None:
+            for each in groups:
+                reports |= self.serve(each)
+        else:
+            reports |= self.share(groups, crew)
+            alerts.of_crew(self.store, crew.problem, self.now)
+        return reports
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to failed attempts; by the lists' names."""
