@@ -17,6 +17,7 @@ import pytest
 
 from paperboy import delivery
 from paperboy.delivery import Transport, what_follows
+from paperboy.errors import MailServerError
 from paperboy.foreign import one_line
 from paperboy.mail.smtp import SmtpTransport
 from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Envelope, Outcome, Receipt, Subscriber
@@ -56,6 +57,7 @@ class World:
     clock: Clock = field(default_factory=lambda: Clock(NOW))
     waits: list[float] = field(default_factory=list)
     most_per_minute: int = 0
+    grows: bool = False
     composer: Any = field(default_factory=Copies)
 
     def deliver(
@@ -79,6 +81,7 @@ class World:
             progress=NoProgress(),
             stopped=stop,
             most_per_minute=self.most_per_minute,
+            grows=self.grows,
             look=look,
         )
         return sending.deliver(by_hand=by_hand)
@@ -360,6 +363,128 @@ def test_error_that_no_connection_can_handle_is_raised(world: World) -> None:
     with pytest.raises(KeyboardInterrupt):
         world.deliver()
     assert all(transport.closed for transport in world.transports)
+
+
+# ---- a number of connections that grows while the server answers well
+
+
+@dataclass
+class Office:
+    """A server's side of ten connections: how many were at work at once, and what it does about the one too many."""
+
+    most: int = 99  # at once
+    messages: int = 0
+    open: set[int] = field(default_factory=set)
+    widest: int = 0
+    after: list[int] = field(default_factory=list)  # how many were at work at each message since the first complaint
+    complained: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def desks(self, number: int = 10) -> list[Transport]:
+        return [Desk(office=self) for _ in range(number)]
+
+    def comes(self, desk: int) -> None:
+        with self.lock:
+            self.open.add(desk)
+            if len(self.open) > self.most:
+                self.open.discard(desk)
+                self.complained = True
+                raise MailServerError("421 too many connections", temporary=True, busy=True)
+            self.widest, self.messages = max(self.widest, len(self.open)), self.messages + 1
+            self.after += [len(self.open)] if self.complained else []
+
+
+@dataclass
+class Desk(FakeTransport):
+    """One connection, whose messages take a moment each, so that others come between."""
+
+    office: Office = field(default_factory=Office)
+
+    def send(self, envelope: Envelope, following: Envelope | None = None) -> Receipt:
+        self.office.comes(id(self))
+        time.sleep(0.002)  # the server's work
+        return super().send(envelope, following)
+
+    def close(self) -> None:
+        super().close()
+        self.office.open.discard(id(self))
+
+
+def test_connections_grow_with_the_messages_that_the_server_takes(world: World) -> None:
+    lists, office = world.crowd(600), Office()
+    world.grows, world.transports = True, office.desks()
+    assert world.deliver(lists).states == {SENT: 603}
+    assert office.widest == 10
+    used = [len(desk.sent) for desk in world.transports]  # type: ignore[attr-defined]
+    assert used[0] > used[-1] > 0, "the last began later"
+
+
+@pytest.mark.parametrize(("waiting", "widest"), [(8, 1), (27, 2), (60, 4)])
+def test_connections_do_not_grow_without_enough_to_do(world: World, waiting: int, widest: int) -> None:
+    lists, office = world.crowd(waiting), Office()
+    world.grows, world.transports = True, office.desks()
+    assert world.deliver(lists).states == {SENT: waiting + 3}
+    assert 1 <= office.widest <= widest
+    assert sum(bool(desk.sent) for desk in world.transports) <= widest  # type: ignore[attr-defined]
+
+
+def test_connections_do_not_grow_where_the_rate_limit_holds_them_up(world: World) -> None:
+    lists, office = world.crowd(100), Office()
+    world.grows, world.transports, world.most_per_minute = True, office.desks(), 60
+    assert world.deliver(lists).states == {SENT: 103}
+    assert office.widest == 1
+
+
+def test_connection_too_many_halves_their_number_for_the_rest_of_the_round(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "paperboy")
+    lists, office = world.crowd(600), Office(most=6)
+    world.grows, world.transports = True, office.desks()
+    report = world.deliver(lists)
+    assert (report.states, report.problem, world.waits) == ({SENT: 603}, "", [])
+    assert office.widest == 6
+    assert "the mail server complains: 3 connections from now on" in caplog.text
+    assert max(office.after[12:]) == 3
+
+
+@pytest.mark.parametrize("receipt", [TOO_MANY, Receipt(PENDING, "lost"), Receipt(AMBIGUOUS, "lost")], ids=str)
+def test_each_kind_of_complaint_halves_the_number(
+    world: World, receipt: Receipt, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "paperboy")
+    lists, office = world.crowd(600), Office()
+    world.grows, world.transports = True, office.desks()
+    for desk in world.transports:
+        desk.replies["reader300@example.org"] = [receipt]  # type: ignore[attr-defined]
+    assert world.deliver(lists).states == {SENT: 602, DEFERRED: 1}
+    assert caplog.text.count("the mail server complains: 5 connections from now on") == 1
+
+
+def test_complaint_about_the_only_connection_is_not_about_their_number(world: World) -> None:
+    lists, office = world.crowd(600), Office()
+    world.grows, world.transports = True, office.desks()
+    world.transports[0].replies["hedy@example.org"] = [TOO_MANY]  # type: ignore[attr-defined]
+    assert world.deliver(lists).states == {SENT: 602, DEFERRED: 1}
+    assert office.widest == 10
+
+
+def test_fixed_number_of_connections_stays(world: World) -> None:
+    lists, office = world.crowd(200), Office()
+    world.transports = office.desks(4)
+    for desk in world.transports:
+        desk.replies["reader100@example.org"] = [TOO_MANY]  # type: ignore[attr-defined]
+    assert world.deliver(lists).states == {SENT: 202, DEFERRED: 1}
+    assert all(len(desk.sent) > 30 for desk in world.transports)  # type: ignore[attr-defined]
+
+
+def test_mail_server_sees_more_and_more_connections_and_each_quits(world: World, smtp: SmtpServer) -> None:
+    lists = world.crowd(300)
+    world.grows, world.transports = True, [connected(smtp) for _ in range(10)]
+    assert world.deliver(lists).states == {SENT: 303}
+    first = {message.connection: at for at, message in reversed([*enumerate(smtp.messages)])}
+    assert smtp.connections == 10
+    assert all(at >= 10 * (connection - 1) for connection, at in first.items()), first
 
 
 # ---- stopping

@@ -22,7 +22,7 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 from paperboy import lock
 from paperboy.config import edits
 from paperboy.config.home import Files, Home, Recipients, as_known
-from paperboy.config.settings import Settings
+from paperboy.config.settings import MOST_CONNECTIONS, Settings
 from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Composed, MailingList, MorningReport, Problem
@@ -228,7 +228,7 @@ class App(ExitStack):
             from paperboy.mail.outbox import Outbox
 
             return (Outbox(self.settings.paperboy_outbox),)
-        return tuple(self.smtp() for _ in range(self.settings.smtp_connections))
+        return tuple(self.smtp() for _ in range(self.settings.smtp_connections or MOST_CONNECTIONS))
 
     def smtp(self, timeout: float = 60) -> SmtpTransport:
         """A connection to the mail server; `timeout` (seconds) for each reply."""
@@ -451,6 +451,7 @@ class App(ExitStack):
             progress=self.progress,
             stopped=stopped,
             most_per_minute=0 if settings.uses_outbox else settings.smtp_max_per_minute,
+            grows=not settings.smtp_connections,
         )
         sent = sending.deliver(by_hand=by_hand, only=only)
         self.tell(sent)

@@ -252,7 +252,9 @@ def _mail(app: App) -> list[Finding]:
     probed, faults = _read("mail", lambda: app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient))
     if probed is None:
         return faults
-    found, ends = [Finding("mail", probed.text)], probed.ends
+    fixed, auto = settings.smtp_connections, f"1 to {dotenv.MOST_CONNECTIONS} connections"
+    number = counted(fixed, "connection") if fixed else auto
+    found, ends = [Finding("mail", f"{probed.text}, {number}")], probed.ends
     if refusal := probed.refusal:
         found = [_refused(refusal, recipient, "ALERT_TO" if settings.alert_to else "MAIL_FROM")]
     if ends is not None and ends - app.clock() < RENEWED:

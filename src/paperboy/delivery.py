@@ -11,6 +11,8 @@
     a refusal that may be about us is held back until one recipient is accepted: then it was the recipient's own;
     three without one (or all, if there are fewer), of different domains where possible, are the server's problem
     with us, and the next round begins with other recipients
+    where their number is ours to choose, connections begin with one; each ten messages taken make it one more, while
+    all have ten to send, and the server's first complaint halves their number, for the rest of the round
     server errors in a row are counted: each pause is twice as long as the last, and the fifth error ends the round
     a server that refuses us, rather than a recipient, ends the round at once
     after either end the server's retry backoff is a quarter of an hour
@@ -29,7 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from threading import Event, Lock, Thread
+from threading import Condition, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,6 +58,7 @@ _FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)  # r
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
 _SLOW = _GRACE / 4  # seconds for a message: then after a stop not even the announced one goes out
 _MOST_HELD = 3  # refusals that may be about us
+_STEP = 10  # messages taken for each more connection
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
 
 
@@ -115,13 +118,19 @@ class Round:
     progress: Progress
     stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
     most_per_minute: int = 0
+    grows: bool = False  # the number of connections, as the server's answers are; else all of them are used
     paused: Callable[[str], bool] = lambda _list: False
     look: Callable[[], None] = lambda: None  # has the lists been edited? called while connections go on sending
 
     _waiting: deque[int] = field(default_factory=deque)  # deliveries
-    _lock: Lock = field(default_factory=Lock)  # for the store and all that follows
-    _connections: int = 0  # still at work
-    _accepted: Event = field(default_factory=Event)  # the server has settled a delivery, or the first connection ended
+    _lock: Condition = field(default_factory=Condition)  # for the store and all that follows; told of `_begun`
+    _begun: int = 1  # connections; the first goes ahead, so that a wrong password is offered only once
+    _connections: int = 1  # of these, still at work
+    _most: int = 1  # that may be, from now on
+    _well: int = 0  # messages taken
+    _grows_to: int = 1
+    _complained_at: float = float("-inf")  # on the timer: the server, last
+    _accepted: bool = False  # the server has settled a delivery
     _taken: bool = False  # the server has accepted a recipient
     _held: list[tuple[_Task, Receipt]] = field(default_factory=list)  # refusals until then, their deliveries put back
     _composed: tuple[int, Composed] | None = None  # the digest in hand
@@ -144,7 +153,7 @@ class Round:
         waiting = store.deliveries.waiting(self.clock(), by_hand=by_hand, only=only)
         if not waiting:
             return Report({})
-        self._waiting, self._connections = deque(waiting), len(self.transports)
+        self._waiting, self._grows_to = deque(waiting), len(self.transports)
         with self.progress.stage("Sending") as show:
             self._run(lambda: show(self._states.total(), len(waiting)))
         self._decide_held()
@@ -172,7 +181,8 @@ class Round:
 
     def _run(self, show: Callable[[], None]) -> None:
         """Watch for a stop until all connections have ended. Raises any error that is a bug outside one message."""
-        aborts_at, threads = None, [Thread(target=self._connect, args=[each], daemon=True) for each in self.transports]
+        numbers = range(len(self.transports))
+        aborts_at, threads = None, [Thread(target=self._connect, args=[each], daemon=True) for each in numbers]
         for thread in threads:
             thread.start()
         while alive := [thread for thread in threads if thread.is_alive()]:
@@ -180,6 +190,8 @@ class Round:
             show()
             self.look()
             if self.stopped():
+                with self._lock:
+                    self._lock.notify_all()
                 aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
                 for transport in self.transports if self.timer() >= aborts_at else ():
                     transport.abort()
@@ -188,12 +200,14 @@ class Round:
         if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
             self._problem, self._passing = f"the mail server accepts nothing: {self._error}", True
 
-    def _connect(self, transport: Transport) -> None:
-        """Send over one connection. The first goes ahead, so that a wrong password is offered only once."""
-        with closing(transport):
+    def _connect(self, number: int) -> None:
+        """Send over one connection, once it is its turn to begin."""
+        with closing(self.transports[number]) as transport:
             try:
-                if transport is not self.transports[0]:
-                    self._accepted.wait()
+                with self._lock:
+                    self._lock.wait_for(lambda: number < self._begun or self._is_over())
+                    if number >= self._begun:
+                        return
                 task, ahead = self._next(), None
                 while task:
                     came = self._sent(transport, task, ahead)
@@ -205,7 +219,8 @@ class Round:
             except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
                 self._crash = self._crash or error
             finally:
-                self._accepted.set()
+                with self._lock:
+                    self._lock.notify_all()
 
     def _after(
         self, transport: Transport, task: _Task, came: Receipt | MailServerError, ahead: _Task | None
@@ -228,7 +243,7 @@ class Round:
         """The next delivery, reserved as soon as a message may begin. None: this connection has no more to do."""
         while True:
             with self._lock:
-                if self._is_over():
+                if self._is_over() or self._connections > self._most:
                     self._connections -= 1
                     return None
                 pause = self._not_before - self.timer()
@@ -243,7 +258,9 @@ class Round:
 
     def _at_once(self) -> _Task | None:
         """A delivery whose message may begin now, not reserved yet; None as long as the server has accepted nobody."""
-        while self._taken and not self._is_over() and self._not_before <= self.timer():
+        if not self._taken or self._connections > self._most:
+            return None
+        while not self._is_over() and self._not_before <= self.timer():
             if task := self._read(self._waiting.popleft()):
                 return task
         return None
@@ -315,8 +332,9 @@ class Round:
         """Put the delivery back. False: other connections work, so this one ends; the server may limit their number."""
         self.store.deliveries.settle(delivery, delivery.state, str(error), self.clock(), undone=True)
         self._waiting.appendleft(delivery.id)
-        if self._accepted.is_set() and self._connections > 1 and (error.temporary or self._reached):
+        if self._accepted and self._connections > 1 and (error.temporary or self._reached):
             logger.info("closing one connection: %s", error)
+            self._complained(began)
             self._connections -= 1
             return False
         if error.busy or (error.temporary and self._reached):
@@ -368,7 +386,9 @@ class Round:
         if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it before anything was handed over
             state, wait = DeliveryState.PENDING, None
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
-        self._accepted.set()
+        if not self._accepted:
+            self._accepted = True
+            self._begin(0 if self.grows else len(self.transports) - 1)
         self._states[name, state] += self.store.deliveries.settle(
             delivery,
             state,
@@ -383,6 +403,7 @@ class Round:
         if state is DeliveryState.SENT:
             self._reached.add(name)
             self._errors = 0
+            self._grow()
             return
         logger.warning("%s to %s: %s (%s)", name, address, state, receipt.reply)
         if state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}:
@@ -393,10 +414,33 @@ class Round:
         else:
             self._errors = 0
 
+    def _begin(self, more: int) -> None:
+        self._begun, self._connections, self._most = self._begun + more, self._connections + more, self._most + more
+        self._lock.notify_all()
+
+    def _grow(self) -> None:
+        """One more connection, if the server takes mail well, it is not the rate limit that holds it up, and there is
+        enough to do.
+        """
+        self._well += 1
+        held_up = self._not_before > self.timer() or len(self._waiting) <= _STEP * self._most
+        if self.grows and self._well % _STEP == 0 and self._most < self._grows_to and not held_up:
+            self._begin(1)
+
+    def _complained(self, began: float) -> None:
+        """Halve the number of connections, for the rest of the round; one alone cannot be too many."""
+        if not self.grows or began <= self._complained_at:
+            return
+        self._complained_at, self._well = self.timer(), 0
+        if self._most > 1:
+            self._most = self._grows_to = max(1, min(self._most, self._connections) // 2)
+            logger.info("the mail server complains: %s from now on", counted(self._most, "connection"))
+
     def _server_error(self, why: str, began: float) -> None:
         """Pause all connections. An error of a message that began before the last error is the same incident."""
         if began <= self._failed_at:
             return
+        self._complained(began)
         self._failed_at, self._errors, self._error = self.timer(), self._errors + 1, why
         if self._errors >= _MOST_ERRORS:
             self._problem, self._passing = f"the mail server failed {self._errors} times in a row: {self._error}", True

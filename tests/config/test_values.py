@@ -149,7 +149,6 @@ RANGES = {  # of each setting that is a number: the least and the most, as peopl
     "LLM_PRICE_CACHE_WRITE": ("0", "1000000"),
     "LLM_PRICE_OUTPUT": ("0", "1000000"),
     "SMTP_PORT": ("1", "65535"),
-    "SMTP_CONNECTIONS": ("1", "50"),
     "SMTP_MAX_PER_MINUTE": ("0", "1000000"),
     "ARXIV_DELAY_SECONDS": ("0", "3600"),
     "ARXIV_LOOKBACK_DAYS": ("1", "30"),

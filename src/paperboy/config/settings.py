@@ -98,6 +98,19 @@ def _path(text: str) -> Path:
     return path
 
 
+MOST_CONNECTIONS = 10  # to the mail server, where their number is ours to choose
+
+
+def _connections(text: str) -> int:
+    if text.strip() == "auto":
+        return 0
+    try:
+        number: int = notation.whole(1, 50)(text)
+    except ValueError:
+        raise ValueError("must be auto, or a whole number from 1 to 50") from None
+    return number
+
+
 def _workers(text: str) -> int:
     if text.strip() == "auto":
         return 0
@@ -165,7 +178,7 @@ class Settings:
     smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
-    smtp_connections: int = _setting(notation.whole(1, 50), "1")
+    smtp_connections: int = _setting(_connections, "auto")  # 0: as many as the server takes well
     smtp_max_per_minute: int = _setting(notation.whole(0, 1_000_000), "0")  # 0: no limit
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
     mail_reply_to: Subscriber | None = _setting(_mailbox, empty=None)
