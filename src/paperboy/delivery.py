@@ -156,7 +156,8 @@ class Round:
         self._waiting, self._grows_to = deque(waiting), len(self.transports)
         with self.progress.stage("Sending") as show:
             self._run(lambda: show(self._states.total(), len(waiting)))
-        self._decide_held()
+        with self._lock:
+            self._decide_held()
         now = self.clock()
         since = list(filter(None, (store.deliveries.get(waiting[0]).frozen_at, store.deliveries.last_sent())))
         if self._problem:
