@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -41,7 +42,7 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
     people = tuple(mailing_list.subscribers)
     wanted = replace(mailing_list, subscribers=(*people, new))
     quoted = "'" + str(new).replace("'", "''") + "'"
-    return _apply(home, wanted, lambda text: [*_added(text, str(new), people), *_added(text, quoted, people)])
+    return _apply(home, wanted, lambda text: chain(_added(text, str(new), people), _added(text, quoted, people)))
 
 
 def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> str:

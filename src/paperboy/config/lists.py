@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -25,6 +27,7 @@ from ruamel.yaml.reader import ReaderError
 
 from paperboy import files
 from paperboy.config import values
+from paperboy.config.blocks import Blocks
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 from paperboy.config.people import People, file_name
 from paperboy.config.settings import Settings
@@ -237,7 +240,19 @@ def parse(
     name: str, text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path(), *, tried: bool = False
 ) -> tuple[MailingList, ...]:
     """As `load`, of the file's text. `home` is the folder with the files of subscribers, if any."""
-    root, data = _read(name, text)
+    blocks, read = Blocks.of(text), partial(_parse, name, prompts, settings, home, tried=tried)
+    if blocks.taken:
+        with suppress(ConfigError):  # which the text as it is reports with its lines
+            return read(blocks)
+    return read(Blocks(text, {}))
+
+
+def _parse(
+    name: str, prompts: Sequence[Path], settings: Settings, home: Path, blocks: Blocks, *, tried: bool
+) -> tuple[MailingList, ...]:
+    root, data = _read(name, blocks.text)
+    if not blocks.put_back(data):
+        raise ConfigError(())
     faults, lists = _Faults(root), list[_List]()
     try:
         lists = _File.model_validate(data, context=prompts).lists
@@ -424,6 +439,8 @@ class _Faults:
         key = node = self._root
         for part in path:
             if isinstance(node, SequenceNode) and isinstance(part, int):
+                if part >= len(node.value):  # within a block that was taken out
+                    break
                 key = node = node.value[part]
             elif found := [pair for pair in node.value if pair[0].value == str(part)]:
                 key, node = found[-1]  # those that << merges come first
