@@ -28,6 +28,7 @@ from pathlib import Path
 from paperboy import announcements, curate, lock, sample
 from paperboy.app import App
 from paperboy.models import Became, Paper
+from paperboy.store.seen import CODES, day_number
 from tests.fakes import NoProgress
 from tests.servers.arxiv_api import ArxivServer
 from tests.servers.llm import LlmServer
@@ -88,9 +89,11 @@ def live(app: App, papers: Sequence[Paper], now: datetime) -> None:
         database.execute("create temp table wanted (list text primary key)")
         database.insert_all("wanted", names)
         database.execute("insert or ignore into started select wanted.list, way, at from wanted, started")
+        database.execute("insert or ignore into list_keys (list) select list from wanted")
         database.execute(
-            "insert into seen select wanted.list, arxiv_id, ?, ? from wanted, papers where published < ?",
-            [Became.BELOW, yesterday.isoformat(), today.isoformat()],
+            "insert into seen_rows select list_keys.id, paper_keys.id, ?, ? from wanted join list_keys using (list), "
+            "papers join paper_keys using (arxiv_id) where published < ?",
+            [CODES[Became.BELOW], day_number(yesterday), today.isoformat()],
         )
 
 

@@ -94,8 +94,9 @@ class Measured:
         return [prices.cost(usage).total for usage in self.spent]
 
 
-def day() -> tuple[Paper, ...]:
-    return tuple(_paper(row) for row in _rows())
+def papers_of(file: Path = DAY) -> tuple[Paper, ...]:
+    """The papers of a real day."""
+    return tuple(_paper(row) for row in _rows(file))
 
 
 def lists(number: int) -> list[MailingList]:
@@ -136,7 +137,7 @@ def server(setting: Setting, scores: Path) -> Iterator[str]:
 
 def measure(setting: Setting, prices: Prices) -> Measured:
     """Scores the day once, with a cache that knows nothing yet. Fails where a score is lost or the accounts differ."""
-    papers, wanted = day(), lists(setting.lists)
+    papers, wanted = papers_of(), lists(setting.lists)
     with tempfile.TemporaryDirectory() as folder:
         scores = Path(folder) / "scores.jsonl"
         write_scores(scores)
@@ -196,8 +197,8 @@ def _prompt() -> Prompt:
     return Prompt([CHECKOUT / "prompts"])
 
 
-def _rows() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in DAY.read_text("utf-8").splitlines()]
+def _rows(file: Path = DAY) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
 def _paper(row: Mapping[str, Any]) -> Paper:
@@ -259,7 +260,7 @@ def _aim(what: str, value: float, most: float) -> None:
 
 def where(setting: Setting) -> None:
     """Where the tokens of one list come from."""
-    papers, topics = day(), lists(1)[0].topics
+    papers, topics = papers_of(), lists(1)[0].topics
     calls = ceil(len(papers) / setting.batch)
     empty = _prompt().question(topics, [], papers_first=False)
     whole = _prompt().question(topics, papers, papers_first=False)

@@ -106,6 +106,25 @@ def test_nothing_that_counts_is_lost_by_the_migration(tmp_path: Path) -> None:
         assert store.history.life("foundations", "2611.90052").became is Became.AUTHOR_MATCH
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select list, arxiv_id, became, date from seen",
+        "select list, arxiv_id, relevance, novelty, comment, at from scores",
+    ],
+    ids=["seen", "scores"],
+)
+def test_rows_that_became_short_say_what_they_said(tmp_path: Path, query: str) -> None:
+    path = before(tmp_path / "paperboy.db")
+    with sqlite3.connect(path) as connection:
+        was = sorted(connection.execute(query))
+    Store.open(path).close()
+    with sqlite3.connect(path) as connection:
+        assert sorted(connection.execute(query)) == was
+    connection.close()
+    assert was
+
+
 def layout(path: Path) -> dict[str, object]:
     """Tables with their columns, and indexes as they were made."""
     with sqlite3.connect(path) as connection:

@@ -68,6 +68,34 @@ def test_old_paper_goes_with_its_scores_and_is_never_sent_again(store: Store) ->
     assert store.papers.unseen(LIST) == ()
 
 
+@pytest.mark.parametrize(
+    ("became", "days", "novelty", "learns", "stays"),
+    [
+        (Became.BELOW, 32, 8, False, False),
+        (Became.BELOW, 32, None, True, False),
+        (Became.BELOW, 30, 8, False, True),
+        (Became.BELOW, 32, 8, True, True),
+        (Became.SELECTED, 32, 8, False, True),
+        (Became.AUTHOR_MATCH, 32, 8, False, True),
+        (Became.OVER_CAP, 32, 8, False, True),
+    ],
+    ids=["below", "below, embedded", "young", "learned from", "selected", "by a followed author", "over the cap"],
+)
+def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
+    store: Store, became: Became, days: int, novelty: int | None, *, learns: bool, stays: bool
+) -> None:
+    """What became of the paper stays, as does the score that another list may still need."""
+    one, at = "2608.00001", NOW - timedelta(days=days)
+    fetched(store, one, at=at)
+    for name in (LIST.name, "galaxies"):
+        store.scores.keep(name, "criteria", "luna", {one: Score(9, novelty, "Why.")}, Spending(), at)
+    store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became={one: became}), at)
+    store.retention.thin(KEEP, [LIST.name, "galaxies"], NOW, learns=learns)
+    assert bool(store.history.life(LIST.name, one).scores) is stays
+    assert store.history.life(LIST.name, one).became is became
+    assert store.history.life("galaxies", one).scores
+
+
 def test_paper_keeps_its_abstract_as_long_as_a_fetch_could_bring_it_again(store: Store) -> None:
     settled, fresh = "2608.00001", "2608.00002"
     store.papers.add([paper(settled, published=NOW - SETTLED - timedelta(seconds=1))], LIST.categories, NOW - SETTLED)

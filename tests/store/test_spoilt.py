@@ -42,8 +42,8 @@ SPOILT = {  # a statement, the command that meets what it did, and what is said
     "no zone": ("update papers set updated = '2026-11-20T12:00:00'", "why 2611.00001", "has no time zone"),
     "year 1": ("update papers set updated = '0001-01-01T00:00:00+00:00'", "why 2611.00001", "is out of range"),
     "year 9999": ("update papers set updated = '9999-12-31T23:59:59+00:00'", "why 2611.00001", "is out of range"),
-    "what became of a paper": ("update seen set became = 'eaten'", "why 2611.00001", "'eaten' is not a valid Became"),
-    "a score": ("update scores set relevance = 85", "why 2611.00001", "a score is 1 to 10, not 85"),
+    "what became of a paper": ("update seen_rows set became = 99", "why 2611.00001", "99 is not a valid Became"),
+    "a score": ("update score_rows set relevance = 85", "why 2611.00001", "a score is 1 to 10, not 85"),
     "an outcome": ("update days set outcome = 'maybe'", "status", "'maybe' is not a valid Outcome"),
     "a day": ("update days set date = '2026-11-00'", "status", "day is out of range for month"),
     "counts": ("update days set considered = 99", "status", "list foundations, date 2026-11-20, digest_id 1: "),
@@ -68,7 +68,7 @@ def test_spoilt_row_is_one_sentence(served: World, name: str) -> None:
 
 
 DAMAGED = {
-    "a table": ("drop table seen", "why 2611.00001", "no such table: seen"),
+    "a table": ("drop table seen_rows", "why 2611.00001", "no such table: main.seen_rows"),
     "text that is no UTF-8": ("update papers set title = cast(x'ff' as text)", "why 2611.00001", "Could not decode"),
     "the secret": ("delete from secrets", "once", "the secret of all tokens is missing; restore a backup"),
 }

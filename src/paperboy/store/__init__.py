@@ -102,6 +102,7 @@ class Store(AbstractContextManager["Store"]):
             self._database.execute("update alerts set reported = null where reported > ?", [iso(now)])
             for statement in statements:
                 self._database.execute(statement, {"now": iso(now)})
+            self._database.execute("update score_rows set given = :at where given > :at", {"at": int(now.timestamp())})
         return True
 
     def secrets(self) -> tuple[bytes, ...]:

@@ -13,6 +13,7 @@ from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
 from paperboy.store.readers import Readers, Row
 from paperboy.store.samples import Samples
+from paperboy.store.seen import CODES, LIST_KEY, Seen
 
 _LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
 
@@ -73,9 +74,9 @@ class Days:
         """Let papers submitted since then, which were too old when the list began, come to it after all."""
         with self._database.transaction(durable=False):
             self._database.execute(
-                "delete from seen where list = ? and became = ? "
-                "and arxiv_id in (select arxiv_id from papers where published >= ?)",
-                [list_name, Became.BEFORE_START, iso(since)],
+                f"delete from seen_rows where list_id = {LIST_KEY} and became = :became and paper_id in "
+                "(select paper_keys.id from papers join paper_keys using (arxiv_id) where published >= :since)",
+                {"list": list_name, "became": CODES[Became.BEFORE_START], "since": iso(since)},
             )
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
@@ -99,11 +100,7 @@ class Days:
     def too_old(self, list_name: str, arxiv_ids: Iterable[str], day: date) -> None:
         """Let these papers count as seen by the list."""
         with self._database.transaction(durable=False):
-            for arxiv_id in arxiv_ids:
-                self._database.execute(
-                    "insert into seen values (?, ?, ?, ?) on conflict do nothing",
-                    [list_name, arxiv_id, Became.BEFORE_START.value, day.isoformat()],
-                )
+            Seen(self._database).add_unless_known(list_name, dict.fromkeys(arxiv_ids, Became.BEFORE_START), day)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
@@ -145,9 +142,9 @@ class Days:
             row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
             more = {"digest_id": self._freeze_digest(day, packed, readers, iso(at)), "at": iso(at)}
             self._database.insert_all("days", [row | more | asdict(day.counts)])
-            for arxiv_id, became in day.became.items():
-                execute("insert into seen values (?, ?, ?, ?)", [name, arxiv_id, became, local])
-                execute("delete from tries where list = ? and arxiv_id = ?", [name, arxiv_id])
+            Seen(self._database).add(name, day.became, day.date)
+            of_these = "arxiv_id in (select value from json_each(?))"
+            execute(f"delete from tries where list = ? and {of_these}", [name, json.dumps(list(day.became))])
             Samples(self._database).add(name, day.sampled & day.became.keys(), day.date)
             for arxiv_id in day.tried - day.became.keys():
                 execute(
@@ -256,6 +253,7 @@ where list = :list and date < :before and superseded is null and {_HAS_A_CHANCE}
 ), '')
 order by date desc
 """
+_STAY_SEEN = (Became.BEFORE_START, Became.LET_GO, Became.NOT_CALLED)
 _THESE = "in (select value from json_each(:ids))"
 _THEIR_DAYS = f"list = :list and date in (select date from digests where id {_THESE})"
 _LAST_REPLY = f"""
@@ -267,7 +265,9 @@ _SUPERSEDE = (
     f"""update deliveries set state = 'failed', reply = 'superseded: its papers come with the list''s next digest',
     at = :at where digest_id {_THESE} and state in ('pending', 'deferred')""",
     f"delete from webhooks where digest_id {_THESE} and state != 'sent'",
-    f"delete from seen where {_THEIR_DAYS} and became not in ('before start', 'let go', 'not called')",
+    f"""delete from seen_rows where list_id = {LIST_KEY} and day in (
+        select cast(strftime('%s', date) as integer) / 86400 from digests where id {_THESE}
+    ) and became not in ({", ".join(str(CODES[each]) for each in _STAY_SEEN)})""",
     f"""update days set reason = ltrim(rtrim(reason, '.') || '; reached nobody; superseded', '; ')
     where {_THEIR_DAYS}""",
 )

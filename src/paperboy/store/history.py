@@ -180,9 +180,10 @@ where date in (
 order by name.key, date desc
 """
 
-_SCORES = (
-    "select relevance, novelty, comment, model, at from scores where list = ? and arxiv_id = ? order by at desc, model"
-)
+_SCORES = """
+select relevance, novelty, comment, scores.model, at from judges join scores using (criteria, model)
+where list = ? and arxiv_id = ? order by at desc, scores.model
+"""
 _TRIES = "select mornings from tries where list = ? and arxiv_id = ?"
 _SEEN = """
 select seen.became, seen.date, digest_id,

@@ -7,6 +7,7 @@ from typing import Any
 
 from paperboy.models import MailingList, Paper, Text
 from paperboy.store.database import Database, iso
+from paperboy.store.seen import PAPER_KEYS, Seen
 
 
 class Papers:
@@ -17,10 +18,12 @@ class Papers:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._read: dict[str, Paper] = {}
+        self._keys: dict[tuple[str, bool], dict[int, str]] = {}  # arXiv ids by key, in order, of some categories
 
     def forget(self) -> None:
         """Drop the papers that were read."""
         self._read.clear()
+        self._keys.clear()
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
         """Store a complete fetch of these categories in one transaction, or single papers without any; gives how many
@@ -32,6 +35,7 @@ class Papers:
         self.forget()
         with self._database.transaction():
             before = self._count()
+            execute(PAPER_KEYS, {"ids": _json(paper.arxiv_id for paper in papers)})
             for paper in papers:
                 execute(_UPSERT, _row(paper) | {"fetched_at": stamp})
                 for category in {paper.primary_category, *paper.categories}:
@@ -52,10 +56,9 @@ class Papers:
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by arXiv id."""
-        on = before.isoformat() if before else ""
-        seen = "select 1 from seen where list = ? and arxiv_id = papers.arxiv_id"
-        condition = f"not exists ({seen} and (date != ? or became = 'before start'))"
-        return self._in_categories(mailing_list, condition, mailing_list.name, on)
+        keys = self._in_categories(mailing_list)
+        seen = Seen(self._database).of(mailing_list.name, min(keys, default=0), before)
+        return self._papers([arxiv_id for key, arxiv_id in keys.items() if key not in seen])
 
     def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Text, ...]:
         """The texts of stored papers in the list's categories that were submitted since then, seen or not, by arXiv
@@ -79,21 +82,24 @@ class Papers:
         missing = [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
         return tuple(sorted(missing, key=lambda each: ("/" not in each, each)))
 
-    def _in_categories(self, mailing_list: MailingList, condition: str, *values: str) -> tuple[Paper, ...]:
-        """Stored papers by arXiv id, without settled ones, which retention has taken out of their categories, and
-        without spoilt ones, which the next fetch repairs if it brings them again.
+    def _in_categories(self, mailing_list: MailingList) -> dict[int, str]:
+        """The arXiv ids of stored papers, in order, by key; without settled ones, which retention has taken out of
+        their categories. Read once for all lists on the same ones.
         """
-        categories = _json(mailing_list.categories)
-        rows = self._database.rows(
-            f"select arxiv_id from papers where {_IN_CATEGORIES} and {condition} and {_OWN} order by arxiv_id",
-            [categories, *values, mailing_list.cross_lists, categories],
-        )
-        ids = [row["arxiv_id"] for row in rows]
-        missing = _json(arxiv_id for arxiv_id in ids if arxiv_id not in self._read)
+        categories = _json(sorted(mailing_list.categories))
+        among = categories, mailing_list.cross_lists
+        if among not in self._keys:
+            rows = self._database.rows(_KEYS, {"categories": categories, "crossed": mailing_list.cross_lists})
+            self._keys[among] = {row["id"]: row["arxiv_id"] for row in rows}
+        return self._keys[among]
+
+    def _papers(self, arxiv_ids: Sequence[str]) -> tuple[Paper, ...]:
+        """Without spoilt ones, which the next fetch repairs if it brings them again."""
+        missing = _json(arxiv_id for arxiv_id in arxiv_ids if arxiv_id not in self._read)
         query = "select * from papers where arxiv_id in (select value from json_each(?))"
         papers = self._database.rows(query, [missing], paper_of, without_spoilt=True)
         self._read |= {paper.arxiv_id: paper for paper, _ in papers}
-        return tuple(self._read[arxiv_id] for arxiv_id in ids if arxiv_id in self._read)
+        return tuple(self._read[arxiv_id] for arxiv_id in arxiv_ids if arxiv_id in self._read)
 
     def _count(self) -> int:
         return int(self._database.rows("select count(*) as n from papers")[0]["n"])
@@ -102,6 +108,14 @@ class Papers:
 _WITHIN = "category in (select value from json_each(?))"
 _IN_CATEGORIES = f"arxiv_id in (select arxiv_id from paper_categories where {_WITHIN})"
 _OWN = f"(? or primary_{_WITHIN})"
+_KEYS = """
+select id, arxiv_id from paper_keys where arxiv_id in (
+    select arxiv_id from paper_categories where category in (select value from json_each(:categories))
+) and (:crossed or exists (
+    select 1 from papers where papers.arxiv_id = paper_keys.arxiv_id
+    and primary_category in (select value from json_each(:categories))
+)) order by arxiv_id
+"""
 _COLUMNS = (*Paper.__slots__, "fetched_at")
 _UPSERT = f"""
 insert into papers ({", ".join(_COLUMNS)}) values ({", ".join(f":{name}" for name in _COLUMNS)})

@@ -2,6 +2,8 @@
 
     31 days after its submission   no fetch can bring a paper again: once all lists have seen it, it leaves its
                                    categories, and its abstract goes
+    a month after a list saw it    the score of a paper goes that was below the list's thresholds; an LLM's only where
+                                   lists do not learn from those
     KEEP_DAYS after it came        such a paper goes, with its scores; a digest, with its bytes, its deliveries and its
                                    webhook's call
 
@@ -16,18 +18,22 @@ whatever their age, each list's newest digest and what waits to be delivered.
 
 import json
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
+from paperboy.models import Became
 from paperboy.store.database import Database, iso
 from paperboy.store.search import Search
+from paperboy.store.seen import CODES, day_number
 from paperboy.store.signups import HOLDS
 
 logger = logging.getLogger(__name__)
 
 SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so far back
+_LOOKED_BACK = timedelta(days=7)  # for scores that are a month old: those of papers that came in these days
+_AT_ONCE = 500  # judges, whose scores one transaction deletes
 
 
 class Retention:
@@ -47,11 +53,19 @@ class Retention:
         scores. A disk error is logged.
         """
         old, lists_now = iso(now - max(keep, SETTLED)), json.dumps(list(lists))
-        values = {"settled": iso(now - SETTLED), "old": old, "lists": lists_now, "week": iso(now - HOLDS)}
-        values["learns"] = str(int(learns))
+        values: dict[str, str | int] = {
+            "settled": iso(now - SETTLED),
+            "old": old,
+            "lists": lists_now,
+            "week": iso(now - HOLDS),
+        }
+        values |= {"learns": str(int(learns)), "month": day_number((now - SETTLED).date())}
+        values["looked"] = iso(now - SETTLED - _LOOKED_BACK)
         gone = []
         try:
             self._search.delete([row["id"] for row in self._database.rows(_OLD, values)])
+            if number := self._without_scores(values):
+                gone.append(f"{number:,} scores")
             for what, statements in _STEPS.items():
                 with self._database.transaction(durable=False):
                     if number := sum(self._database.execute(statement, values) for statement in statements):
@@ -63,6 +77,16 @@ class Retention:
         except StoreWriteError as error:
             logger.warning("retention is retried tomorrow: %s", error)
 
+    def _without_scores(self, values: Mapping[str, str | int]) -> int:
+        """Delete scores that are a month old, and say how many; other writers come between."""
+        (asked,) = self._database.rows(_MONTH_OLD, values)
+        number = 0
+        for first in range(1, (asked["judges"] or 0) + 1, _AT_ONCE):
+            with self._database.transaction(durable=False):
+                these = {"first": first, "last": first + _AT_ONCE - 1}
+                number += self._database.execute(_WITHOUT_SCORES, {**values, **asked, **these})
+        return number
+
 
 _OLD = """
 select id from digests where at < :old and id not in (select max(id) from digests group by list)
@@ -72,34 +96,60 @@ and not exists (
 """
 
 _SETTLED = """
-select arxiv_id from papers where published < :settled and abstract != '' and not exists (
-    select 1 from started
+with newest as materialized (
+    select list_keys.id as list_id, cast(strftime('%s', max(date)) as integer) / 86400 as since
+    from digests join list_keys using (list) group by list
+)
+select arxiv_id from papers left join paper_keys using (arxiv_id)
+where published < :settled and abstract != '' and not exists (
+    select 1 from started left join list_keys using (list)
     where list in (select value from json_each(:lists))
     and (way = primary_category or way in (select 'cross-list ' || value from json_each(categories)))
-    and not exists (select 1 from seen where seen.list = started.list and seen.arxiv_id = papers.arxiv_id)
+    and not exists (select 1 from seen_rows where list_id = list_keys.id and paper_id = paper_keys.id)
 ) and not exists (
-    select 1 from (select list, max(date) as newest from digests group by list) join seen using (list)
-    where seen.arxiv_id = papers.arxiv_id and seen.date >= newest
+    select 1 from newest cross join seen_rows using (list_id) where paper_id = paper_keys.id and day >= since
 )
 """
 
 # On a page of the web room, which shows what it showed on its morning; and in full there, not only named. `cross` fixes
 # the order: what lists have seen is the largest table.
 _SHOWN = """
-    select 1 from (select distinct list from digests where link != '') cross join seen using (list)
-    cross join digests using (list, date) where seen.arxiv_id = papers.arxiv_id and link != ''
+    select 1 from paper_keys cross join (select distinct list from digests where link != '') as lists
+    cross join list_keys using (list) cross join seen_rows on list_id = list_keys.id and paper_id = paper_keys.id
+    cross join digests on digests.list = lists.list and digests.date = date(day * 86400, 'unixepoch')
+    where paper_keys.arxiv_id = papers.arxiv_id and link != ''
 """
-_IN_FULL = f"{_SHOWN} and became in ('author match', 'selected', 'over the cap')"
+_FULL = (Became.AUTHOR_MATCH, Became.SELECTED, Became.OVER_CAP)
+_IN_FULL = f"{_SHOWN} and became in ({', '.join(str(CODES[each]) for each in _FULL)})"
 
 # By the newest score and not by the clock: a list that has no LLM any more still learns from the scores it had.
 _LEARNED_FROM = """
-select arxiv_id from scores
-join (select list, max(at) as newest from scores where novelty is not null group by list) using (list)
-where novelty is not null and at >= strftime('%Y-%m-%dT%H:%M:%S', newest, '-93 days')
+select arxiv_id from paper_keys where id in (
+    select paper_id from score_rows
+    join (select list_id, max(given) as newest from score_rows where novelty is not null group by list_id)
+    using (list_id) where novelty is not null and given >= newest - 93 * 86400
+)
 """
 
 _GONE = f"""
 select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = '' and not exists ({_SHOWN})
+"""
+
+# Some judges at a time. Keys of papers are given as these arrive, so that a judge's old rows stand together.
+_WITHOUT_SCORES = f"""
+delete from score_rows where judge_id in (select id from judges where id between :first and :last)
+and paper_id between :from and :to and exists (
+    select 1 from seen_rows where seen_rows.list_id = score_rows.list_id and seen_rows.paper_id = score_rows.paper_id
+    and became = {CODES[Became.BELOW]} and day < :month
+) and not (:learns = '1' and novelty is not null)
+"""
+_MONTH_OLD = """
+select min(paper_keys.id) as "from", max(paper_keys.id) as "to", (select max(id) from judges) as judges
+from papers join paper_keys using (arxiv_id) where fetched_at between :looked and :settled
+"""
+_WITHOUT_ANY_SCORE = f"""
+delete from score_rows where judge_id in (select id from judges)
+and paper_id in (select id from paper_keys where arxiv_id in ({_GONE}))
 """
 
 # At the end of the table: a row that becomes shorter where it is leaves a hole in its page for good.
@@ -120,7 +170,11 @@ _STEPS = {
         f"delete from digests where id in ({_OLD})",
     ),
     "abstracts": (f"delete from paper_categories where arxiv_id in ({_SETTLED})", _WITHOUT_ABSTRACT),
-    "papers": tuple(f"delete from {table} where arxiv_id in ({_GONE})" for table in ("scores", "tries", "papers")),
+    "papers": (
+        _WITHOUT_ANY_SCORE,
+        *(f"delete from {table} where arxiv_id in ({_GONE})" for table in ("tries", "papers")),
+        "delete from judges where not exists (select 1 from score_rows where judge_id = judges.id)",
+    ),
     "sign-ups": ("delete from signups where at < :week and state != 'confirmed'",),
     "samples": ("delete from samples where date < :old",),
     "states": ("delete from learned where at < :settled and list not in (select value from json_each(:lists))",),

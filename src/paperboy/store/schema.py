@@ -10,8 +10,9 @@ migrations = Migrations("paperboy")
 
 _MADE, _REPAIRED, _FILTERS = "m009_the_second_house", "m010_papers_from_the_future", "m011_lists_and_filters"
 _READERS = "m012_readers_answer"
-NOW = "m013_lists_learn"
-KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, _REPAIRED, _FILTERS, _READERS, NOW})
+_LEARN = "m013_lists_learn"
+NOW = "m014_rows_are_short"
+KNOWN = frozenset({"", "m008_when_a_trouble_began", _MADE, _REPAIRED, _FILTERS, _READERS, _LEARN, NOW})
 """The last steps from which a database can be migrated: none, that of the version before, and those of this one."""
 
 _SCHEMA = """
@@ -346,10 +347,79 @@ create table if not exists learned (
 """
 
 
-@migrations(name=NOW)
+@migrations(name=_LEARN)
 def _learn(db: Database) -> None:
     """What a list has learned, and what its shortlist leaves out."""
     if "not_called" not in db["days"].columns_dict:
         db.execute("alter table days add column not_called integer not null default 0")
     for statement in _LEARNING.split(";\n"):
+        db.execute(statement)
+
+
+_SHORT = """
+create table list_keys (id integer primary key, list text not null unique) strict;
+create table paper_keys (id integer primary key, arxiv_id text not null unique) strict;
+create table judges (
+    id integer primary key,
+    criteria text not null,     -- fingerprint of rubric and topics
+    model text not null,
+    unique (criteria, model)
+) strict;
+
+create table seen_rows (
+    list_id integer not null,
+    paper_id integer not null,
+    became integer not null,    -- see the view
+    day integer not null,       -- since 1970: the list's day on which it became so
+    primary key (list_id, paper_id)
+) strict, without rowid;
+
+create table score_rows (
+    judge_id integer not null,
+    paper_id integer not null,
+    list_id integer not null,
+    relevance integer not null,
+    novelty integer,
+    comment text,               -- null: none
+    given integer not null,     -- Unix time
+    primary key (judge_id, paper_id, list_id)   -- in this order, since lists share scores
+) strict, without rowid;
+
+insert into list_keys (list) select list from seen union select list from scores;
+insert into paper_keys (arxiv_id) select arxiv_id from (
+    select arxiv_id, fetched_at from papers
+    union select arxiv_id, '' from seen where arxiv_id not in (select arxiv_id from papers)
+    union select arxiv_id, '' from scores where arxiv_id not in (select arxiv_id from papers)
+) order by fetched_at, arxiv_id;
+insert into judges (criteria, model) select distinct criteria, model from scores;
+insert into seen_rows select list_keys.id, paper_keys.id, case became
+    when 'below' then 0 when 'filtered' then 1 when 'not called' then 2 when 'selected' then 3
+    when 'author match' then 4 when 'over the cap' then 5 when 'let go' then 6 when 'before start' then 7 else -1 end,
+    coalesce(cast(strftime('%s', date) as integer) / 86400, 0)
+    from seen join list_keys using (list) join paper_keys using (arxiv_id);
+insert into score_rows select judges.id, paper_keys.id, list_keys.id, relevance, novelty, nullif(comment, ''),
+    coalesce(cast(strftime('%s', at) as integer), 0)
+    from scores join judges using (criteria, model) join paper_keys using (arxiv_id) join list_keys using (list);
+drop table seen;
+drop table scores;
+
+create view seen as select list, arxiv_id, case became
+    when 0 then 'below' when 1 then 'filtered' when 2 then 'not called' when 3 then 'selected'
+    when 4 then 'author match' when 5 then 'over the cap' when 6 then 'let go' when 7 then 'before start'
+    else became end as became, date(day * 86400, 'unixepoch') as date
+    from seen_rows join list_keys on list_keys.id = list_id join paper_keys on paper_keys.id = paper_id;
+
+create view scores as select criteria, model, arxiv_id, list, relevance, novelty, coalesce(comment, '') as comment,
+    strftime('%Y-%m-%dT%H:%M:%S+00:00', given, 'unixepoch') as at
+    from score_rows join judges on judges.id = judge_id join paper_keys on paper_keys.id = paper_id
+    join list_keys on list_keys.id = list_id
+"""
+
+
+@migrations(name=NOW)
+def _shorten(db: Database) -> None:
+    """What lists have seen, and scores: most of the rows, in a third of the room."""
+    if db["seen_rows"].exists():
+        return
+    for statement in _SHORT.split(";\n"):
         db.execute(statement)

@@ -8,6 +8,7 @@ from typing import Any
 
 from paperboy.models import Cost, Score, Spending, Usage
 from paperboy.store.database import Database, iso
+from paperboy.store.seen import KNOW_LIST, LIST_KEY, PAPER_KEYS
 
 SUMS = ", ".join(
     [f"coalesce(sum({name}), 0) as {name}" for name in Usage.__slots__]
@@ -29,34 +30,30 @@ class Scores:
         """The scores of some of these papers from the model on those criteria, by arXiv id. Where the list has none,
         the first that the model gave another list is kept for this one, too.
         """
-        given = "from scores where criteria = ? and model = ? and arxiv_id in (select value from json_each(?))"
-        own = f"select arxiv_id, relevance, novelty, comment {given} and list = ?"
-        kept = dict(self._database.rows(own, [criteria, model, json.dumps(list(arxiv_ids)), list_name], _kept))
-        missing = [criteria, model, json.dumps(list({*arxiv_ids} - kept.keys()))]
-        if self._database.rows(f"select 1 {given} limit 1", missing):
+        asked = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
+        kept = dict(self._database.rows(_KEPT, asked | {"ids": json.dumps(list(arxiv_ids))}, _kept))
+        missing = asked | {"ids": json.dumps(list({*arxiv_ids} - kept.keys()))}
+        if self._database.rows(f"select 1 {_OTHERS} limit 1", missing):
             with self._database.transaction(durable=False):
-                self._database.execute(
-                    "insert into scores select criteria, model, arxiv_id, ?, relevance, novelty, comment, ? "
-                    f"{given} order by scores.at, list on conflict do nothing",
-                    [list_name, iso(at), *missing],
-                )
-            kept |= self._database.rows(own, [*missing, list_name], _kept)
+                for statement in (KNOW_LIST, _TAKE):
+                    self._database.execute(statement, missing)
+            kept |= self._database.rows(_KEPT, missing, _kept)
         return kept
 
     def keep(
         self, list_name: str, criteria: str, model: str, scores: Mapping[str, Score], spending: Spending, at: datetime
     ) -> None:
         """Store what one request brought, and what it used, in one transaction. A kept score stays as it is."""
-        stamp, cost = iso(at), spending.cost
+        cost = spending.cost
+        rows = {one: [each.relevance, each.novelty, each.comment or None] for one, each in scores.items()}
+        values = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
+        values |= {"ids": json.dumps(list(scores)), "rows": json.dumps(rows)}
         with self._database.transaction(durable=False):
-            for arxiv_id, score in scores.items():
-                self._database.execute(
-                    "insert into scores values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-                    [criteria, model, arxiv_id, list_name, score.relevance, score.novelty, score.comment, stamp],
-                )
+            for statement in (KNOW_LIST, PAPER_KEYS, _KNOW_JUDGE, _KEEP) if scores else ():
+                self._database.execute(statement, values)
             if spending.usage.calls:
                 dollars = {"prompt_usd": cost and cost.prompt, "completion_usd": cost and cost.completion}
-                row = {"list": list_name, "model": model, "at": stamp} | asdict(spending.usage) | dollars
+                row = {"list": list_name, "model": model, "at": iso(at)} | asdict(spending.usage) | dollars
                 self._database.insert_all("spending", [row])
 
     def spending(self, list_name: str, day: date | None = None) -> Spending:
@@ -69,6 +66,26 @@ class Scores:
         """US dollars that all lists have spent since then, as far as prices are known."""
         (row,) = self._database.rows(f"select {SUMS} from spending where at >= ?", [iso(since)])
         return float(row["prompt_usd"] + row["completion_usd"])
+
+
+_KNOW_JUDGE = "insert into judges (criteria, model) values (:criteria, :model) on conflict do nothing"
+_JUDGE = "(select id from judges where criteria = :criteria and model = :model)"
+_OTHERS = f"""
+from score_rows join paper_keys on paper_keys.id = paper_id
+where judge_id = {_JUDGE} and paper_id in (
+    select id from paper_keys where arxiv_id in (select value from json_each(:ids))
+)
+"""
+_KEPT = f"select arxiv_id, relevance, novelty, coalesce(comment, '') as comment {_OTHERS} and list_id = {LIST_KEY}"
+_TAKE = f"""
+insert into score_rows select judge_id, paper_id, {LIST_KEY}, relevance, novelty, comment, :given
+{_OTHERS} order by given, (select list from list_keys where id = list_id) on conflict do nothing
+"""
+_KEEP = f"""
+insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$[0]'),
+    json_extract(rows.value, '$[1]'), json_extract(rows.value, '$[2]'), :given
+from json_each(:rows) as rows join paper_keys on arxiv_id = rows.key where true on conflict do nothing
+"""
 
 
 def _kept(arxiv_id: str, relevance: int, novelty: int | None, comment: str) -> tuple[str, Score]:

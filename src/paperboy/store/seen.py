@@ -1,0 +1,70 @@
+"""What lists have seen, for ever, and the short keys that make it small.
+
+Most rows of a home say what became of a paper for a list, and its score. Such a row names list, paper, model and day by
+whole numbers; the views `seen` and `scores` show them in words. Rows are written here and in `scores.py`, by key.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import date
+
+from paperboy.models import Became
+from paperboy.store.database import Database
+
+CODES = {  # those of the schema's view; 0 and 1 take no room
+    Became.BELOW: 0,
+    Became.FILTERED: 1,
+    Became.NOT_CALLED: 2,
+    Became.SELECTED: 3,
+    Became.AUTHOR_MATCH: 4,
+    Became.OVER_CAP: 5,
+    Became.LET_GO: 6,
+    Became.BEFORE_START: 7,
+}
+LIST_KEY = "(select id from list_keys where list = :list)"
+PAPER_KEYS = "insert into paper_keys (arxiv_id) select value from json_each(:ids) where true on conflict do nothing"
+KNOW_LIST = "insert into list_keys (list) values (:list) on conflict do nothing"
+_EPOCH = date(1970, 1, 1)
+
+
+def day_number(day: date) -> int:
+    """Days since 1970, as `seen_rows` has them."""
+    return (day - _EPOCH).days
+
+
+class Seen:
+    """What became of each paper for a list, by (list, arXiv id). All of it joins the transaction of the caller."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, list_name: str, became: Mapping[str, Became], day: date) -> None:
+        """Raises sqlite3.IntegrityError where the list has seen one of the papers."""
+        self._add("insert", list_name, became, day)
+
+    def add_unless_known(self, list_name: str, became: Mapping[str, Became], day: date) -> None:
+        """The same, but what the list has seen stays as it is."""
+        self._add("insert or ignore", list_name, became, day)
+
+    def _add(self, insert: str, list_name: str, became: Mapping[str, Became], day: date) -> None:
+        codes = json.dumps({arxiv_id: CODES[each] for arxiv_id, each in became.items()})
+        values = {"list": list_name, "ids": json.dumps(list(became)), "codes": codes, "day": day_number(day)}
+        for statement in (KNOW_LIST, PAPER_KEYS, f"{insert} {_SEEN}"):
+            self._database.execute(statement, values)
+
+    def of(self, list_name: str, first_key: int, besides: date | None) -> set[int]:
+        """The keys of the papers that the list has seen, of those from a key on; what it saw on the day `besides` does
+        not count, but what came before its start does.
+        """
+        values = {"list": list_name, "key": first_key, "day": day_number(besides) if besides else -1}
+        return set(json.loads(self._database.rows(_OF, values)[0]["keys"]))
+
+
+_SEEN = f"""
+into seen_rows select {LIST_KEY}, paper_keys.id, codes.value, :day
+from json_each(:codes) as codes join paper_keys on arxiv_id = codes.key
+"""
+_OF = f"""
+select json_group_array(paper_id) as keys from seen_rows where list_id = {LIST_KEY} and paper_id >= :key
+and (day != :day or became = {CODES[Became.BEFORE_START]})
+"""
