@@ -290,10 +290,11 @@ def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) ->
 
 def test_mails_about_one_trouble_refer_to_the_first() -> None:
     by, later = composer(), NOW + timedelta(days=2)
-    first = parsed(by.alert(ALERT, ADA, NOW, "scoring", since=NOW).message)
+    first = parsed(by.alert(ALERT, ADA, NOW, "scoring", since=NOW, first=True).message)
+    at_once = parsed(by.alert(replace(ALERT, headline="Resolved"), ADA, NOW, "scoring", since=NOW).message)
     resolved = parsed(by.alert(replace(ALERT, headline="Resolved"), ADA, later, "scoring", since=NOW).message)
     other = parsed(by.alert(ALERT, ADA, later, "late", since=NOW).message)
-    assert resolved["References"] == first["Message-ID"]
+    assert resolved["References"] == at_once["References"] == first["Message-ID"] != at_once["Message-ID"]
     assert first["References"] is None
     assert len({resolved["Message-ID"], first["Message-ID"], other["References"], other["Message-ID"]}) == 4
 

@@ -111,8 +111,9 @@ class Composer:
         refer to the `first` one, named after the instant `since` it began: so mail programs show them together.
         """
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
-        own_id, first_id = (self._alert_id(about or alert.headline, at) for at in (instant, since or instant))
-        own_id = first_id if first else own_id
+        own_id = first_id = self._alert_id(about or alert.headline, since or instant)
+        if since and not first:  # it may be over in the second in which it began
+            own_id = self._alert_id(f"{about} {alert.headline}", instant)
         headers = _headers(_mailbox(parseaddr(self.sender)[0], self.sender), rendered.subject, instant)
         headers += [f"In-Reply-To: {first_id}", f"References: {first_id}"] if first_id != own_id else []
         message = own_headers(to, own_id) + freeze(headers, rendered)
