@@ -61,6 +61,17 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     assert ran.err.startswith("ada@example.org is in neither subscribers.yaml nor the database, did you mean 'xada@")
 
 
+def test_forgotten_person_leaves_a_file_of_subscribers_too(world: World) -> None:
+    world.write("readers.txt", f"bo@example.org\n# {ADA} asked\nAugusta King <Ada@Example.org>\n")
+    world.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.txt\n")
+    assert world.run("forget", ADA).out.splitlines()[:2] == [
+        "Removed ada@example.org from subscribers.yaml (line 9).",
+        "Removed ada@example.org from readers.txt (lines 2 and 3).",
+    ]
+    assert (world.path / "readers.txt").read_text() == "bo@example.org\n# … asked\n"
+    assert ADA.encode() not in everything(world).lower()
+
+
 def test_an_address_beyond_ascii_is_forgotten_in_any_case(world: World) -> None:
     world.write("subscribers.yaml", LISTS.replace(ADA, "Älva@example.org"))
     world.announce(1)

@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -410,3 +411,62 @@ def test_paused_list_is_shown_as_such(world: World) -> None:
     assert "galaxies: astro-ph.GA; 1 subscriber, 07:00 UTC; paused, so it sends nothing\n" in (
         world.run("check", "--offline").out
     )
+
+
+# --- a list whose people are in a file of their own
+
+
+@pytest.fixture
+def big(world: World) -> World:
+    """Galaxies has a file, beside one address in subscribers.yaml."""
+    world.write("readers.txt", "# ours\nAda <ada@example.org>\nbo@example.org\n")
+    world.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.txt\n")
+    return world
+
+
+def test_people_of_a_file_are_shown_and_get_the_digest(big: World) -> None:
+    assert big.run("subscribers", "--list", "galaxies").out == (
+        "galaxies\nevery day at 07:00 UTC, to 3 addresses\n  vera@example.org\n  ada@example.org   Ada\n"
+        "  bo@example.org\n\n3 addresses on 1 list\n"
+    )
+    assert "galaxies: astro-ph.GA; 3 subscribers, 07:00 UTC" in big.run("check", "--offline").out
+    big.announce(1, categories=("astro-ph.GA",))
+    assert big.run("once", "--list", "galaxies").code == 0
+    assert big.mails() == ["vera@example.org", ADA, "bo@example.org"]
+
+
+def test_subscribe_and_unsubscribe_edit_the_file(big: World) -> None:
+    before = text(big)
+    ran = big.run("subscribe", "galaxies", "Zoë <zoe@example.org>")
+    assert ran.out == "Zoë <zoe@example.org> is now on galaxies (readers.txt:4) and gets its next digest.\n"
+    ran = big.run("subscribe", "galaxies", "ADA@example.org")
+    assert ran.out == "Nothing to do: Ada <ada@example.org> is already on galaxies.\n"
+    ran = big.run("unsubscribe", "galaxies", ADA)
+    assert ran.out.startswith("Ada <ada@example.org> is no longer on galaxies (removed from readers.txt:2).\n")
+    assert (big.path / "readers.txt").read_text() == "# ours\nbo@example.org\nZoë <zoe@example.org>\n"
+    assert "did you mean 'bo@example.org'?" in big.run("unsubscribe", "galaxies", "boo@example.org").err
+    assert text(big) == before
+    assert big.run("unsubscribe", "galaxies", "vera@example.org").code == 0
+    assert text(big) == before.replace("[vera@example.org]", "[]")
+
+
+def test_mistake_in_the_file_stops_what_sends_and_not_what_only_shows(big: World) -> None:
+    big.write("readers.txt", "ada@example.org\nbo@\nada@example.org\n")
+    for command in (["once"], ["check", "--offline"], ["subscribers"]):
+        ran = big.run(*command)
+        assert (ran.code, "readers.txt:2: 'bo@' is not an address: " in ran.out + ran.err) == (78, True)
+        assert "readers.txt:3: ada@example.org is already on this list, in line 1" in ran.out + ran.err
+    assert big.run("status").code == 0
+
+
+def test_a_hundred_thousand_in_a_file_cost_little_of_a_command(big: World) -> None:
+    """Less than ten microseconds for each; `status` does not look at them at all."""
+    big.write("readers.txt", "".join(f"reader{n}@lab{n % 97}.example.org\n" for n in range(100_000)))
+    for command, seconds in (
+        (["subscribe", "galaxies", "zoe@example.org"], 1),
+        (["check", "--offline"], 3),
+        (["status"], 1),
+    ):
+        began = time.thread_time()
+        assert big.run(*command).code == 0
+        assert time.thread_time() - began < seconds

@@ -70,6 +70,22 @@ def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     assert WEB_URL in web.mail("emmy@wren.edu")
 
 
+def test_who_confirms_comes_into_the_lists_own_file(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    world.write("readers.csv", "name,address\nBo,bo@example.org\n")
+    world.write(
+        "subscribers.yaml", OPEN.replace("    open: true\n", "    open: true\n    subscribers_file: readers.csv\n")
+    )
+    before = listed(web)
+    for address in ("emmy@wren.edu", "BO@example.org"):
+        ask(web, address)
+    assert errands(web) == ["emmy@wren.edu"]
+    web.post(web.link("confirm/", "emmy@wren.edu"))
+    errands(web)
+    assert (world.path / "readers.csv").read_text() == "name,address\nBo,bo@example.org\n,emmy@wren.edu\n"
+    assert listed(web) == before
+
+
 def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
     web = open_web
     web.run("suppress", "gone@wren.edu")
