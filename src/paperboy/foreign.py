@@ -14,6 +14,7 @@ mentions            finds one address
 import re
 import unicodedata
 from base64 import b64encode
+from functools import lru_cache
 from itertools import accumulate, takewhile
 from urllib.parse import quote, quote_plus
 
@@ -57,6 +58,8 @@ def one_line(text: str) -> str:
 def composed(text: str) -> str:
     """One line in NFC, with all that it holds."""
     words = text.split()
+    if text.isascii():
+        return " ".join(words)
     if text.isascii():  # it is in NFC
         return " ".join(words)
     return " ".join(word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words)
@@ -105,9 +108,14 @@ def hidden(text: str, secret: str, least: int = 8) -> str:
     """
     if len(secret) < max(least, 1):
         return text
+    return _forms(secret).sub("…", text)
+
+
+@lru_cache(maxsize=8)
+def _forms(secret: str) -> re.Pattern[str]:
     plain = secret.encode(errors="replace")
     forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain), *_within_base64(plain)}
-    return re.sub("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), "…", text, flags=re.IGNORECASE)
+    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), re.IGNORECASE)
 
 
 def _within_base64(secret: bytes) -> set[str]:

@@ -260,33 +260,33 @@ def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> byte
     """The frozen message after a head of the copy's own, with its values for the placeholders: the reason wrapped in
     text, all escaped in HTML.
     """
-    pieces, places = _cut(message, marks)
-    found: dict[tuple[int, bool], bytes] = {}
-    for place in places.values():
-        if place not in found:
-            found[place] = _value(copy, *place)
-    copied = list(pieces)
-    for number, place in places.items():
-        copied[number] = found[place]
-    copied[0] = head + copied[0]
+    pieces, places, wanted = _cut(message, marks)
+    values = {place: _value(copy, *place) for place in wanted}
+    copied = [head, *pieces]
+    for number, place in places:
+        copied[number] = values[place]
     return b"".join(copied)
 
 
 def _value(copy: Copy, number: int, in_html: bool) -> bytes:
-    value = escape(copy[number]) if in_html else wrap(copy.reason) if number == _REASON else copy[number]
-    if _UNENCODED.fullmatch(value):
+    value = copy[number]
+    if _UNTOUCHED.fullmatch(value):  # as nearly all are
         return value.encode("ascii")
+    value = escape(value) if in_html else wrap(value) if number == _REASON else value
     return _encoded(value).replace(b"\n", b"\r\n")
 
 
 _REASON = Copy._fields.index("reason")
-_UNENCODED = re.compile(r"(?!\.|From )(?:[ !-<>-~]{0,69}[!-<>-~])?")  # what quoted-printable leaves as it is
+# What neither HTML nor quoted-printable nor wrapping changes.
+_UNTOUCHED = re.compile(r"(?!\.|From )(?=.{1,70}\Z)[A-Za-z0-9@._+-]+(?: [A-Za-z0-9@._+-]+)*")
+
+_Place = tuple[int, bool]  # which value, and whether it stands in HTML
 
 
 @lru_cache(maxsize=8)
-def _cut(message: bytes, marks: Copy) -> tuple[tuple[bytes, ...], dict[int, tuple[int, bool]]]:
-    """The message cut at the placeholders, and for each piece that is one, by its number: the number of its value, and
-    whether it stands in HTML. The first is none.
+def _cut(message: bytes, marks: Copy) -> tuple[tuple[bytes, ...], tuple[tuple[int, _Place], ...], frozenset[_Place]]:
+    """The message cut at the placeholders, for each piece that is one its number, counted from 1, and its place, and
+    all places that there are.
     """
     # Older versions left the dots at the beginnings of lines to SMTP.
     text, separator, html = message.replace(b"\r\n.", b"\r\n=2E").partition(_HTML_PART)
@@ -295,8 +295,8 @@ def _cut(message: bytes, marks: Copy) -> tuple[tuple[bytes, ...], dict[int, tupl
     in_text = len(pieces)
     pieces += mark.split(separator + html)
     numbers = {each.encode(): number for number, each in enumerate(marks)}
-    places = {at: (numbers[each], at >= in_text) for at, each in enumerate(pieces) if each in numbers}
-    return tuple(pieces), places
+    places = tuple((at + 1, (numbers[each], at >= in_text)) for at, each in enumerate(pieces) if each in numbers)
+    return tuple(pieces), places, frozenset(place for _, place in places)
 
 
 # Headers

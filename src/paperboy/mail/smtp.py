@@ -175,8 +175,8 @@ class SmtpTransport:
         """Send MAIL, RCPT and, if there is a message, DATA, unless they were `sent`; in one packet if the server allows
         it. The first refusal is raised, after all replies are read.
         """
-        lines = _lines(connection, envelope)
-        together = self._pipelining and connection.has_extn("pipelining")
+        lines = ["MAIL", "RCPT", "DATA"] if sent else _lines(connection, envelope)
+        together = sent or (self._pipelining and connection.has_extn("pipelining"))
         refused: RefusedError | None = None
         for batch in [lines] if together else [[line] for line in lines]:
             if not sent:

@@ -111,6 +111,10 @@ class Database:
             return ""
         return f"this database {why} name another file with PAPERBOY_DATABASE"
 
+    @property
+    def in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
         """All or nothing; an inner one is part of the outer. A durable one survives a power cut; any other survives the
@@ -138,7 +142,8 @@ class Database:
         `_MEANING` has for that name. Raises StoreError for a row that is spoilt; `without_spoilt` logs it instead.
         """
         cursor = self._connection.cursor()
-        found = self._guarded(lambda: cursor.execute(sql, values).fetchall())
+        if not (found := self._guarded(lambda: cursor.execute(sql, values).fetchall())):
+            return []
         names = [column[0] for column in cursor.description or ()]
         meant = [(name, _MEANING[name]) for name in names if name in _MEANING]
         made: list[Any] = []

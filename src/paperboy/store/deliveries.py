@@ -201,6 +201,8 @@ class Deliveries:
         self._move("delete from server_backoff", [])
 
     def _move(self, sql: str, values: list[Any]) -> bool:
+        if self._database.in_transaction:  # thousands of times in a round
+            return self._database.execute(sql, values) == 1
         with self._database.transaction(durable=False):
             return self._database.execute(sql, values) == 1
 

@@ -26,7 +26,7 @@ class Suppressions:
         self._database = database
         oldest = database.rows("select value from secrets order by rowid limit 1")  # a newer one would match nothing
         key = bytes(oldest[0]["value"]) if oldest else b""
-        database.define("forgotten", lambda who: f"forgotten-{hmac.new(key, who.encode(), 'sha256').hexdigest()[:32]}")
+        database.define("forgotten", lambda who: f"forgotten-{hmac.digest(key, who.encode(), 'sha256').hex()[:32]}")
 
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
