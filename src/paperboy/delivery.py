@@ -60,6 +60,7 @@ _SLOW = _GRACE / 4  # seconds for a message: then after a stop not even the anno
 _MOST_HELD = 3  # refusals that may be about us
 _STEP = 10  # messages taken for each more connection
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
+_POLLS = 20  # of these between two looks at the lists, which may have a file each
 
 
 class Transport(Protocol):
@@ -183,13 +184,16 @@ class Round:
     def _run(self, show: Callable[[], None]) -> None:
         """Watch for a stop until all connections have ended. Raises any error that is a bug outside one message."""
         numbers = range(len(self.transports))
-        aborts_at, threads = None, [Thread(target=self._connect, args=[each], daemon=True) for each in numbers]
+        threads = [Thread(target=self._connect, args=[each], daemon=True) for each in numbers]
+        aborts_at, polls = None, 0
         for thread in threads:
             thread.start()
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(_POLL)
             show()
-            self.look()
+            if polls % _POLLS == 0:
+                self.look()
+            polls += 1
             if self.stopped():
                 with self._lock:
                     self._lock.notify_all()

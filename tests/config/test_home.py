@@ -136,7 +136,7 @@ def two_loops(prompts: Path) -> None:
 
 
 def many_files(prompts: Path) -> None:
-    for n in range(10_001):
+    for n in range(30_001):
         (prompts / str(n)).touch()
 
 
@@ -145,7 +145,7 @@ def large_files(prompts: Path) -> None:
         (prompts / str(n)).write_bytes(b" " * 33_000_000)
 
 
-TOO_MUCH = "prompts, emails and files of subscribers: hold more than 64 MB or 10,000 files; keep others elsewhere, "
+TOO_MUCH = "prompts, emails and files of subscribers: hold more than 64 MB or 30,000 files; keep others elsewhere, "
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,17 @@ def test_leaving_subscriber_takes_the_line_along_wherever_it_stands(tmp_path: Pa
     assert len(big.subscribers) == 3
 
 
+def test_file_that_lists_share_is_left_to_a_person(tmp_path: Path) -> None:
+    more = LISTS.removeprefix("lists:\n").replace("big", "small")
+    home = home_of(tmp_path, "ada@example.org\n", lists=(LISTS + more).replace("{}", "readers.txt"))
+    told = r"^readers.txt: Paperboy cannot edit the subscribers of big alone: small has the same file; edit it by hand"
+    with pytest.raises(ConfigError, match=told):
+        edits.subscribe(home, home.list("big"), ZOE)
+    with pytest.raises(ConfigError, match=told):
+        edits.unsubscribe(home, home.list("big"), ADA)
+    assert (tmp_path / "readers.txt").read_text() == "ada@example.org\n"
+
+
 def test_file_that_somebody_else_has_just_changed_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

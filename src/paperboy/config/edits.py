@@ -38,6 +38,7 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
     else changed it meanwhile. The file stays as it is then.
     """
     if name := mailing_list.subscribers_file:
+        _require_alone(home, mailing_list)
         return _append(_path(home, name), name, new)
     people = tuple(mailing_list.subscribers)
     wanted = replace(mailing_list, subscribers=(*people, new))
@@ -54,6 +55,7 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
         with _errors(path := _path(home, name)):
             old = files.read(path)
             if lines := _people(name, old).lines(address):
+                _require_alone(home, mailing_list)
                 if not _replace(path, old, _without_lines(old, lines)):
                     raise _changed(name)
                 return f"{name}:{lines[0]}"
@@ -85,6 +87,14 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
             if after != before and not _replace(path, before, after):
                 raise _changed(name)
     return stood
+
+
+def _require_alone(home: Home, mailing_list: MailingList) -> None:
+    """Raises ConfigError where other lists have the same file."""
+    name = mailing_list.subscribers_file
+    if others := [each.name for each in home.lists if each.subscribers_file == name and each.name != mailing_list.name]:
+        fix = f"{others[0]} has the same file; edit it by hand, then run paperboy check"
+        raise ConfigError([Problem(name, f"Paperboy cannot edit the subscribers of {mailing_list.name} alone: {fix}")])
 
 
 def _append(path: Path, name: str, new: Subscriber) -> str:

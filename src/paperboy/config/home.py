@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 LISTS_FILE = "subscribers.yaml"
 RESTED = timedelta(seconds=10)  # without another change: then an edit is complete
 
-MOST_FILES = 10_000
+MOST_FILES = 30_000  # such as two for each of ten thousand lists
 MOST_PROBLEMS = 200  # that are told at once
 
 Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
