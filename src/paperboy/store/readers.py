@@ -6,6 +6,7 @@ import hmac
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from paperboy.models import Addressed
 from paperboy.store.database import Database
@@ -13,6 +14,7 @@ from paperboy.tokens import vote_token
 
 Row = tuple[str, str, str, str]  # the two tokens, list and address
 
+_AT_ONCE = 5000
 _ID = 16  # digits of a token by which it is looked up; the others are compared in constant time
 
 
@@ -38,10 +40,12 @@ class Readers:
 
     def unknown(self, list_name: str, addressed: Iterable[Addressed]) -> list[Row]:
         """What to `add` of these copies: nothing of those whom an earlier digest has made known."""
-        people = {each.token: each.subscriber.address for each in addressed}
-        query = "select value as token from json_each(?) where value not in (select leave from readers)"
-        new = self._database.rows(query, [json.dumps(list(people))])
-        return sorted((row["token"], vote_token(row["token"]), list_name, people[row["token"]]) for row in new)
+        query, rows = "select value as token from json_each(?) where value not in (select leave from readers)", []
+        of_all = iter(addressed)
+        while people := {each.token: each.subscriber.address for each in islice(of_all, _AT_ONCE)}:
+            new = (row["token"] for row in self._database.rows(query, [json.dumps(list(people))]))
+            rows += [(token, vote_token(token), list_name, people[token]) for token in new]
+        return sorted(rows)
 
     def add(self, rows: Iterable[Row]) -> None:
         """Keep these tokens, inside a transaction."""
