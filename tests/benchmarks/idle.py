@@ -1,7 +1,7 @@
 """What the daemon takes while it has nothing to do: `python -m tests.benchmarks.idle [--minutes 10]`.
 
-Five lists, whose morning it has done just before. In the middle somebody subscribes, so an edit is tried and comes into
-force. Linux alone tells what is asked for here.
+Five lists, or as many as `--lists` says, whose morning was done just before. In the middle somebody subscribes, so an
+edit is tried and comes into force. Linux alone tells what is asked for here.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _table(text: str) -> dict[str, int]:
     return {name: int(number) for name, number in re.findall(r"^(\w+):\s+(\d+)(?: kB)?$", text, re.MULTILINE)}
 
 
-def furnish(home: Path, arxiv: ArxivServer, now: datetime) -> None:
+def furnish(home: Path, arxiv: ArxivServer, now: datetime, number: int) -> None:
     """A home whose lists are due; no day of theirs ends soon, and arXiv's last batch came days ago."""
     holidays = " ".join((now + timedelta(days=number)).date().isoformat() for number in (-3, -2, -1, 0, 1))
     zone = f"Etc/GMT{now.hour - 12:+d}"
@@ -77,7 +77,7 @@ def furnish(home: Path, arxiv: ArxivServer, now: datetime) -> None:
     home.mkdir()
     (home / ".env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")
     lists = []
-    for name in LISTS:
+    for name in (*LISTS, *(f"list-{each}" for each in range(len(LISTS), number)))[:number]:
         readers = "".join(f"      - reader{number}.of.{name}@example.org\n" for number in range(SUBSCRIBERS))
         lists.append(
             f"  - name: {name}\n    categories: [cs.LG, stat.ML]\n    topics: how networks learn\n"
@@ -111,15 +111,19 @@ def watched(daemon: subprocess.Popen[bytes], seconds: float) -> list[Usage]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.idle", description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10)
-    seconds = parser.parse_args().minutes * 60
+    parser.add_argument("--lists", type=int, default=len(LISTS))
+    given = parser.parse_args()
+    seconds = given.minutes * 60
     with tempfile.TemporaryDirectory() as folder, ArxivServer() as arxiv, Systemd(WATCHDOG_SECONDS) as systemd:
         home = Path(folder) / "home"
-        furnish(home, arxiv, datetime.now(UTC))
-        begun = time.monotonic()
-        daemon = subprocess.Popen(
-            [sys.executable, "-m", "paperboy", "--home", str(home), "run"],
-            env={"PYTHONPATH": str(SRC), **os.environ, **systemd.environ},
+        furnish(home, arxiv, datetime.now(UTC), given.lists)
+        command, environ = (
+            [sys.executable, "-m", "paperboy", "--home", str(home)],
+            {"PYTHONPATH": str(SRC), **os.environ},
         )
+        subprocess.run([*command, "once"], env=environ, check=True, stdout=subprocess.DEVNULL)
+        begun = time.monotonic()
+        daemon = subprocess.Popen([*command, "run"], env={**environ, **systemd.environ})
         try:
             until(lambda: systemd.heard("READY"), daemon)
             ready, at_start = systemd.notices[0].at - begun, Usage.of(daemon.pid)

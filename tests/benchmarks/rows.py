@@ -1,7 +1,7 @@
 """What a list and morning leave in the database: `python -m tests.benchmarks.rows [--llm]`.
 
-Whole mornings of a home of twenty lists on one category, 196 papers a day, two subscribers a list, to the outbox; by
-the embedded scorer, or by the test LLM server. The papers are those of the real days that lie beside the checkout, or
+Whole mornings of a home of twenty lists on one category, 196 papers a day, a subscriber a list, to the outbox; by the
+embedded scorer, or by the test LLM server. The papers are those of the real days that lie beside the checkout, or
 else the demo's, which repeat. Bytes by table: what each morning but the first adds, and what is left of all of them
 after a month.
 """
@@ -21,14 +21,14 @@ from paperboy.cli.main import invoke
 from paperboy.models import Paper
 from paperboy.store import Store
 from tests.benchmarks.growth import by_table
-from tests.benchmarks.lists import PAPERS, home
+from tests.benchmarks.scale import home
 from tests.benchmarks.scoring import DATA, papers_of
 from tests.fakes import Clock
 from tests.servers.arxiv_api import ArxivServer
 from tests.servers.llm import LlmServer
 
 AIM_KILOBYTES = 25.0
-LISTS = 20
+LISTS, PAPERS = 20, 196
 FIRST = datetime(2026, 11, 9, 8, tzinfo=UTC)  # a Monday
 MORNINGS = 5
 SHARED = {"papers", "paper_categories", "paper_keys"}  # whose rows no list adds to
@@ -63,10 +63,8 @@ def measure(lists: int, mornings: int, *, llm: bool) -> tuple[dict[str, float], 
     with tempfile.TemporaryDirectory() as folder, ArxivServer() as arxiv, LlmServer() as server:
         database = Path(folder) / "data" / "paperboy.db"
         arxiv.papers.extend(batch(papers, FIRST))
-        home(Path(folder), lists, arxiv.papers, arxiv.url)
-        if llm:
-            with (Path(folder) / ".env").open("a", encoding="utf-8") as env:
-                env.write(f"OPENAI_BASE_URL={server.base_url}\n")
+        settings = f"ARXIV_API_URL={arxiv.url}\nARXIV_DELAY_SECONDS=0\nLOG_LEVEL=WARNING\nWORKERS=1\n"
+        home(Path(folder), lists, arxiv.papers, settings + f"OPENAI_BASE_URL={server.base_url}\n" * llm)
         for number in range(mornings + 1):
             now = FIRST + timedelta(days=number + 2 * (number // 5))
             if number:
