@@ -50,7 +50,7 @@ def problems(path: Path, content: str | bytes, file: str = "readers.txt", *, lis
     ("file", "content"),
     [
         ("readers.txt", "ada@example.org\nGrace Hopper <grace@example.org>\n"),
-        ("lists/big.txt", "# who began\n\n ada@example.org  # since May\n\tGrace Hopper <grace@example.org> # and\n#"),
+        ("lists/größe.txt", "# us\n\n ada@example.org  # since May\n\tGrace Hopper <grace@example.org> # and\n#"),
         ("readers.txt", b"\xef\xbb\xbfada@example.org\r\n\"Grace Hopper\" <grace@Example.ORG>"),
         ("readers.txt", "ada@example.org\rGrace Hopper <grace@example.org>"),
         ("readers.csv", "address,name\nada@example.org,\ngrace@example.org,Grace Hopper\n"),
@@ -136,6 +136,13 @@ def test_mistakes_of_a_csv_are_told(tmp_path: Path, content: str, told: str) -> 
 def test_name_that_is_none_is_refused_with_one_that_is(tmp_path: Path, name: str) -> None:
     (tmp_path / "subscribers.yaml").write_text(LISTS.format(f'"{name}"'))
     with pytest.raises(ConfigError, match=r"^subscribers.yaml:5:23: subscribers_file: must be the name of a file in"):
+        Home.load(tmp_path, {})
+
+
+def test_name_that_nobody_would_watch_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "readers.txt").write_text("")
+    (tmp_path / "subscribers.yaml").write_text(LISTS.format('"reader\\x73.txt"'))
+    with pytest.raises(ConfigError, match=r"^subscribers.yaml:5:23: subscribers_file: write the file's name as it is"):
         Home.load(tmp_path, {})
 
 

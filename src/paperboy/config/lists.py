@@ -29,7 +29,7 @@ from paperboy import files
 from paperboy.config import values
 from paperboy.config.blocks import Blocks
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
-from paperboy.config.people import People, file_name
+from paperboy.config.people import People, file_name, named
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
@@ -261,7 +261,7 @@ def _parse(
             faults.note(each["loc"], _in_words(each), at_key=each["type"] in {"extra_forbidden", "missing"})
     written = data.get("lists") if isinstance(data, dict) else None
     names: dict[str, _Path] = {}
-    readers = _Readers(faults, home, tried=tried)
+    readers = _Readers(faults, home, named(blocks.text), tried=tried)
     for index, keys in enumerate(written if isinstance(written, list) else ()):
         if isinstance(keys, dict):
             called = keys.get("name")
@@ -289,7 +289,8 @@ def _parse(
 class _Readers:
     """The subscribers of all lists. Those that lists share, by an alias or as a file, are read once."""
 
-    def __init__(self, faults: _Faults, home: Path, *, tried: bool) -> None:
+    def __init__(self, faults: _Faults, home: Path, names: Sequence[str], *, tried: bool) -> None:
+        self._names = names  # of files that will be watched
         self.problems = dict[Problem, None]()  # in files of subscribers, each once
         self._faults, self._home, self._tried = faults, home, tried
         self._inline = dict[int, tuple[Subscriber, ...]]()  # by the list in the file, which an alias shares
@@ -309,6 +310,8 @@ class _Readers:
             return
         try:
             content = self._content(file_name(name))
+            if name not in self._names:
+                raise ValueError("write the file's name as it is, without escapes")
         except ValueError as error:
             self._faults.note((*path, "subscribers_file"), f"subscribers_file: {error}")
         else:

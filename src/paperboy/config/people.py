@@ -21,7 +21,7 @@ from paperboy.models import Problem, Readers, Subscriber
 MOST_PROBLEMS = 200  # that are told of a file
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
-_NAMES = re.compile(rf"(?<![\w./-]){_NAME}(?![\w/-])", re.ASCII)
+_NAMES = re.compile(rf"(?<![\w./-]){_NAME}(?![\w/-])")
 _COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")  # after an address, since a name may have a #
 
 
@@ -32,8 +32,10 @@ def named(text: str) -> list[str]:
 
 def file_name(text: str) -> str:
     """The name of such a file. Raises ValueError."""
-    if not re.fullmatch(_NAME, text, re.ASCII) or ".." in text.split("/"):
-        raise ValueError("must be the name of a file in the home that ends in .txt or .csv, such as readers.txt")
+    if not re.fullmatch(_NAME, text) or ".." in text.split("/"):
+        raise ValueError(
+            "must be the name of a file in the home that ends in .txt or .csv, such as readers.txt, without spaces"
+        )
     return text
 
 
