@@ -13,8 +13,9 @@ The only place that answers. The daemon, `once` and `status` ask `standing`:
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
+from functools import lru_cache
 
 from paperboy import announcements
 from paperboy.models import Attempt, MailingList, Outcome
@@ -113,7 +114,12 @@ def begins(mailing_list: MailingList, day: date) -> datetime:
 
     An hour that the clock skips in spring is that much later; one that comes twice in autumn is the first of the two.
     """
-    return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
+    return _instant(day, mailing_list.send_at, mailing_list.timezone)
+
+
+@lru_cache(maxsize=1024)  # thousands of lists have the same hours
+def _instant(day: date, clock: time, zone: tzinfo) -> datetime:
+    return datetime.combine(day, clock, zone).astimezone(UTC)
 
 
 def sends_on(mailing_list: MailingList, day: date) -> bool:

@@ -141,7 +141,11 @@ class Status:
 
     def on(self, *today: State | Outcome) -> list[ListStatus]:
         """The lists that are in one of these states today."""
-        return [each for each in self.lists if each.today in today]
+        return [each for each, its in zip(self.lists, self._today, strict=True) if its in today]
+
+    @cached_property
+    def _today(self) -> list[State | Outcome]:
+        return [each.today for each in self.lists]
 
     @property
     def health(self) -> Health:
@@ -300,7 +304,8 @@ def _first(instants: Iterable[datetime | None]) -> str:
 
 
 def _next_batch(lists: Iterable[ListStatus]) -> str:
-    return f"the next batch comes {_first(each.next_batch for each in lists)}"
+    hours = {(of.send_at, of.timezone, of.weekdays): each for each in lists for of in [each.mailing_list]}
+    return f"the next batch comes {_first(each.next_batch for each in hours.values())}"
 
 
 def _commonest(reasons: Iterable[str]) -> str:
