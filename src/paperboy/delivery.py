@@ -200,6 +200,7 @@ class Round:
                 aborts_at = self.timer() + _GRACE if aborts_at is None else aborts_at
                 for transport in self.transports if self.timer() >= aborts_at else ():
                     transport.abort()
+        show()  # also where all was sent before the first poll
         if crash := self._crash or self._spoilt:
             raise crash
         if self._errors and not (self._problem or self._reached or self._failed or self.stopped()):
