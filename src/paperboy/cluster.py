@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 BATCH = 16  # lists in a task: half a second of work
 AHEAD = 64  # tasks under way on a cluster
 _WORTH_IT = 250  # lists, for which starting a process takes less time than it saves
+_MOST = 4  # processes that the first one keeps busy
 SECONDS = 120.0  # that a task may take; an executor that takes longer is not used any more
 _CONNECT_SECONDS = 10
 _WORKER_SECONDS = 60  # until an adaptive cluster has its first worker
@@ -102,7 +103,7 @@ class Crew:
 
 def helpful(lists: int) -> int:
     """How many processes of this machine so many lists are worth."""
-    return min(len(os.sched_getaffinity(0)), lists // _WORTH_IT)
+    return min(_MOST, len(os.sched_getaffinity(0)), lists // _WORTH_IT)
 
 
 @contextmanager
