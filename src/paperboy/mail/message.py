@@ -19,6 +19,8 @@ from email.charset import Charset
 from email.parser import BytesHeaderParser
 from email.utils import format_datetime, parseaddr
 from functools import lru_cache
+from itertools import chain
+from typing import AnyStr
 from urllib.parse import quote, unquote
 
 from markupsafe import escape
@@ -200,7 +202,7 @@ def _shared(message: bytes, list_name: str, secrets: tuple[bytes, ...]) -> tuple
     """What all copies of a frozen message share: its placeholders, made with one of the secrets, and the link to the
     mail that asks to leave, up to the token. It goes where replies go, whatever the settings are now.
     """
-    head = BytesHeaderParser().parsebytes(message)
+    head = BytesHeaderParser().parsebytes(message.partition(b"\r\n\r\n")[0])
     leave = unsubscribe_uri(parseaddr(head["Reply-To"] or head["From"])[1], list_name, "")
     marks = [placeholders(secret, list_name) for secret in secrets]
     return next((each for each in marks if each.token.encode() in message), marks[0]), leave
@@ -240,8 +242,16 @@ def freeze(headers: Iterable[str], rendered: Rendered, marks: Copy | None = None
 def _body(text: str, marks: Copy | None) -> str:
     """Quoted-printable, each placeholder on a line of its own."""
     whole = text.rstrip("\r\n") + "\n"
-    pieces = re.split(f"({'|'.join(marks)})", whole) if marks else [whole]
-    return b"=\n".join(map(_encoded, pieces)).decode("ascii")
+    return b"=\n".join(map(_encoded, _apart(whole, marks or ()))).decode("ascii")
+
+
+def _apart(text: AnyStr, marks: Iterable[AnyStr]) -> list[AnyStr]:
+    """The text cut at the marks, which are pieces, too."""
+    pieces = [text]
+    for mark in marks:
+        cut = ([(mark, part) for part in piece.split(mark)] for piece in pieces)
+        pieces = [each for some in cut for each in list(chain.from_iterable(some))[1:]]  # no mark before the first
+    return pieces
 
 
 def _encoded(piece: str) -> bytes:
@@ -290,11 +300,10 @@ def _cut(message: bytes, marks: Copy) -> tuple[tuple[bytes, ...], tuple[tuple[in
     """
     # Older versions left the dots at the beginnings of lines to SMTP.
     text, separator, html = message.replace(b"\r\n.", b"\r\n=2E").partition(_HTML_PART)
-    mark = re.compile(f"({'|'.join(marks)})".encode())
-    pieces = mark.split(text)
-    in_text = len(pieces)
-    pieces += mark.split(separator + html)
     numbers = {each.encode(): number for number, each in enumerate(marks)}
+    pieces = _apart(text, numbers)
+    in_text = len(pieces)
+    pieces += _apart(separator + html, numbers)
     places = tuple((at + 1, (numbers[each], at >= in_text)) for at, each in enumerate(pieces) if each in numbers)
     return tuple(pieces), places, frozenset(place for _, place in places)
 
