@@ -59,6 +59,12 @@ def test_line_is_printed_while_a_later_server_is_still_being_asked(world: World)
         running.kill()
 
 
+@pytest.mark.parametrize(("setting", "said"), [("auto", "1 to 10 connections"), ("4", "4 connections")])
+def test_check_says_how_many_connections_mail_may_take(world: World, setting: str, said: str) -> None:
+    world.env(SMTP_CONNECTIONS=setting)
+    assert re.search(rf"^ok     mail: mail server .*, {said}$", world.run("check").out, re.MULTILINE)
+
+
 def test_check_touches_nothing_and_asks_no_server_offline(world: World) -> None:
     before = sorted(world.path.rglob("*"))
     assert world.run("check", "--offline").code == 0

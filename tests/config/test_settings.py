@@ -170,6 +170,10 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
             f"SMTP_HOST=smtp.example.org:587\n{MAIL}",
             "SMTP_HOST: must be the server's name alone, such as smtp.example.org; the port is a separate setting",
         ),
+        *(
+            (f"SMTP_CONNECTIONS={text}", "SMTP_CONNECTIONS: must be auto, or a whole number from 1 to 50")
+            for text in ("0", "51", "many", "1.5")
+        ),
         ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),
         ("SMTP_SECURITY=startls", "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?"),
         ("SMTP_USERNAME=ada", "SMTP_USERNAME: needs SMTP_PASSWORD to be set, too"),
