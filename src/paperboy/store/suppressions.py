@@ -15,7 +15,7 @@ from paperboy.store.database import Database, iso
 _SELECT = "select address, list as list_name, reason, at, own from suppressions where holds"
 _OF = """
 select :address as address, list as list_name, reason, at, own from suppressions
-where holds and address in (:address, forgotten(:address))
+where holds and address in (:address, :forgotten)
 """
 
 
@@ -25,8 +25,11 @@ class Suppressions:
     def __init__(self, database: Database) -> None:
         self._database = database
         oldest = database.rows("select value from secrets order by rowid limit 1")  # a newer one would match nothing
-        key = bytes(oldest[0]["value"]) if oldest else b""
-        database.define("forgotten", lambda who: f"forgotten-{hmac.digest(key, who.encode(), 'sha256').hex()[:32]}")
+        self._key = bytes(oldest[0]["value"]) if oldest else b""
+        database.define("forgotten", self._forgotten)
+
+    def _forgotten(self, address: str) -> str:
+        return f"forgotten-{hmac.digest(self._key, address.encode(), 'sha256').hex()[:32]}"
 
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
@@ -34,7 +37,7 @@ class Suppressions:
 
     def of(self, address: str) -> tuple[Suppression, ...]:
         """All that hold for an address; the one for all lists first."""
-        asked = {"address": address.lower()}
+        asked = {"address": address.lower(), "forgotten": self._forgotten(address.lower())}
         return tuple(self._database.rows(f"{_OF} order by list", asked, Suppression))
 
     def all(self) -> tuple[Suppression, ...]:
