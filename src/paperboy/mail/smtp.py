@@ -431,8 +431,10 @@ class _Connection(smtplib.SMTP):
         self.left, view, end = 0, memoryview(data), time.monotonic() + self.timeout
         if self.sock is None or self.says_more():
             raise ConnectionError("the server says more than it was asked")
+        self.sock.settimeout(self.timeout)
         while self.left < len(data):
-            self.sock.settimeout(max(end - time.monotonic(), 0.001))  # 0 would mean another thing
+            if time.monotonic() > end:
+                raise TimeoutError("the server takes too long to read")
             self.left += self.sock.send(view[self.left :])
 
     def is_in_order(self) -> bool:
