@@ -219,3 +219,12 @@ def test_month_begins_at_midnight_in_the_operators_zone(store: Store, zone: str,
     spend(store, first.isoformat(), Spending(Usage(calls=10)))
     now = (first + timedelta(days=20)).astimezone(ZoneInfo(zone))
     assert [spent.usage.calls for spent in store.history.months(now).values()] == [10, 1]
+
+
+def test_whatever_became_of_a_paper_is_told_as_it_was_frozen(store: Store) -> None:
+    """It is kept as a number."""
+    became = {f"2611.{number:05}": each for number, each in enumerate(Became)}
+    store.days.freeze(Day("foundations", NOW.date(), Outcome.NOTE, became=became), NOW)
+    lives = {arxiv_id: store.history.life("foundations", arxiv_id) for arxiv_id in became}
+    assert {arxiv_id: life.became for arxiv_id, life in lives.items()} == became
+    assert {life.day for life in lives.values()} == {NOW.date()}
