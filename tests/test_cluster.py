@@ -39,12 +39,17 @@ needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 # --- a crew
 
 
-def crew(hire: Callable[[], AbstractContextManager[Executor]], seconds: float = 60) -> Crew:
-    return Crew(hire, "the threads", ahead=2, seconds=seconds)
+Hire = Callable[[], AbstractContextManager[tuple[Executor, int]]]
 
 
-def threads() -> AbstractContextManager[Executor]:
-    return ThreadPoolExecutor(2)
+def crew(hire: Hire, seconds: float = 60) -> Crew:
+    return Crew(hire, "the threads", seconds=seconds)
+
+
+@contextmanager
+def threads() -> Iterator[tuple[Executor, int]]:
+    with ThreadPoolExecutor(2) as executor:
+        yield executor, 2
 
 
 def halved(number: int) -> int:
@@ -67,21 +72,22 @@ def test_tasks_are_read_some_ahead_of_the_results() -> None:
 
     results = crew(threads).map(halved, tasks())
     assert next(results) == (0, 0)
-    assert read == [0, 1, 2]
+    assert read == [*range(9)]
     results.close()
 
 
 def test_executor_that_fails_once_is_not_used_any_more() -> None:
     some = crew(threads)
-    found = list(some.map(halved, (2, 5, 6, 8, 10, 12)))
-    assert [task for task, _ in found] == [2, 5, 6, 8, 10, 12]
+    tasks = [2, 5, *range(6, 46, 2)]
+    found = list(some.map(halved, tasks))
+    assert [task for task, _ in found] == tasks
     assert found[:2] == [(2, 1), (5, None)]
-    assert found[-2:] == [(10, None), (12, None)]
+    assert found[-2:] == [(42, None), (44, None)]
     assert some.problem == "the threads cannot be used: five"
 
 
 def test_executor_that_cannot_be_had_leaves_all_tasks_to_the_caller() -> None:
-    def hire() -> AbstractContextManager[Executor]:
+    def hire() -> AbstractContextManager[tuple[Executor, int]]:
         raise ClusterError("no scheduler answers")
 
     some = crew(hire)
@@ -205,7 +211,7 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
         import os, time
         from paperboy.cluster import processes
         if __name__ == "__main__":
-            with processes(2) as executor:
+            with processes(2) as (executor, _):
                 print(*{executor.submit(os.getpid).result() for _ in range(9)}, flush=True)
                 time.sleep(600)
         """)
@@ -286,21 +292,21 @@ def an_app(tmp_path: Path, *settings: str) -> Iterator[App]:
 
 
 @pytest.mark.parametrize(
-    ("setting", "lists", "ahead"),
+    ("setting", "lists", "name"),
     [
-        ("", 100, None),
-        ("WORKERS=1", 10_000, None),
-        ("WORKERS=3", 10_000, 12),
-        ("WORKERS=3", 32, 8),
-        ("WORKERS=3", 16, None),
-        ("CLUSTER=tls://scheduler.example.org:8786", 16, None),
-        ("CLUSTER=tls://scheduler.example.org:8786", 17, 64),
+        ("", 100, ""),
+        ("WORKERS=1", 10_000, ""),
+        ("WORKERS=3", 10_000, "3 processes"),
+        ("WORKERS=3", 32, "2 processes"),
+        ("WORKERS=3", 16, ""),
+        ("CLUSTER=tls://scheduler.example.org:8786", 16, ""),
+        ("CLUSTER=tls://scheduler.example.org:8786", 17, "the cluster at tls://scheduler.example.org:8786"),
     ],
 )
 def test_small_home_pays_for_no_process_that_it_does_not_need(
-    tmp_path: Path, setting: str, lists: int, ahead: int | None
+    tmp_path: Path, setting: str, lists: int, name: str
 ) -> None:
     (tmp_path / "subscribers.yaml").write_text("lists: [{name: a, categories: [cs.LG], topics: b}]\n")
     with an_app(tmp_path, setting) as app:
         found = app.crew(lists)
-        assert (found.ahead if found else None) == ahead
+        assert (found.name if found else "") == name

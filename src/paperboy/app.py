@@ -421,11 +421,11 @@ class App(ExitStack):
 
         address, batches = self.settings.cluster, -(-lists // cluster.BATCH)
         if address and batches > 1:
-            return cluster.Crew(partial(cluster.dask, address), f"the cluster at {address}", cluster.AHEAD)
+            return cluster.Crew(partial(cluster.dask, address), f"the cluster at {address}")
         number = min(self.settings.workers or cluster.helpful(lists), batches)
         if number < 2:
             return None
-        return cluster.Crew(partial(cluster.processes, number), "WORKERS", 4 * number)
+        return cluster.Crew(partial(cluster.processes, number), f"{number} processes")
 
     def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
         """Send what waits, or `only` one delivery, then the alerts; see `delivery.Round`."""

@@ -25,7 +25,7 @@ from paperboy.errors import PaperboyError
 logger = logging.getLogger(__name__)
 
 BATCH = 16  # lists in a task: half a second of work
-AHEAD = 64  # tasks under way on a cluster
+_AHEAD = 4  # tasks under way for each thread, so that none waits for the caller, and no more than memory bears
 _WORTH_IT = 250  # lists, for which starting a process takes less time than it saves
 _MOST = 4  # processes that the first one keeps busy
 SECONDS = 120.0  # that a task may take; an executor that takes longer is not used any more
@@ -42,11 +42,10 @@ class ClusterError(PaperboyError):
 
 @dataclass(slots=True)
 class Crew:
-    """Those who do the tasks. `hire` gives the executor when the first task comes."""
+    """Those who do the tasks. `hire` gives the executor when the first task comes, and how many threads it has."""
 
-    hire: Callable[[], AbstractContextManager[Executor]]
+    hire: Callable[[], AbstractContextManager[tuple[Executor, int]]]
     name: str  # for people
-    ahead: int  # tasks under way, so that nobody waits for the caller, and no more than memory bears
     seconds: float = SECONDS
     problem: str = ""  # why it is not used any more
 
@@ -55,22 +54,22 @@ class Crew:
         the results.
         """
         with ExitStack() as stack:
-            executor = self._hired(stack)
+            executor, threads = self._hired(stack)
             under_way: deque[tuple[_T, Future[_R] | None]] = deque()
             for task in tasks:
                 under_way.append((task, self._submitted(executor, work, task)))
-                if len(under_way) > self.ahead:
+                if len(under_way) > _AHEAD * threads:
                     first, future = under_way.popleft()
                     yield first, self._result(future)
             for first, future in under_way:
                 yield first, self._result(future)
 
-    def _hired(self, stack: ExitStack) -> Executor | None:
+    def _hired(self, stack: ExitStack) -> tuple[Executor | None, int]:
         try:
             return stack.enter_context(self.hire())
         except Exception as error:  # noqa: BLE001  # of any executor
             self._dismiss(error)
-            return None
+            return None, 0
 
     def _submitted(self, executor: Executor | None, work: Callable[[_T], _R], task: _T) -> Future[_R] | None:
         if executor is None or self.problem:
@@ -107,12 +106,12 @@ def helpful(lists: int) -> int:
 
 
 @contextmanager
-def processes(number: int) -> Iterator[Executor]:
+def processes(number: int) -> Iterator[tuple[Executor, int]]:
     """So many processes of this machine, which end with this one, whatever ends it."""
     context = multiprocessing.get_context("spawn")  # a fork would take the threads' locks with it
     executor = ProcessPoolExecutor(number, context, _begin)
     try:
-        yield executor
+        yield executor, number
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
 
@@ -133,7 +132,7 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def dask(address: str) -> Iterator[Executor]:
+def dask(address: str) -> Iterator[tuple[Executor, int]]:
     """The workers of a Dask scheduler, if they run this version of Paperboy. Raises ClusterError."""
     with _client(address) as client:
         try:
@@ -141,15 +140,20 @@ def dask(address: str) -> Iterator[Executor]:
         except TimeoutError as error:
             raise ClusterError(f"it has no worker, and got none within {_WORKER_SECONDS} seconds") from error
         if problems := differences(client):
-            raise ClusterError("; ".join(problems))
-        yield client.get_executor(pure=False)  # pure would be: the same task is done once
+            raise ClusterError("; ".join(problems[:3]))
+        yield client.get_executor(pure=False), _threads(client)[1]  # pure would be: the same task is done once
 
 
 def look(address: str) -> tuple[int, int, list[str]]:
     """The cluster's workers, their threads, and what is wrong with them. Raises ClusterError."""
     with _client(address) as client:
-        workers: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
-        return len(workers), sum(each["nthreads"] for each in workers.values()), differences(client)
+        return *_threads(client), differences(client)
+
+
+def _threads(client: Any) -> tuple[int, int]:
+    """How many workers there are, and how many threads they have."""
+    workers: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
+    return len(workers), sum(each["nthreads"] for each in workers.values())
 
 
 @contextmanager
