@@ -585,6 +585,24 @@ def test_error_while_looking_is_logged_and_the_daemon_goes_on(office: Office) ->
     assert office.alerts() == ["Paperboy: Paperboy cannot work"]
 
 
+def said(office: Office) -> int:
+    return sum(text.startswith("STATUS=") for text in office.notifier.heard)
+
+
+def test_status_is_said_when_something_was_written_and_else_every_five_minutes(office: Office) -> None:
+    """Of thousands of lists it takes half a second."""
+    office.settle()
+    before = said(office)
+    office.settle()
+    assert said(office) == before
+    office.store.suppressions.add("ada@example.org", "", "asked", office.world.clock())
+    office.settle()
+    assert said(office) == before + 1
+    for _ in range(11):
+        office.settle()
+    assert said(office) == before + 2
+
+
 @pytest.fixture
 def damaged(home: World) -> World:
     """A home whose database is none."""

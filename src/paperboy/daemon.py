@@ -50,6 +50,7 @@ TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
 _EMERGENCY_EVERY = 86_400.0  # seconds between two mails about a home that cannot work
 _LOOK_SECONDS = 20.0  # between two looks at the database while nothing happens
+_SAY_SECONDS = 300.0  # between two status lines meanwhile
 _STUCK_SECONDS: Mapping[Kind, float] = {  # without progress
     "morning": 1800.0,
     "sending": 1800.0,
@@ -97,6 +98,8 @@ class Daemon:
         self._backoff: dict[Kind, float] = {}  # retry backoff after an abnormal exit, until then on the timer
         self._seen, self._try_at = Fingerprint(), float("-inf")  # of the files; their next trial, on the timer
         self._looked_at = float("-inf")  # at the database, on the timer
+        self._said: object = None  # what the last status line was about
+        self._said_at = float("-inf")  # on the timer
         self._reload, self._stopping = False, ""
         # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
         self._calls: SimpleQueue[None] = SimpleQueue()
@@ -151,11 +154,13 @@ class Daemon:
         except PaperboyError as error:
             logger.error("%s", error)
             self._notifier.status(str(error))
+            self._said = None
             if isinstance(error, StoreError):
                 emergency(self._app, str(error))
         except Exception:
             logger.exception("this is a bug in Paperboy; the daemon continues")
             self._notifier.status("a bug in Paperboy; the log has it")
+            self._said = None
 
     def tick(self, now: datetime) -> None:
         """Look at everything once. Raises ConfigError if no version of the files was ever good."""
@@ -167,6 +172,13 @@ class Daemon:
             self._looked_at = self._timer()
             self._store.settle_clock(now)
             self._start_what_is_due(now)
+            self._say_status(now)
+
+    def _say_status(self, now: datetime) -> None:
+        """Tell systemd how the day goes, when that may have changed: of thousands of lists it takes half a second."""
+        looked = self._store.changes(), frozenset(self._children), self.problems, self.home.source
+        if looked != self._said or self._timer() - self._said_at >= _SAY_SECONDS:
+            self._said, self._said_at = looked, self._timer()
             self._notifier.status(self._status(now))
 
     def _status(self, now: datetime) -> str:

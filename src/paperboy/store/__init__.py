@@ -86,6 +86,10 @@ class Store(AbstractContextManager["Store"]):
         database.prepare()
         return cls(database)
 
+    def changes(self) -> tuple[int, int]:
+        """What is another as soon as anybody has written."""
+        return self._database.changes()
+
     def settle_clock(self, now: datetime) -> bool:
         """Date everything that was written while the clock was ahead to `now`; return whether there was any.
 

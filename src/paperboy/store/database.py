@@ -162,6 +162,11 @@ class Database:
                 logger.error("%s", spoilt)
         return made
 
+    def changes(self) -> tuple[int, int]:
+        """What is another as soon as anybody has written: through this connection, or through others."""
+        (others,) = self._connection.execute("pragma data_version").fetchone()
+        return self._connection.total_changes, others
+
     def execute(self, sql: str, values: _Values = ()) -> int:
         """Run one statement inside a transaction; gives how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
