@@ -24,7 +24,7 @@ def test_kept_score_is_found_by_list_criteria_and_model_and_the_first_one_stays(
 
 
 def test_scores_are_shared_by_lists_with_the_same_criteria(store: Store) -> None:
-    """The list's own first, then the earliest of another; from then on it is the list's own, too, and nobody pays."""
+    """Its own first, then that of the list known longest; from then on it is the list's own, too, and nobody pays."""
     for list_name, relevance in (("galaxies", 2), ("foundations", 9)):
         later = NOW + timedelta(hours=relevance)
         store.scores.keep(list_name, "abc", "luna", {"2611.00001": Score(relevance, 8)}, SPENT, later)

@@ -29,7 +29,7 @@ class Scores:
         self, list_name: str, criteria: str, model: str, arxiv_ids: Collection[str], at: datetime
     ) -> dict[str, Score]:
         """The scores of some of these papers from the model on those criteria, by arXiv id. Where the list has none,
-        the first that the model gave another list is kept for this one, too.
+        that of the list which the store has known longest is kept for this one, too.
         """
         asked = {"list": list_name, "criteria": criteria, "model": model, "given": int(at.timestamp())}
         kept = dict(self._database.rows(_KEPT, asked | {"ids": json.dumps(list(arxiv_ids))}, _kept))
@@ -88,8 +88,11 @@ where judge_id = {_JUDGE} and paper_id in (
 _KEPT = f"select arxiv_id, relevance, novelty, coalesce(comment, '') as comment {_OTHERS} and list_id = {LIST_KEY}"
 _TAKE = f"""
 insert into score_rows select judge_id, paper_id, {LIST_KEY}, relevance, novelty, comment, :given
-{_OTHERS} order by given, (select list from list_keys where id = list_id) on conflict do nothing
-"""
+{_OTHERS} and list_id = (
+    select min(list_id) from score_rows as any_list
+    where any_list.judge_id = score_rows.judge_id and any_list.paper_id = score_rows.paper_id
+) on conflict do nothing
+"""  # one row is sought for each paper, since thousands of lists may have it
 _KEEP = f"""
 insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$[0]'),
     json_extract(rows.value, '$[1]'), json_extract(rows.value, '$[2]'), :given
