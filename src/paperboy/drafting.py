@@ -41,8 +41,8 @@ from paperboy.models import (
 from paperboy.scoring.local import LocalScorer, Recent
 from paperboy.shortlist import Shortlist
 from paperboy.store import Store
-from paperboy.store.days import pack
 from paperboy.store.learned import Kind
+from paperboy.store.packing import pack
 
 if TYPE_CHECKING:
     from paperboy.mail.message import Composer, Stationery

@@ -33,7 +33,7 @@ from paperboy.mail.page import Page, page
 from paperboy.mail.templates import HTML_BUDGET
 from paperboy.models import Became, Composed, Paper
 from paperboy.scoring.local import LocalScorer
-from paperboy.store.days import pack
+from paperboy.store.packing import pack
 from paperboy.store.seen import CODES, day_number
 from tests.fakes import NoProgress
 from tests.servers.arxiv_api import ArxivServer

@@ -20,6 +20,7 @@ from paperboy import files
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.foreign import shortened, visible
 from paperboy.models import Became, DeliveryState, Outcome
+from paperboy.store.packing import unpack
 from paperboy.store.schema import KNOWN, NOW, migrations
 
 logger = logging.getLogger(__name__)
@@ -262,7 +263,8 @@ _MEANING: Mapping[str, Callable[[Any], object]] = {
     "outcome": Outcome,
     "became": Became,
     "state": DeliveryState,
-    **dict.fromkeys(("message", "shown"), lzma.decompress),
+    "message": unpack,
+    "shown": lzma.decompress,
 }
 _KEYS = ("list", "list_name", "date", "arxiv_id", "id", "digest_id", "cause", "category")  # no addresses
 

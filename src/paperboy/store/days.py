@@ -1,7 +1,6 @@
 """The outcome of each list's days, and their digests."""
 
 import json
-import lzma
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime, timedelta
@@ -11,19 +10,10 @@ from paperboy.due import looked_early
 from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome, Packed
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
+from paperboy.store.packing import pack
 from paperboy.store.readers import Readers, Row
 from paperboy.store.samples import Samples
 from paperboy.store.seen import CODES, LIST_KEY, Seen
-
-_LZMA = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 1 << 19}]  # bytes: a mail's two parts within one window
-
-
-def pack(composed: Composed) -> Packed:
-    """Compress a mail's bytes, which takes as long as writing them: any process may do it."""
-    if isinstance(composed, Packed):
-        return composed
-    message, shown = (lzma.compress(each, filters=_LZMA) for each in (composed.message, composed.shown))
-    return Packed(composed.subject, composed.sender, message, composed.link, shown if composed.shown else b"")
 
 
 class Days:
