@@ -90,7 +90,7 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
         Became.AUTHOR_MATCH: f"by {followed}, {digest}",
         Became.SELECTED: f"selected, {digest}; {asked}",
         Became.OVER_CAP: f"passed, but over the cap of {mailing_list.max_papers}; only named, {digest}",
-        Became.BELOW: f"below the {limit} on {day}; {asked}",
+        Became.BELOW: f"below the {limit} on {day}; {asked if life.scores else 'its score is no longer kept'}",
         Became.FILTERED: f"filtered on {day}: {(paper and why_filtered(mailing_list, paper)) or 'the filter is gone'}",
         Became.NOT_CALLED: f"not called on {day}: by what the list has learned, others of that day were more likely to "
         "pass, and the LLM was asked about those alone (LLM_SHORTLIST)",

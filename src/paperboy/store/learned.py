@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from paperboy.store.database import Database, iso
+from paperboy.store.seen import LIST_KEY, instant_of
 
 LEAST_VOTES, MOST_VOTES = 10, 1_000  # papers with a vote: before anything is learned from votes, and of the newest
 AT_ONCE = 1_000  # rows
@@ -108,7 +109,7 @@ class Learned:
 
     def newest(self, list_name: str, criteria: str) -> datetime | None:
         """When the newest score was given that the list may learn from."""
-        query = f"select max(scores.at) as at from {_SCORES}"
+        query = f"select {instant_of('max(given)')} as at from {_SCORES}"
         at: datetime | None = self._database.rows(query, _of(list_name, criteria))[0]["at"]
         return at
 
@@ -117,14 +118,14 @@ class Learned:
         `after` the last that a state has learned. Those of the newest morning come with the next: until that is over,
         more of them may come.
         """
-        at, arxiv_id = (iso(after.until), after.until_id) if after else (iso(since), "")
+        at, arxiv_id = (after.until, after.until_id) if after else (since, "")
         while True:
-            values = _of(list_name, criteria) | {"at": at, "arxiv_id": arxiv_id, "most": AT_ONCE}
+            values = _of(list_name, criteria) | {"at": at.timestamp(), "arxiv_id": arxiv_id, "most": AT_ONCE}
             rows: list[Judged] = self._database.rows(_JUDGED, values, Judged)
             yield from rows
             if len(rows) < AT_ONCE:
                 return
-            at, arxiv_id = iso(rows[-1].at), rows[-1].arxiv_id
+            at, arxiv_id = rows[-1].at, rows[-1].arxiv_id
 
     def voted(self, list_name: str) -> tuple[Voted, ...]:
         """The newest papers with a vote whose text is kept; and some that the list has had and nobody voted on, drawn
@@ -165,13 +166,16 @@ where exists (select 1 from votes) and (
 )
 """
 
-# The list's own newest morning is not over before its day is frozen; and that is dated to its beginning.
-_SCORES = """scores join papers using (arxiv_id)
-where criteria = :criteria and scores.list = :list and novelty is not null and abstract != ''
-and scores.at < (select at from days where days.list = :list order by date desc limit 1)"""
+# The list's own newest morning is not over before its day is frozen; and that is dated to its beginning. By whole
+# numbers: the view `scores` would write out the instant of each row.
+_SCORES = f"""score_rows join paper_keys on paper_keys.id = paper_id join papers using (arxiv_id)
+where judge_id in (select id from judges where criteria = :criteria) and list_id = {LIST_KEY}
+and novelty is not null and abstract != '' and given < (
+    select cast(strftime('%s', at) as integer) from days where days.list = :list order by date desc limit 1
+)"""
 _JUDGED = f"""
-select arxiv_id, title, abstract, relevance, scores.at from {_SCORES}
-and (scores.at, arxiv_id) > (:at, :arxiv_id) order by scores.at, arxiv_id limit :most
+select arxiv_id, title, abstract, relevance, {instant_of("given")} as at from {_SCORES}
+and (given, arxiv_id) > (:at, :arxiv_id) order by given, arxiv_id limit :most
 """
 
 _VOTED = """

@@ -32,7 +32,7 @@ from paperboy.store.signups import HOLDS
 logger = logging.getLogger(__name__)
 
 SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so far back
-_LOOKED_BACK = timedelta(days=7)  # for scores that are a month old: those of papers that came in these days
+_LOOKED_BACK = timedelta(days=35)  # before that, for papers whose scores are a month old: a list may be a weekly one
 _AT_ONCE = 500  # judges, whose scores one transaction deletes
 
 

@@ -32,6 +32,11 @@ def day_number(day: date) -> int:
     return (day - _EPOCH).days
 
 
+def instant_of(column: str) -> str:
+    """The SQL of an instant, as `iso` writes it, of a column that has it as Unix time."""
+    return f"strftime('%Y-%m-%dT%H:%M:%S+00:00', {column}, 'unixepoch')"
+
+
 class Seen:
     """What became of each paper for a list, by (list, arXiv id). All of it joins the transaction of the caller."""
 
