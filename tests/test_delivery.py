@@ -17,7 +17,7 @@ import pytest
 
 from paperboy import delivery
 from paperboy.delivery import Transport, what_follows
-from paperboy.errors import MailServerError
+from paperboy.errors import MailServerError, StoreError
 from paperboy.foreign import one_line
 from paperboy.mail.smtp import SmtpTransport
 from paperboy.models import Addressed, Composed, Day, Delivery, DeliveryState, Envelope, Outcome, Receipt, Subscriber
@@ -673,6 +673,35 @@ def test_suppressed_address_gets_nothing(world: World) -> None:
     world.store.suppressions.add("grace@example.org", "galaxies", "asked to leave another list", NOW)
     world.deliver()
     assert world.recipients() == ["grace", "hedy"]
+
+
+@pytest.mark.parametrize("left_by_a_crash", [False, True])
+def test_address_suppressed_during_the_round_gets_nothing(world: World, path: Path, left_by_a_crash: bool) -> None:
+    """Those that follow were read from the database before."""
+    lists = world.crowd(9)
+    for each in waiting(world.store, NOW) if left_by_a_crash else ():
+        world.store.deliveries.reserve(each, NOW)
+
+    class Watched(FakeTransport):
+        def send(self, envelope: Envelope, following: Envelope | None = None) -> Receipt:
+            if envelope.recipient == "reader002@example.org":
+                with closing(Store.open(path)) as store:
+                    store.suppressions.add("Reader004@example.org", "crowd", "asked to leave", NOW)
+            return super().send(envelope, following)
+
+    world.transport = Watched()
+    world.deliver(lists)
+    assert world.recipients() == [*NAMES, *(f"reader{n:03}" for n in range(9) if n != 4)]
+
+
+def test_spoilt_delivery_stops_nobody_else(world: World, path: Path) -> None:
+    lists = world.crowd(9)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("update deliveries set again = 'never' where address = 'reader004@example.org'")
+        database.commit()
+    with pytest.raises(StoreError, match="spoilt"):
+        world.deliver(lists)
+    assert world.recipients() == [*NAMES, *(f"reader{n:03}" for n in range(9) if n != 4)]
 
 
 def test_address_that_bounced_in_three_digests_running_is_suppressed_and_noted_once(world: World) -> None:

@@ -31,6 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from threading import Condition, Thread
 from traceback import format_tb
 from typing import TYPE_CHECKING, Protocol
@@ -58,6 +59,7 @@ _FIRST_BACKOFF, _LONGEST_BACKOFF = timedelta(minutes=5), timedelta(hours=4)  # r
 _GRACE = 20.0  # seconds for messages under way when the round is stopped
 _SLOW = _GRACE / 4  # seconds for a message: then after a stop not even the announced one goes out
 _MOST_HELD = 3  # refusals that may be about us
+_READ_AHEAD = 100  # deliveries that are read together
 _STEP = 10  # messages taken for each more connection
 _POLL = 0.05  # seconds between two looks at a stop, or at the end of the work
 _POLLS = 20  # of these between two looks at the lists, which may have a file each
@@ -134,6 +136,8 @@ class Round:
     _accepted: bool = False  # the server has settled a delivery
     _taken: bool = False  # the server has accepted a recipient
     _held: list[tuple[_Task, Receipt]] = field(default_factory=list)  # refusals until then, their deliveries put back
+    _read_ahead: dict[int, Delivery] = field(default_factory=dict)  # of the waiting ones
+    _clear: frozenset[int] = frozenset()  # of these and the one in hand, those without any suppression
     _composed: tuple[int, Composed] | None = None  # the digest in hand
     _not_before: float = 0.0  # on the timer: when the next message may begin
     _errors: int = 0  # of the server, in a row
@@ -283,7 +287,7 @@ class Round:
     def _read(self, delivery_id: int) -> _Task | None:
         """The delivery with its digest; None if its address must not have it, or it is spoilt."""
         try:
-            delivery = self.store.deliveries.get(delivery_id)
+            delivery = self._fetched(delivery_id)
             if not self._may_go(delivery):
                 return None
             if self._composed is None or self._composed[0] != delivery.digest_id:
@@ -294,6 +298,21 @@ class Round:
             self._spoilt = error
             return None
         return _Task(self._composed[1], delivery, self.timer())
+
+    def _fetched(self, delivery_id: int) -> Delivery:
+        """The delivery, read together with those that follow it. What takes one out meanwhile (a suppression, an
+        erasure, another process) changes its state, so that it cannot be reserved.
+        """
+        if delivery_id not in self._read_ahead:
+            self._read_ahead, self._clear = {}, frozenset()
+            with suppress(StoreError):  # one of them is spoilt, perhaps another one
+                found = self.store.deliveries.read([delivery_id, *islice(self._waiting, _READ_AHEAD - 1)])
+                held = self.store.suppressions.among(map(_address, found.values()))
+                # of one that a crash left in `sending`, a suppression does not change the state
+                clear = (each for each in found.values() if each.state is not DeliveryState.SENDING)
+                self._clear = frozenset(each.id for each in clear if _address(each).lower() not in held)
+                self._read_ahead = found
+        return self._read_ahead.pop(delivery_id, None) or self.store.deliveries.get(delivery_id)
 
     def _reserved(self, task: _Task) -> bool:
         """Reserve the delivery. False: another process took it."""
@@ -325,7 +344,8 @@ class Round:
         now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
         state, reason = DeliveryState.SUPPRESSED, "no longer on the list"
         if self.on_list(name, address):
-            suppression = self.store.suppressions.find(name, address)
+            held = delivery.id not in self._clear
+            suppression = self.store.suppressions.find(name, address) if held else None
             reason = suppression.reason if suppression else "the list is paused" if self.paused(name) else ""
         if not reason and self.store.deliveries.is_expired(delivery, now):
             state, reason = DeliveryState.FAILED, f"given up after three days; {delivery.reply or 'it was never tried'}"
@@ -456,8 +476,12 @@ class Round:
         logger.warning("pausing for %.0f s: %s", seconds, self._error)
 
 
+def _address(delivery: Delivery) -> str:
+    return delivery.addressed.subscriber.address
+
+
 def _domain(delivery: Delivery) -> str:
-    return delivery.addressed.subscriber.address.rpartition("@")[2].lower()
+    return _address(delivery).rpartition("@")[2].lower()
 
 
 def send_outside(
