@@ -56,6 +56,9 @@ def problems(path: Path, content: str | bytes, file: str = "readers.txt", *, lis
         ("readers.csv", "address,name\nada@example.org,\ngrace@example.org,Grace Hopper\n"),
         ("readers.csv", "# us\nSince;Name;Address\n24;;ada@example.org\n25;\"Grace Hopper\"; grace@example.org \n"),
         ("readers.csv", b"\xef\xbb\xbf\"address\"\tname\r\nada@example.org\r\n\r\ngrace@example.org\tGrace Hopper\r\n"),
+        ("readers.csv", "name\taddress\n\tada@example.org\n\t\nGrace Hopper\tgrace@example.org\t\n"),
+        ("readers.csv", "address,name\nada@example.org,ada@example.org\nGrace Hopper <grace@example.org>,grace\n"),
+        ("readers.csv", "address,name\nada@example.org,<ada>\ngrace@example.org,Grace Hopper\n"),
     ],
 )  # fmt: skip
 def test_file_is_read_line_by_line(tmp_path: Path, file: str, content: str | bytes) -> None:
@@ -100,6 +103,9 @@ def test_addresses_are_those_of_the_people_however_they_are_written(lines: list[
 
 # --- mistakes
 
+FIRST_LINE = "put a line before this one that names the columns"
+QUOTES = "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
+
 
 def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
     text = "# us\nada@example.org\nada@example\nAda <ADA@example.org>\na@b.org, c@b.org\nbo@b.org"
@@ -122,14 +128,22 @@ def test_a_file_of_mistakes_is_not_read_to_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("ada@example.org\n", "readers.csv: a column 'address' is missing; begin the file with the line: address,name"),
-        ("address\n,Ada\n", "readers.csv:2: '' is not an address"),
-        ('name,address\n"Ada,ada@example.org\nBo,bo@b.org\n', "readers.csv:2: '' is not an address"),
+        ("ada@example.org;Ada\n", f"1: a column 'address' is missing; {FIRST_LINE}, as address;name"),
+        ("# us\nEmail,Name\nada@b.org,Ada\n", "2: name the column of addresses 'address'; this line has email, name"),
+        ('"address,name\nada@example.org\n', f"1: {QUOTES}"),
+        ("address\n,Ada\n", "2: '' is not an address: An email address must have an @-sign."),
+        ('name,address\n"Ada,ada@example.org\nBo,bo@b.org\n', f"2: {QUOTES}"),
+        ('name,address\n"Ada "L" Byron",ada@example.org\n', f"2: {QUOTES}"),
     ],
-)
+)  # fmt: skip
 def test_mistakes_of_a_csv_are_told(tmp_path: Path, content: str, told: str) -> None:
-    (problem,) = problems(tmp_path, content, "readers.csv")
-    assert problem.startswith(told)
+    assert problems(tmp_path, content, "readers.csv") == [f"readers.csv:{told}"]
+
+
+def test_cell_over_two_lines_is_told_where_it_begins(tmp_path: Path) -> None:
+    first, second = problems(tmp_path, 'address,name\nada@example.org,"Ada\nLovelace"\nbo@b.org,Bo\n', "readers.csv")
+    assert first == f"readers.csv:2: {QUOTES}"
+    assert second.startswith("readers.csv:3: 'Lovelace\"' is not an address")
 
 
 @pytest.mark.parametrize("name", ["readers.xlsx", "../readers.txt", "/etc/readers.txt", "my readers.txt", "a/../b.txt"])
@@ -139,10 +153,12 @@ def test_name_that_is_none_is_refused_with_one_that_is(tmp_path: Path, name: str
         Home.load(tmp_path, {})
 
 
-def test_name_that_nobody_would_watch_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", ['"reader\\x73.txt"', "!!str readers.txt", ">-\n      readers.txt"])
+def test_name_that_nobody_would_watch_is_refused(tmp_path: Path, written: str) -> None:
     (tmp_path / "readers.txt").write_text("")
-    (tmp_path / "subscribers.yaml").write_text(LISTS.format('"reader\\x73.txt"'))
-    with pytest.raises(ConfigError, match=r"^subscribers.yaml:5:23: subscribers_file: write the file's name as it is"):
+    (tmp_path / "subscribers.yaml").write_text(LISTS.format(written))
+    told = r"^subscribers.yaml:5:\d+: subscribers_file: write the file's name as it is, right after the key"
+    with pytest.raises(ConfigError, match=told):
         Home.load(tmp_path, {})
 
 
@@ -172,6 +188,22 @@ def test_lines_that_are_no_address_are_left_out_where_nobody_tried_the_file(tmp_
     assert list(Home.load(tmp_path, {}, tried=True).lists[0].subscribers) == [ADA]
 
 
+@pytest.mark.parametrize("header", ["email,name", "Bo,bo@example.org", '"address'])
+def test_csv_without_a_column_of_addresses_is_told_though_nobody_tries_its_rows(tmp_path: Path, header: str) -> None:
+    """Else it would be a list without subscribers, and whoever is added would be lost."""
+    home_of(tmp_path, "address\n", "readers.csv")
+    (tmp_path / "readers.csv").write_text(f"{header}\nada@example.org,Ada\n")
+    with pytest.raises(ConfigError, match=r"^readers.csv:1: "):
+        Home.load(tmp_path, {}, tried=True)
+
+
+def test_person_whose_name_is_refused_is_found_by_the_address() -> None:
+    """In a file that nobody tried: `unsubscribe` takes such a line out."""
+    made = People((), "readers.txt", b"A\x07 <bo@b.org>\nAda <ada@example.org> <ada@example.org>\n")
+    assert [made.find("bo@b.org"), made.find("ADA@example.org")] == [Subscriber("bo@b.org"), ADA]
+    assert len(made.problems()) == 2
+
+
 # --- edits
 
 
@@ -185,6 +217,7 @@ def test_lines_that_are_no_address_are_left_out_where_nobody_tried_the_file(tmp_
         ("readers.csv", "", "address,name\nzoe@example.org,Zoë\n"),
         ("readers.csv", "name;since;address\n", "name;since;address\nZoë;;zoe@example.org\n"),
         ("readers.csv", "address\r\nada@example.org", "address\r\nada@example.org\r\nzoe@example.org\r\n"),
+        ("readers.csv", "since\taddress\n", "since\taddress\n\tzoe@example.org\n"),
     ],
 )
 def test_new_subscriber_is_one_line_more_and_leaves_no_trace(
@@ -203,9 +236,10 @@ def test_new_subscriber_is_one_line_more_and_leaves_no_trace(
 
 NAMES = st.text("aZ #\"',;<ü=-\\", max_size=6)
 LOCAL_PARTS = st.sampled_from(["ada", "#ada", "a#b", "'a", "müller"])
+FORMS = [("r.txt", ""), ("r.csv", ""), ("r.csv", "name;address\n"), ("r.csv", "name\taddress\n")]
 
 
-@given(NAMES, LOCAL_PARTS, st.sampled_from([("r.txt", ""), ("r.csv", ""), ("r.csv", "name;address\n")]))
+@given(NAMES, LOCAL_PARTS, st.sampled_from(FORMS))
 def test_whoever_is_added_is_found_again(name: str, local_part: str, form: tuple[str, str]) -> None:
     file, head = form
     try:
@@ -215,6 +249,23 @@ def test_whoever_is_added_is_found_again(name: str, local_part: str, form: tuple
     line = People((), file, head.encode()).written(who)
     made = People((), file, f"{head}{line}\n".encode())
     assert (list(made), made.problems()) == ([who], [])
+
+
+def test_nobody_is_added_where_nobody_would_find_them(tmp_path: Path) -> None:
+    """The header was changed since the lists were read."""
+    home = home_of(tmp_path, "address,name\n", "readers.csv")
+    (tmp_path / "readers.csv").write_text("email,name\n")
+    with pytest.raises(ConfigError, match=r"readers.csv: cannot take Zoë <zoe@example.org> as a line of its own; add"):
+        edits.subscribe(home, home.list("big"), ZOE)
+    assert (tmp_path / "readers.csv").read_text() == "email,name\n"
+
+
+def test_who_was_added_at_the_same_time_is_not_added_twice(tmp_path: Path) -> None:
+    home = home_of(tmp_path, "ada@example.org\n")
+    edits.subscribe(home, home.list("big"), ZOE)
+    with pytest.raises(PaperboyError, match=r"^readers.txt was just changed by somebody else; nothing was done, try"):
+        edits.subscribe(home, home.list("big"), Subscriber("Zoe@example.org"))
+    assert (tmp_path / "readers.txt").read_text() == "ada@example.org\nZoë <zoe@example.org>\n"
 
 
 def test_leaving_subscriber_takes_the_line_along_wherever_it_stands(tmp_path: Path) -> None:
@@ -273,6 +324,28 @@ def test_forgotten_address_leaves_the_file_its_comments_and_the_version_in_force
     assert Files(tmp_path).naming("ada@example.org") == []
 
 
+@pytest.mark.parametrize(("file", "line"), [("readers.txt", "Ada <ada@Müller.de>"), ("r.csv", "ada@müller.de,Ada")])
+def test_forgotten_address_may_have_its_domain_in_unicode(tmp_path: Path, file: str, line: str) -> None:
+    home = home_of(tmp_path, f"address,name\n{line}\n" if file == "r.csv" else f"#\n{line}\n", file)
+    in_force(tmp_path)
+    assert Files(tmp_path).naming("grace@example.org") == []
+    (copy,) = Files(tmp_path).naming("ADA@xn--mller-kva.de")
+    assert edits.forget([home, Home.in_force(tmp_path, {})], "ada@xn--mller-kva.de") == {file: (2,)}
+    assert "ller.de" not in (tmp_path / file).read_text() + (copy / file).read_text()
+    assert Files(tmp_path).naming("ada@xn--mller-kva.de") == []
+
+
+def test_file_that_only_a_comment_names_is_none_of_ours(tmp_path: Path) -> None:
+    """Nor one that stands elsewhere: `forget` leaves it, and nothing in it is an error."""
+    comments = "# old: subscribers_file: members.csv\n    # and old/more.txt\n"
+    home = home_of(tmp_path, "ada@example.org\n", lists=f"{comments}{LISTS}    title: See members.csv\n")
+    (tmp_path / "members.csv").write_bytes(b"ada@example.org \xff\n")
+    last_good = in_force(tmp_path)
+    assert not (last_good / "members.csv").exists()
+    assert edits.forget([home], "ada@example.org") == {"readers.txt": (1,)}
+    assert (tmp_path / "members.csv").read_bytes() == b"ada@example.org \xff\n"
+
+
 # --- while the service runs
 
 
@@ -290,10 +363,14 @@ def test_file_is_watched_and_copied_as_subscribers_yaml_is(tmp_path: Path) -> No
     assert str(broken).startswith("lists/big.txt:1: 'broken' is not an address")
 
 
-def test_file_is_watched_as_soon_as_it_is_named_and_however_that_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "written",
+    ["subscribers_file: more.txt", "'subscribers_file' : &file 'more.txt'", 'subscribers_file:\n "more.txt" # text'],
+)
+def test_file_is_watched_as_soon_as_it_is_named_and_however_that_is_written(tmp_path: Path, written: str) -> None:
     home_of(tmp_path, "")
     (tmp_path / "more.txt").write_text("ada@example.org")
-    one = "{name: one, categories: [cs.LG], topics: x, authors: [&file more.txt], 'subscribers_file': *file}"
+    one = f"{{name: one, categories: [cs.LG], topics: x, {written}\n}}"
     (tmp_path / "subscribers.yaml").write_text(f"lists: [{one}]")
     assert list(Home.load(tmp_path, {}).list("one").subscribers) == [ADA]
     before = Files(tmp_path).fingerprint()

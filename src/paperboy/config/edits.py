@@ -100,8 +100,11 @@ def _require_alone(home: Home, mailing_list: MailingList) -> None:
 def _append(path: Path, name: str, new: Subscriber) -> str:
     with _errors(path):
         old = files.read(path)
+        people = _people(name, old)
+        if people.lines(new.address):  # since the lists were read
+            raise _changed(name)
         end = b"\r\n" if b"\r\n" in old else b"\n"
-        line = _people(name, old).written(new).encode().replace(b"\n", end)
+        line = people.written(new).encode().replace(b"\n", end)
         made = old + (end if old and not old.endswith((b"\n", b"\r")) else b"") + line + end
         if not _replace(path, old, made):
             raise _changed(name)

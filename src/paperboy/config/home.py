@@ -264,7 +264,10 @@ class Files:
         for copy in self._data.glob("files-*"):
             for name in of_lists(copy):
                 with suppress(ValueError, FileNotFoundError):
-                    if mentions(address).search(files.read(copy / name).decode(errors="replace")):
+                    content = files.read(copy / name)
+                    written = mentions(address).search(content.decode(errors="replace"))
+                    # A line may have the domain in Unicode.
+                    if written or people.People((), name, files.text(content).encode()).lines(address):
                         found.append(copy)
                         break
         return found

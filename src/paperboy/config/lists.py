@@ -311,12 +311,12 @@ class _Readers:
         try:
             content = self._content(file_name(name))
             if name not in self._names:
-                raise ValueError("write the file's name as it is, without escapes")
+                raise ValueError("write the file's name as it is, right after the key")
         except ValueError as error:
             self._faults.note((*path, "subscribers_file"), f"subscribers_file: {error}")
         else:
             self._people[inline, name] = people = People(self._inline[inline], name, content)
-            self.problems |= dict.fromkeys(() if self._tried else people.problems())
+            self.problems |= dict.fromkeys(people.header_problems() if self._tried else people.problems())
 
     def _content(self, name: str) -> bytes:
         if name not in self._contents:

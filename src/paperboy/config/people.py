@@ -16,18 +16,25 @@ from itertools import islice
 from typing import Literal, NamedTuple, overload
 
 from paperboy.config.values import mailbox
+from paperboy.foreign import shortened
 from paperboy.models import Problem, Readers, Subscriber
 
 MOST_PROBLEMS = 200  # that are told of a file
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
-_NAMES = re.compile(rf"(?<![\w./-]){_NAME}(?![\w/-])")
+_KEYS = re.compile(  # and comments, since a key in them is none
+    rf"^[ \t]*#.*|subscribers_file[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({_NAME})(?![\w/-])", re.MULTILINE
+)
+_IN_ADDRESSES = re.compile("[@<>]")
+_QUOTES = (
+    "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
+)
 _COMMENT = re.compile(r"(.*<[^<>]*>|[^\s<>]*@[^\s<>]*)\s+#.*")  # after an address, since a name may have a #
 
 
 def named(text: str) -> list[str]:
-    """Whatever in the text of subscribers.yaml may name such a file: cheaper than reading YAML, and never too few."""
-    return list(dict.fromkeys(_NAMES.findall(text))) if "subscribers_file" in text else []
+    """The files that the text of subscribers.yaml names: cheaper than reading YAML, which refuses all others."""
+    return list(dict.fromkeys(filter(None, _KEYS.findall(text)))) if "subscribers_file" in text else []
 
 
 def file_name(text: str) -> str:
@@ -51,9 +58,14 @@ class _Columns(NamedTuple):
         return cls(delimiter, tuple(each.strip().lower() for each in _cells(line, delimiter)))
 
     def mailbox(self, line: str) -> str:
-        """A row as a text file would have it."""
+        """A row as a text file would have it; empty if its quotes cannot be read. Mail programs export an address as
+        its own name.
+        """
         row = dict(zip(self.titles, _cells(line, self.delimiter), strict=False))
-        return f"{row.get('name', '')} <{row.get('address', '').strip()}>"
+        name, address = row.get("name", ""), row.get("address", "").strip()
+        if "<" in address:
+            return address
+        return f"{'' if _IN_ADDRESSES.search(name) else name} <{address}>" if row else ""
 
     def row(self, who: Subscriber) -> str:
         cells, made = {"address": who.address, "name": who.name}, StringIO()
@@ -108,9 +120,9 @@ class People(Readers):
 
     def find(self, address: str) -> Subscriber | None:
         wanted = address.lower()
-        of_file = (text for _, text in self._entries() if _address(text) == wanted)
         inline = (who for who in self.inline if who.address.lower() == wanted)
-        return next(inline, None) or next(map(mailbox, of_file), None)
+        of_file = (text for _, text in self._entries() if _address(text) == wanted)
+        return next(inline, None) or next((_mailbox(text, wanted) for text in of_file), None)
 
     def addresses(self) -> Iterator[str]:
         yield from (who.address.lower() for who in self.inline)
@@ -122,16 +134,14 @@ class People(Readers):
 
     def problems(self) -> list[Problem]:
         """Every line that is no address, and every address that the list has twice."""
-        columns = self._columns()
-        if columns and "address" not in columns.titles:
-            message = "a column 'address' is missing; begin the file with the line: address,name"
-            return [Problem(self.file, message)]
+        if wrong := self.header_problems():
+            return wrong
         seen, twice, found = {who.address.lower() for who in self.inline}, dict[int, str](), list[tuple[int, str]]()
         for number, text in self._entries():
             try:
                 address = mailbox(text).address.lower()
             except ValueError as error:
-                found.append((number, str(error)))
+                found.append((number, str(error) if text else _QUOTES))
             else:
                 if address in seen:
                     twice[number] = address
@@ -142,14 +152,31 @@ class People(Readers):
         found += [(at, f"{address} is already on this list, in {firsts[address]}") for at, address in twice.items()]
         return [Problem(f"{self.file}:{number}", message) for number, message in sorted(found)]
 
+    def header_problems(self) -> list[Problem]:
+        """Whether the first line of a CSV names the column of addresses: else it has nobody, whatever its rows."""
+        header = self._header()
+        if not header or "address" in (columns := _Columns.of(header[1])).titles:
+            return []
+        message = f"name the column of addresses 'address'; this line has {shortened(', '.join(columns.titles), 100)}"
+        if not columns.titles:
+            message = _QUOTES
+        elif "@" in header[1]:
+            names = f"address{columns.delimiter}name"
+            message = f"a column 'address' is missing; put a line before this one that names the columns, as {names}"
+        return [Problem(f"{self.file}:{header[0]}", message)]
+
     def written(self, who: Subscriber) -> str:
-        """What adds somebody at the end of the file."""
-        text, columns = str(who), self._columns()
-        if columns:
-            return columns.row(who)
-        if self.is_csv:
-            return f"address,name\n{_Columns.of('address,name').row(who)}"
-        return f'"{who.name}" <{who.address}>' if text.startswith("#") else text
+        """What adds somebody at the end of the file. Raises ValueError if it would not be read as their address."""
+        made, (_, header) = str(who), self._header() or (0, "")
+        if header:
+            made = _Columns.of(header).row(who)
+        elif self.is_csv:
+            made = f"address,name\n{_Columns.of('address,name').row(who)}"
+        elif made.startswith("#"):
+            made = f'"{who.name}" <{who.address}>'
+        if [each.address for each in People((), self.file, f"{header}\n{made}".encode())] != [who.address]:
+            raise ValueError(f"cannot take {who} as a line of its own; add them by hand, then run paperboy check")
+        return made
 
     def _firsts(self, wanted: set[str]) -> dict[str, str]:
         """Where each of these addresses stands first."""
@@ -159,30 +186,38 @@ class People(Readers):
                 places.setdefault(address, f"line {number}")
         return places | {who.address.lower(): "subscribers.yaml" for who in self.inline}
 
-    def _columns(self) -> _Columns | None:
-        """Of a CSV; None where nothing is in it."""
-        header = [text for _, text in islice(_lines(self.content), 1)] if self.is_csv else []
-        return _Columns.of(header[0]) if header else None
+    def _header(self) -> tuple[int, str] | None:
+        """The first line of a CSV with its number; None where nothing is in it."""
+        return next(self._lines(), None) if self.is_csv else None
+
+    def _lines(self) -> Iterator[tuple[int, str]]:
+        """The lines and their numbers, without those that are blank or comments."""
+        around = " \n" if self.is_csv else None  # a tab may stand for an empty cell
+        for number, line in enumerate(BytesIO(self.content), 1):
+            text = line.decode().strip(around)
+            if text and not text.startswith("#") and not text.isspace():
+                yield number, text
 
     def _entries(self) -> Iterator[tuple[int, str]]:
         """Each line that should be somebody, as a text file would have it, with its number."""
-        lines, columns = _lines(self.content), self._columns()
-        if columns:
+        lines = self._lines()
+        if header := self._header():
+            columns = _Columns.of(header[1])
             return ((number, columns.mailbox(text)) for number, text in islice(lines, 1, None))
         return ((number, _without_comment(text) if "#" in text else text) for number, text in lines)
-
-
-def _lines(content: bytes) -> Iterator[tuple[int, str]]:
-    """The lines and their numbers, without those that are blank or comments."""
-    for number, line in enumerate(BytesIO(content), 1):
-        text = line.decode().strip()
-        if text and not text.startswith("#"):
-            yield number, text
 
 
 def _without_comment(text: str) -> str:
     found = _COMMENT.fullmatch(text)
     return found[1] if found else text
+
+
+def _mailbox(text: str, address: str) -> Subscriber:
+    """Who a line with this address names; without the name where that is refused."""
+    try:
+        return mailbox(text)
+    except ValueError:
+        return Subscriber(address)
 
 
 def _address(text: str) -> str:
