@@ -213,7 +213,7 @@ _WORDS: Mapping[Cause, _Words] = {
         "Nobody got the digest of {names}",
         "{back}",
         "paperboy check tries the login; paperboy status shows the waiting mail. If the addresses are wrong, "
-        "fix them in subscribers.yaml, and paperboy resend {first} sends today's.",
+        "fix them in the list's file, and paperboy resend {first} sends today's.",
         "digests reach their lists",
     ),
     Cause.EXPIRED: _Words(
@@ -224,22 +224,22 @@ _WORDS: Mapping[Cause, _Words] = {
     Cause.REFUSED: _Words(
         "{mails} refused for good",
         "The mail server takes no mail for these addresses of {names}. Their next digest is sent to them again.",
-        "Correct or remove the addresses in subscribers.yaml, or fix what the server complains about; then paperboy "
+        "Correct or remove the addresses in the lists' files, or fix what the server complains about; then paperboy "
         "resend {first} --failed sends them the digest they missed.",
     ),
     Cause.SUPPRESSED: _Words(
         "{addresses} suppressed after three bounces in a row",
         "No list sends to them any more: the mail server says they do not exist, while others got their mail.",
-        "Remove them from subscribers.yaml. If one exists again, lift its suppression with paperboy unsuppress {first}",
+        "Remove them from the lists' files. If one exists again, lift its suppression with paperboy unsuppress {first}",
     ),
     Cause.COMPLAINT: _Words(
         "{addresses} suppressed after a complaint",
         "Somebody called a digest spam, as their mail provider reports. No list sends to them any more.",
-        "Remove them from subscribers.yaml. Many complaints make providers sort the mail of all readers into spam.",
+        "Remove them from the lists' files. Many complaints make providers sort the mail of all readers into spam.",
     ),
     Cause.SIGNUP: _Words(
         "Somebody who signed up for {names} cannot be added",
-        "They confirmed their address, and Paperboy cannot edit subscribers.yaml. They wait; nobody is lost.",
+        "They confirmed their address, and Paperboy cannot edit the list's file. They wait; nobody is lost.",
         "Fix what is said below, or add the address that paperboy status shows by hand: within a quarter of an hour, "
         "Paperboy sees it.",
         "sign-ups for {names} are added again",

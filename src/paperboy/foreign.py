@@ -58,8 +58,6 @@ def one_line(text: str) -> str:
 def composed(text: str) -> str:
     """One line in NFC, with all that it holds."""
     words = text.split()
-    if text.isascii():
-        return " ".join(words)
     if text.isascii():  # it is in NFC
         return " ".join(words)
     return " ".join(word if len(word) > _LONGEST_WORD else unicodedata.normalize("NFC", word) for word in words)

@@ -58,7 +58,7 @@ def test_forgotten_person_is_in_no_file_of_the_home(world: World) -> None:
     assert world.run("suppress", token).code == 2
     ran = world.run("forget", ADA)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("ada@example.org is in neither subscribers.yaml nor the database, did you mean 'xada@")
+    assert ran.err.startswith("ada@example.org is in neither the lists' files nor the database, did you mean 'xada@")
 
 
 def test_forgotten_person_leaves_a_file_of_subscribers_too(world: World) -> None:

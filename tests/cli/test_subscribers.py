@@ -424,6 +424,32 @@ def big(world: World) -> World:
     return world
 
 
+def test_stranger_to_a_file_is_told_with_its_name(big: World) -> None:
+    ran = big.run("unsubscribe", "galaxies", "boo@example.org")
+    assert (ran.code, ran.err) == (
+        2, "readers.txt: boo@example.org is not on galaxies, did you mean 'bo@example.org'?\n"
+    )  # fmt: skip
+
+
+def test_csv_without_a_column_of_addresses_takes_nobody(big: World) -> None:
+    big.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.csv\n")
+    big.write("readers.csv", "email,name\nbo@example.org,Bo\n")
+    ran = big.run("subscribe", "galaxies", ADA)
+    assert (ran.code, ran.out) == (78, "")
+    assert ran.err == "readers.csv:1: name the column of addresses 'address'; this line has email, name\n"
+    assert (big.path / "readers.csv").read_text() == "email,name\nbo@example.org,Bo\n"
+
+
+@pytest.mark.parametrize("command", [["suppress", ADA], ["unsuppress", ADA], ["backup"]])
+def test_who_needs_no_reader_does_not_look_through_the_file(big: World, command: list[str]) -> None:
+    """Half a million would take seconds."""
+    with Store.open(big.path / "data" / "paperboy.db"):
+        pass
+    big.write("readers.txt", "no address\n")
+    assert big.run("subscribers").code == 78
+    assert big.run(*command).code == 0
+
+
 def test_people_of_a_file_are_shown_and_get_the_digest(big: World) -> None:
     assert big.run("subscribers", "--list", "galaxies").out == (
         "galaxies\nevery day at 07:00 UTC, to 3 addresses\n  vera@example.org\n  ada@example.org   Ada\n"

@@ -28,7 +28,7 @@ def test_each_digest_has_its_state_its_time_and_the_servers_answer_newest_first(
     world.run("once", "--list", "foundations")
     ran = world.run("why", "Ada@Example.org")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("Ada@example.org is on foundations and galaxies (subscribers.yaml)\n\nDigest      List")
+    assert ran.out.startswith("Ada@example.org is on foundations and galaxies\n\nDigest      List")
     newest, first, second = rows(ran.out)
     assert newest[:3] == ["Tue 24 Nov", "foundations", "sent"]
     assert newest[3].startswith("24 Nov 07:00 UTC  250 ")
@@ -50,7 +50,7 @@ def test_a_suppression_is_told_with_the_command_that_lifts_it(world: World) -> N
     world.run("suppress", ADA, "--list", "foundations")
     told = world.run("why", ADA).out
     assert told == (
-        "ada@example.org is on foundations (subscribers.yaml)\n"
+        "ada@example.org is on foundations\n"
         "ada@example.org is suppressed for the list foundations (since Fri 20 Nov 2026: by hand). "
         "To undo this: paperboy unsuppress ada@example.org --list foundations\n"
         "\n"
@@ -64,7 +64,7 @@ def test_digests_of_who_left_the_list_are_told_for_eight_weeks(world: World) -> 
         morning(store, {"emmy": "bounced"}, TODAY - timedelta(weeks=8, days=1))
         morning(store, {"emmy": "bounced"}, TODAY - timedelta(weeks=8))
     told = world.run("why", "emmy@example.org").out
-    assert told.startswith("emmy@example.org is not on any list (subscribers.yaml)\n")
+    assert told.startswith("emmy@example.org is not on any list\n")
     assert [row[:3] for row in rows(told)] == [["Fri 25 Sep", "foundations", "failed"]]
 
 

@@ -76,6 +76,14 @@ LOG_LEVEL=debug
     assert not settings.uses_outbox
 
 
+@pytest.mark.parametrize("word", ["auto", "Auto", "AUTO"])
+def test_words_may_be_in_any_case(tmp_path, word):
+    write(tmp_path, f"SMTP_CONNECTIONS={word}\nWORKERS={word}\nLLM_SHORTLIST={word}\nSMTP_SECURITY=TLS\n")
+    settings = load(tmp_path, {})
+    assert (settings.smtp_connections, settings.workers, settings.llm_shortlist) == (0, 0, "auto")
+    assert settings.smtp_security == "tls"
+
+
 def test_environment_wins_over_env_file_and_env_file_over_credentials(tmp_path):
     credentials = tmp_path / "credentials"
     credentials.mkdir()

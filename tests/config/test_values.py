@@ -2,6 +2,7 @@
 
 from datetime import date, time
 from pathlib import Path
+from time import process_time
 
 import pytest
 from email_validator import EmailNotValidError, validate_email
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from paperboy.config import settings
 from paperboy.config import values as notation
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES
-from paperboy.config.values import did_you_mean
+from paperboy.config.values import did_you_mean, did_you_mean_address
 from paperboy.errors import ConfigError
 from paperboy.models import Subscriber
 
@@ -109,6 +110,20 @@ def test_unknown_timezone_is_refused_with_a_suggestion(text, hint):
 def test_suggestion_ignores_case_and_keeps_the_spelling_of_the_choice():
     assert did_you_mean("cs.lg", CATEGORIES) == ", did you mean 'cs.LG'?"
     assert did_you_mean("zzz", CATEGORIES) == ""
+
+
+def test_suggested_address_has_one_mistake_in_the_local_part_or_in_the_domain():
+    people = ["ada@example.org", "bo@elsewhere.net"]
+    assert did_you_mean_address("ADDA@example.org", people) == ", did you mean 'ada@example.org'?"
+    assert did_you_mean_address("bo@elswhere.net", people) == ", did you mean 'bo@elsewhere.net'?"
+    assert did_you_mean_address("adda@example.com", people) == ""
+
+
+def test_suggestion_among_many_addresses_takes_no_seconds():
+    people = (f"reader{number}@example.org" for number in range(300_000))
+    began = process_time()
+    assert did_you_mean_address("redaer77@example.org", people) == ", did you mean 'reader77@example.org'?"
+    assert process_time() - began < 4
 
 
 def test_taxonomy_has_todays_categories_and_the_divided_archives():

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy.store.signups import _SELECT, Signup
+from paperboy import lock
+from paperboy.store.signups import _SELECT, Signup, Stage
 from tests.cli.conftest import LISTS
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
@@ -84,6 +85,27 @@ def test_who_confirms_comes_into_the_lists_own_file(open_web: Web) -> None:
     errands(web)
     assert (world.path / "readers.csv").read_text() == "name,address\nBo,bo@example.org\n,emmy@wren.edu\n"
     assert listed(web) == before
+
+
+def test_sign_up_waits_while_the_lists_own_file_has_no_column_of_addresses(open_web: Web) -> None:
+    web, world = open_web, open_web.world
+    world.write("readers.csv", "address,name\n")
+    world.write(
+        "subscribers.yaml", OPEN.replace("    open: true\n", "    open: true\n    subscribers_file: readers.csv\n")
+    )
+    ask(web, "emmy@wren.edu")
+    errands(web)
+    web.post(web.link("confirm/", "emmy@wren.edu"))
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+        assert web.run("work", "trial").code == 0
+        world.write("readers.csv", "email,name\n")
+        assert web.run("work", "errands").code == 0
+    assert (world.path / "readers.csv").read_text() == "email,name\n"
+    assert [each.stage for each in rows(web)] == [Stage.CONFIRMED]
+    world.write("readers.csv", "address,name\n")
+    world.clock.now += timedelta(minutes=16)
+    errands(web)
+    assert (world.path / "readers.csv").read_text() == "address,name\nemmy@wren.edu,\n"
 
 
 def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
@@ -200,7 +222,7 @@ def test_file_that_cannot_be_edited_makes_the_sign_up_wait_and_tells_the_operato
     world.clock.now += timedelta(minutes=16)
     errands(web)
     assert world.mails().count("operator@example.org") == 1
-    assert "foundations: emmy@wren.edu has signed up and is not in subscribers.yaml yet" in web.run("status").out
+    assert "foundations: emmy@wren.edu has signed up and is not on the list yet" in web.run("status").out
     assert '"problem": "subscribers.yaml:' in web.run("status", "--json").out
     assert "cannot be added" in web.mail("operator@example.org")
     world.write("subscribers.yaml", OPEN)

@@ -65,7 +65,7 @@ def bounce(app: App) -> int:
 def _home(app: App) -> Home:
     """The files as they are; where they are broken, no more than the place of the database. Raises ConfigError."""
     try:
-        return Home.load(app.path, app.environ, mails=False)
+        return Home.load(app.path, app.environ, mails=False, tried=True)
     except ConfigError:
         if not app.path.is_dir():
             raise

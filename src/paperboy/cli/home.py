@@ -187,7 +187,7 @@ def backup(app: App, file: Path | None) -> int:
     """
     from paperboy.store.database import backup
 
-    app.without_mail(in_force=True)
+    app.without_mail(in_force=True, tried=True)
     database = app.settings.paperboy_database
     file = (file or database.parent).absolute()
     if file.is_dir():

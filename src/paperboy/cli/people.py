@@ -11,7 +11,7 @@ from paperboy.cli import output
 from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE
 from paperboy.config.lists import WEEKDAYS
-from paperboy.config.values import did_you_mean
+from paperboy.config.values import did_you_mean_address
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
@@ -92,7 +92,7 @@ def _weekdays(mailing_list: MailingList) -> list[str]:
 @click.argument("who", metavar="ADDRESS")
 @click.pass_obj
 def subscribe(app: App, name: str, who: str) -> int:
-    """Add somebody to a list, after its last subscriber in subscribers.yaml; the rest of the file stays as it is.
+    """Add somebody to a list, after the last subscriber in its file; the rest of the file stays as it is.
 
     ADDRESS is ada@example.org or, in quotes, 'Ada Lovelace <ada@example.org>'. This works while the daemon
     runs, and applies from the list's next digest.
@@ -116,7 +116,7 @@ def subscribe(app: App, name: str, who: str) -> int:
 @click.argument("who", metavar="ADDRESS")
 @click.pass_obj
 def unsubscribe(app: App, name: str, who: str) -> int:
-    """Remove somebody from a list and their line from subscribers.yaml; the rest of the file stays as it is.
+    """Remove somebody from a list and their line from its file; the rest of the file stays as it is.
 
     This works while the daemon runs, and takes effect within 25 seconds: not even a digest already composed goes there.
     To stop mail to an address whatever the file says, use suppress.
@@ -127,11 +127,10 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
     there = mailing_list.subscriber(address)
     if there is None:
-        hint = did_you_mean(
-            address, mailing_list.addresses(), cutoff=0.85
-        )  # two strangers at one domain are alike already
+        hint = did_you_mean_address(address, mailing_list.addresses())
         on_others = f"; it is on {others}" if others else ""
-        raise UnknownNameError(f"{LISTS_FILE}: {address} is not on {name}{hint}{on_others}")
+        file = mailing_list.subscribers_file or LISTS_FILE
+        raise UnknownNameError(f"{file}: {address} is not on {name}{hint}{on_others}")
     line = edits.unsubscribe(app.home, mailing_list, there)
     output.say(f"{there} is no longer on {name} (removed from {line}).")
     if others:
@@ -152,12 +151,12 @@ def mailbox_from(who: str, hint: str) -> Subscriber:
 @click.option("--list", "name", metavar="NAME", default="", help="Stop mail from this list only.")
 @click.pass_obj
 def suppress(app: App, who: Sequence[str], name: str) -> int:
-    """Stop mail to an address at once, whatever subscribers.yaml says: from all lists, or from one with --list.
+    """Stop mail to an address at once, whatever the lists' files say: from all lists, or from one with --list.
 
     A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so does the mailto link
     in a digest. It names an address and a list, and stops mail from that list alone. This works while the daemon runs.
     """
-    app.without_mail(in_force=True)
+    app.without_mail(in_force=True, tried=True)
     output.set_up(app.settings.log_level, app.environ)
     if name:
         app.home.list(name)
@@ -165,7 +164,7 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
     suppressions = app.store.suppressions
     if suppressions.add(address, only, reason, app.clock(), own=reason == _ASKED):
         known = any(each.subscriber(address) for each in app.home.lists if only in {"", each.name})
-        misspelt = "" if known else f" (In {LISTS_FILE} it is not on {'that' if only else 'any'} list.)"
+        misspelt = "" if known else f" (It is not a subscriber of {'that' if only else 'any'} list.)"
         output.say(f"{address} gets no more mail from {only or 'any list'}.{misspelt} {_undo(address, only)}")
     elif held := suppressions.find(only, address):
         output.say(f"Nothing to do: {refusal(held, app.settings.timezone)}")
@@ -183,12 +182,12 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     when a bounce is forgiven. This works while the daemon runs. Missed digests are not sent by themselves:
     resend --to sends the newest one.
     """
-    app.without_mail(in_force=True)
+    app.without_mail(in_force=True, tried=True)
     output.set_up(app.settings.log_level, app.environ)
     address, only, _ = _whom(app, " ".join(who), name)
     suppressions = app.store_to_ask.suppressions
     if suppressions.lift(address, only, app.clock()):
-        output.say(f"{address} may get mail from {only or 'its lists'} again, if {LISTS_FILE} has it there.")
+        output.say(f"{address} may get mail from {only or 'its lists'} again, if it is a subscriber there.")
     else:
         if name:
             app.home.list(name)  # only now, for it may have left the file since

@@ -8,8 +8,7 @@ import click
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.config.home import LISTS_FILE
-from paperboy.config.values import did_you_mean
+from paperboy.config.values import did_you_mean_address
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState
@@ -32,11 +31,11 @@ def show(app: App, who: str, name: str | None) -> int:
     none = f"no digest went there in the last {_WEEKS} weeks"
     if not (on or posted or held):
         everybody = (address for each in app.home.lists for address in each.addresses())
-        raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
+        raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean_address(address, everybody)}")
     rows = (_row(app, each) for each in posted)
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
     refusals = (refusal(each, app.settings.timezone) for each in held)
-    output.show_page([[f"{address} is {where} ({LISTS_FILE})", *refusals], table or [f"{none.capitalize()}."]])
+    output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."]])
     return 0
 
 
@@ -52,7 +51,7 @@ def _row(app: App, each: Posted) -> Sequence[str]:
 @click.argument("who", metavar="ADDRESS")
 @click.pass_obj
 def forget(app: App, who: str) -> int:
-    """Erase a person: take an address out of all lists in subscribers.yaml, and erase it from the database.
+    """Erase a person: take an address out of all lists in their files, and erase it from the database.
 
     The database keeps that a digest went to somebody, but not to whom. Where the address was suppressed, a keyed hash
     of it stays, so that it gets no mail even if somebody adds it again. Where Paperboy cannot edit the file, it says
@@ -66,8 +65,8 @@ def forget(app: App, who: str) -> int:
     lines, rows = app.forget(address)
     held = app.store_to_ask.suppressions.of(address)
     if not (lines or rows or held):
-        hint = did_you_mean(address, everybody, cutoff=0.85)
-        raise UnknownNameError(f"{address} is in neither {LISTS_FILE} nor the database{hint}")
+        hint = did_you_mean_address(address, everybody)
+        raise UnknownNameError(f"{address} is in neither the lists' files nor the database{hint}")
     for file, numbers in lines.items():
         where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"
         output.say(f"Removed {address} from {file} ({where}).")

@@ -15,7 +15,6 @@ from paperboy.app import App
 from paperboy.cli import output, shortlists
 from paperboy.cli.person import NO_REPLY
 from paperboy.cli.shortlists import Shortlists
-from paperboy.config.home import LISTS_FILE
 from paperboy.mail.text import together
 from paperboy.models import DeliveryState, Spending
 from paperboy.status import NONE_SCORED, ListStatus, Status
@@ -164,7 +163,7 @@ def _why(seen: _Picture) -> Iterator[str]:
             said.append((each.name, f", {each.newest.date:%a %d %b}: {odd}"))
     for signup in seen.signups:
         why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
-        said.append((signup.list_name, f": {signup.address} has signed up and is not in {LISTS_FILE} yet{why}"))
+        said.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         yield output.went_to_outbox(seen.in_outbox)

@@ -80,7 +80,7 @@ def _selector(text: str) -> str:
 
 
 def _share(text: str) -> Share:
-    if text.strip() == "auto":
+    if text.strip().casefold() == "auto":
         return "auto"
     try:
         share: float = notation.number(0, 1)(text)
@@ -102,7 +102,7 @@ MOST_CONNECTIONS = 10  # to the mail server, where their number is ours to choos
 
 
 def _connections(text: str) -> int:
-    if text.strip() == "auto":
+    if text.strip().casefold() == "auto":
         return 0
     try:
         number: int = notation.whole(1, 50)(text)
@@ -112,7 +112,7 @@ def _connections(text: str) -> int:
 
 
 def _workers(text: str) -> int:
-    if text.strip() == "auto":
+    if text.strip().casefold() == "auto":
         return 0
     try:
         number: int = notation.whole(1, 256)(text)
