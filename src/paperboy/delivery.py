@@ -245,9 +245,10 @@ class Round:
         if not isinstance(came, Receipt):
             return self._refused(task.delivery, came, task.began), None
         following = ahead or (self._at_once() if came.state is DeliveryState.SENT else None)
-        with self.store.deliveries.one_commit():
-            self._answered(task, came, transport.via)
-            return True, following if following and self._reserved(following) else None
+        if not self._answered(task, came, transport.via, following) or following is None:
+            return True, None
+        self._begins(following)
+        return True, following
 
     def _next(self) -> _Task | None:
         """The next delivery, reserved as soon as a message may begin. None: this connection has no more to do."""
@@ -318,10 +319,14 @@ class Round:
         """Reserve the delivery. False: another process took it."""
         if not self.store.deliveries.reserve(task.delivery, self.clock()):
             return False
+        self._begins(task)
+        return True
+
+    def _begins(self, task: _Task) -> None:
+        """Keep the rate limit."""
         self._not_before = max(
             self._not_before, task.began + (60 / self.most_per_minute if self.most_per_minute else 0)
         )
-        return True
 
     def _sent(self, transport: Transport, task: _Task, ahead: _Task | None) -> Receipt | MailServerError:
         try:
@@ -369,18 +374,21 @@ class Round:
             self._problem, self._passing = str(error), error.temporary
         return True
 
-    def _answered(self, task: _Task, receipt: Receipt, via: str) -> None:
-        """Settle the delivery; but put it back if the refusal may be about us and nobody was accepted yet."""
+    def _answered(self, task: _Task, receipt: Receipt, via: str, following: _Task | None) -> bool:
+        """Settle the delivery and reserve the `following` one. False: it was not reserved, or there is none. Put the
+        delivery back if the refusal may be about us and nobody was accepted yet.
+        """
         delivery = task.delivery
         if receipt.unclear and not self._taken:
             self.store.deliveries.settle(delivery, delivery.state, receipt.reply, self.clock(), undone=True)
             self._held.append((task, receipt))
-            return
-        self._settle(delivery, receipt, via, task.began)
+            return False
+        reserved = self._settle(delivery, receipt, via, task.began, following)
         if receipt.state in {DeliveryState.SENT, DeliveryState.AMBIGUOUS}:
             self._taken = True
             while self._held:
                 self._settle_held(*self._held.pop(0))
+        return reserved
 
     def _settle_held(self, task: _Task, receipt: Receipt) -> None:
         if self.store.deliveries.reserve(task.delivery, self.clock()):
@@ -407,15 +415,18 @@ class Round:
             self._problem = f"the mail server refused all of {tried} tried: {ours[-1].reply}. {REFUSES_US}"
             self._turned_away = True
 
-    def _settle(self, delivery: Delivery, receipt: Receipt, via: str, began: float) -> None:
+    def _settle(
+        self, delivery: Delivery, receipt: Receipt, via: str, began: float, following: _Task | None = None
+    ) -> bool:
+        """Settle the delivery and reserve the `following` one. False: it was not reserved, or there is none."""
         state, wait = what_follows(delivery, receipt, self.jitter())
         if receipt.state is DeliveryState.PENDING and self.stopped():  # we aborted it before anything was handed over
             state, wait = DeliveryState.PENDING, None
-        now, name, address = self.clock(), delivery.list_name, delivery.addressed.subscriber.address
+        now = self.clock()
         if not self._accepted:
             self._accepted = True
             self._begin(0 if self.grows else len(self.transports) - 1)
-        self._states[name, state] += self.store.deliveries.settle(
+        moved = self.store.deliveries.settle(
             delivery,
             state,
             receipt.reply,
@@ -425,7 +436,15 @@ class Round:
             uncertain=receipt.state is DeliveryState.AMBIGUOUS or delivery.state is DeliveryState.SENDING,
             bounce=receipt.bounce and state is DeliveryState.FAILED,
             undone=state is DeliveryState.PENDING or receipt.slow_down,
+            following=following.delivery if following else None,
         )
+        self._states[delivery.list_name, state] += delivery.id in moved
+        self._count(delivery, state, receipt, began)
+        return following is not None and following.delivery.id in moved
+
+    def _count(self, delivery: Delivery, state: DeliveryState, receipt: Receipt, began: float) -> None:
+        """What a settled delivery says of the server."""
+        name, address = delivery.list_name, delivery.addressed.subscriber.address
         if state is DeliveryState.SENT:
             self._reached.add(name)
             self._errors = 0

@@ -1,6 +1,7 @@
 """The ledger: each move is made once, by one, and says so."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -56,6 +57,47 @@ def test_delivery_left_in_sending_waits_and_keeps_its_message_id(store: Store) -
 def test_only_a_reserved_delivery_can_be_settled(store: Store) -> None:
     assert not store.deliveries.settle(first(store), DeliveryState.SENT, "250", NOW)
     assert store.deliveries.unfinished() == 2
+
+
+def under_way(store: Store) -> tuple[Delivery, Delivery]:
+    """Ada's is reserved, and Grace's may follow: it was lost after the dot and tried again."""
+    ada, grace = waiting(store)
+    store.deliveries.reserve(grace, NOW)
+    lost = {"via": "smtp", "try_at": NOW, "uncertain": True}
+    store.deliveries.settle(grace, DeliveryState.DEFERRED, "450 lost", NOW, **lost)  # type: ignore[arg-type]
+    store.deliveries.reserve(ada, NOW)
+    return ada, store.deliveries.get(grace.id)
+
+
+def test_settling_reserves_the_delivery_that_follows(store: Store) -> None:
+    ada, grace = under_way(store)
+    assert store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW, following=grace) == {ada.id, grace.id}
+    settled, reserved = (store.deliveries.get(each.id) for each in (ada, grace))
+    assert (settled.state, settled.attempts, settled.reply) == (DeliveryState.SENT, 1, "250")
+    assert reserved == replace(grace, state=DeliveryState.SENDING, attempts=2)
+
+
+def test_undone_attempt_does_not_count(store: Store) -> None:
+    ada, grace = under_way(store)
+    store.deliveries.settle(ada, DeliveryState.PENDING, "lost", NOW, undone=True, following=grace)
+    assert [store.deliveries.get(each.id).attempts for each in (ada, grace)] == [0, 2]
+
+
+@pytest.mark.parametrize("read_before", [True, False])
+def test_settling_reserves_nothing_that_another_process_moved(store: Store, read_before: bool) -> None:
+    ada, grace = under_way(store)
+    store.suppressions.add("grace@example.org", "", "by hand", NOW)
+    grace = grace if read_before else store.deliveries.get(grace.id)
+    assert store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW, following=grace) == {ada.id}
+    assert store.deliveries.get(grace.id).state is DeliveryState.SUPPRESSED
+
+
+def test_following_delivery_is_reserved_even_if_another_process_moved_the_first(store: Store) -> None:
+    ada, grace = under_way(store)
+    store.erasure.erase("ada@example.org", NOW)
+    assert store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW, following=grace) == {grace.id}
+    assert store.deliveries.get(ada.id).state is DeliveryState.AMBIGUOUS
+    assert not store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW, following=replace(grace, id=-1))
 
 
 def test_sent_delivery_never_waits_again(store: Store) -> None:

@@ -1,13 +1,11 @@
 """The ledger of deliveries: one digest to one subscriber each.
 
-Each move is a conditional update; the number of changed rows says whether it happened. It is a commit of its own,
-except within `one_commit`.
+Each move is a conditional update; the rows that it changed say whether it happened. It is a commit of its own.
 """
 
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum
@@ -134,10 +132,6 @@ class Deliveries:
         )
         return tuple(row["list"] for row in rows)
 
-    def one_commit(self) -> AbstractContextManager[None]:
-        """All moves within it happen, or none."""
-        return self._database.transaction(durable=False)
-
     def reserve(self, delivery: Delivery, at: datetime) -> bool:
         """Record that a delivery is being sent, before its message leaves. False: another process moved it."""
         return self._move(
@@ -158,16 +152,30 @@ class Deliveries:
         uncertain: bool = False,
         bounce: bool = False,
         undone: bool = False,
-    ) -> bool:
-        """Record the new state of a reserved delivery. `bounce`: its address does not exist. `undone`: the attempt does
-        not count.
+        following: Delivery | None = None,
+    ) -> frozenset[int]:
+        """Record the new state of a reserved delivery, and in the same commit reserve the `following` one; gives the
+        ids of those that moved. `bounce`: its address does not exist. `undone`: the attempt does not count.
         """
-        values = [state.value, reply, iso(at), via, try_at and iso(try_at), uncertain, bounce, undone, delivery.id]
-        return self._move(
-            "update deliveries set state = ?, reply = ?, at = ?, via = ?, try_at = ?, uncertain = uncertain + ?, "
-            "bounce = ?, attempts = attempts - ? where id = ? and state = 'sending'",
-            values,
-        )
+        ids = [delivery.id, following.id] if following else [delivery.id]
+        values = {
+            "id": delivery.id,
+            "state": state.value,
+            "reply": reply,
+            "at": iso(at),
+            "via": via,
+            "try_at": iso(try_at) if try_at else None,
+            "uncertain": uncertain,
+            "bounce": bounce,
+            "undone": undone,
+            "next": following.id if following else None,
+            "was": following.state.value if following else "",
+        }
+        moved = self._database.commit(_SETTLE, values)
+        if 0 < moved < len(ids):  # another process moved one of them
+            reserved = self._database.rows("select 1 from deliveries where id = ? and state = 'sending'", ids[1:])
+            ids = ids[1:] if reserved else ids
+        return frozenset(ids[:moved])
 
     def by_message_id(self, message_id: str) -> Delivery | None:
         """The delivery whose copy has this Message-ID, which names its list and its day."""
@@ -206,8 +214,6 @@ class Deliveries:
         self._move("delete from server_backoff", [])
 
     def _move(self, sql: str, values: list[Any]) -> bool:
-        if self._database.in_transaction:  # thousands of times in a round
-            return self._database.execute(sql, values) == 1
         with self._database.transaction(durable=False):
             return self._database.execute(sql, values) == 1
 
@@ -271,6 +277,18 @@ _SELECT = """
 select deliveries.id, digest_id, list as list_name, address, name, message_id, token, state, attempts, uncertain, reply,
     coalesce(again, digests.at) as frozen_at
 from deliveries cross join digests on digests.id = digest_id
+"""
+
+_SETTLE = f"""
+update deliveries set at = :at,
+    state = case id when :id then :state else 'sending' end,
+    reply = case id when :id then :reply else reply end,
+    via = case id when :id then :via else via end,
+    try_at = case id when :id then :try_at else try_at end,
+    uncertain = uncertain + case id when :id then :uncertain else 0 end,
+    bounce = case id when :id then :bounce else bounce end,
+    attempts = attempts + case id when :id then -:undone else 1 end
+where id in (:id, :next) and state = case id when :id then 'sending' else :was end and {_WAITING}
 """
 
 _AS_NEW = """
