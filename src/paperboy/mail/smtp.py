@@ -382,14 +382,16 @@ class _Connection(smtplib.SMTP):
 
     def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
         """Read a reply: its code (-1: none) and its lines. Raises OSError; the connection is of no more use then."""
-        end, most = time.monotonic() + (self.timeout if seconds is None else seconds), _MOST_BYTES
+        end, most = 0.0, _MOST_BYTES
         lines: list[bytes] = []
         while len(lines) < _MOST_LINES:
-            while (at := self._unread.find(b"\n")) < 0 and len(self._unread) <= most:
+            line, newline, rest = self._unread.partition(b"\n")
+            if not newline and len(line) <= most:
+                end = end or time.monotonic() + (self.timeout if seconds is None else seconds)
                 self._receive(end - time.monotonic())
-            line, self._unread = self._unread[:at], self._unread[at + 1 :]
-            most -= len(line) + 1
-            if at < 0 or most < 0:
+                continue
+            self._unread, most = rest, most - len(line) - 1
+            if not newline or most < 0:
                 break
             code = int(line[:3]) if line[:3].isdigit() else -1
             lines.append(line[4:].strip())
