@@ -201,6 +201,7 @@ def test_person_whose_name_is_refused_is_found_by_the_address() -> None:
     """In a file that nobody tried: `unsubscribe` takes such a line out."""
     made = People((), "readers.txt", b"A\x07 <bo@b.org>\nAda <ada@example.org> <ada@example.org>\n")
     assert [made.find("bo@b.org"), made.find("ADA@example.org")] == [Subscriber("bo@b.org"), ADA]
+    assert "dashes" not in str(made.problems())
     assert len(made.problems()) == 2
 
 
@@ -376,6 +377,11 @@ def test_file_is_watched_as_soon_as_it_is_named_and_however_that_is_written(tmp_
     before = Files(tmp_path).fingerprint()
     (tmp_path / "more.txt").write_text("bo@b.org")
     assert Files(tmp_path).fingerprint() != before
+
+
+def test_comment_hides_no_file_whatever_ends_its_line(tmp_path: Path) -> None:
+    home_of(tmp_path, "ada@example.org", lists=f"# ours\n{LISTS}".replace("\n", "\r"))
+    assert (in_force(tmp_path) / "readers.txt").exists()
 
 
 def test_who_leaves_the_file_while_mail_goes_out_is_off_the_list_when_it_has_rested(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ MOST_PROBLEMS = 200  # that are told of a file
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
 _KEYS = re.compile(  # and comments, since a key in them is none
-    rf"^[ \t]*#.*|subscribers_file[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({_NAME})(?![\w/-])", re.MULTILINE
+    rf"^[ \t]*#[^\r\n]*|subscribers_file[\"']?\s*:\s*(?:&\S+\s+)?[\"']?({_NAME})(?![\w/-])", re.MULTILINE
 )
 _IN_ADDRESSES = re.compile("[@<>]")
 _QUOTES = (
@@ -153,7 +153,7 @@ class People(Readers):
         return [Problem(f"{self.file}:{number}", message) for number, message in sorted(found)]
 
     def header_problems(self) -> list[Problem]:
-        """Whether the first line of a CSV names the column of addresses: else it has nobody, whatever its rows."""
+        """What is wrong with the first line of a CSV: without a column of addresses, its rows are nobody."""
         header = self._header()
         if not header or "address" in (columns := _Columns.of(header[1])).titles:
             return []

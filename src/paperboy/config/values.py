@@ -73,8 +73,9 @@ def mailbox(text: str) -> Subscriber:
     if match is None:
         return Subscriber(_address(text))
     name = unquote(match["name"]).strip()
-    if "<" in name or ">" in name or "@" in name:  # a dash that is indented differently joins two lines
-        raise ValueError(f"{text!r} has more than one address; write each on its own line, with the dashes aligned")
+    if "<" in name or ">" in name or "@" in name:
+        aligned = ", with the dashes aligned" if " - " in name else ""  # in YAML, others join two lines
+        raise ValueError(f"{text!r} has more than one address; write each on its own line{aligned}")
     return Subscriber(_address(match["address"].strip()), name)
 
 
