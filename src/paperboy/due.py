@@ -11,7 +11,7 @@ The only place that answers. The daemon, `once` and `status` ask `standing`:
     DUE      its hour has come, and today has no outcome yet
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
@@ -83,6 +83,32 @@ def standing(
     first_try = of_today.since if of_today else now if state is State.DUE else start
     gives_up = min(max(start, first_try) + patience, midnight - _LAST_TRY)
     return Standing(state, day, start, next_try, gives_up, next_digest)
+
+
+def alike(mailing_list: MailingList, attempt: Attempt | None, now: datetime, since: datetime | None) -> Hashable:
+    """What `standing` depends on, beside the outcome: lists for which this is equal stand at the same place."""
+    of, tried = mailing_list, attempt and (attempt.reason, attempt.at, attempt.since, attempt.next_try)
+    news = since if since and since > now - 2 * _DAY else None  # today's hour is later than that in any zone
+    return of.send_at, of.timezone, of.weekdays, of.paused, not of.subscribers, tried, news
+
+
+def standings(
+    lists: Iterable[MailingList],
+    outcomes: Mapping[str, Outcome | None],
+    attempts: Mapping[str, Attempt],
+    now: datetime,
+    patience: timedelta,
+    since: Mapping[str, datetime],
+) -> dict[str, Standing]:
+    """Where each list stands, by its name. The calendar is asked once for those that are alike, of thousands most."""
+    found, known = dict[str, Standing](), dict[Hashable, Standing]()
+    for each in lists:
+        outcome, attempt, first = outcomes[each.name], attempts.get(each.name), since.get(each.name)
+        key = outcome, alike(each, attempt, now, first)
+        if key not in known:
+            known[key] = standing(each, outcome, attempt, now, patience, first)
+        found[each.name] = known[key]
+    return found
 
 
 def failed(mailing_list: MailingList, reason: str, before: Attempt | None, began: datetime, now: datetime) -> Attempt:

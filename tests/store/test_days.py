@@ -180,3 +180,20 @@ def test_outcomes_are_those_of_each_lists_local_date(store: Store) -> None:
     store.days.freeze(Day("early", TODAY, Outcome.QUIET), NOW)
     evening = NOW.replace(hour=20)
     assert store.days.outcomes([berlin, kiritimati], evening) == {"foundations": Outcome.QUIET, "early": None}
+
+
+def test_what_lists_share_is_told_of_each(store: Store) -> None:
+    """It is read once for all of them."""
+    lists = [mailing_list(name=name) for name in ("foundations", "galaxies", "quarks", "sky")]
+    for each in lists[:2]:
+        store.days.freeze(Day(each.name, TODAY, Outcome.NOTE), NOW)
+    store.days.freeze(Day("quarks", TODAY, Outcome.QUIET), NOW - timedelta(hours=5))  # before the day's batch
+    store.days.freeze(Day("sky", TODAY, Outcome.QUIET), NOW)
+    came = [Outcome.NOTE, Outcome.NOTE, None, Outcome.QUIET]
+    assert list(store.days.outcomes(lists, NOW).values()) == came
+    attempts = [Attempt(name, why, NOW, NOW, LATER) for name, why in (("a", "late"), ("b", "late"), ("c", "dead"))]
+    for attempt in attempts:
+        store.days.note_attempt(attempt)
+    assert store.days.attempts() == {each.list_name: each for each in attempts}
+    store.days.know(["a", "b"], NOW)
+    assert store.days.know(["b", "c"], LATER) == {"a": NOW, "b": NOW, "c": LATER}

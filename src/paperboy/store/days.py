@@ -24,12 +24,9 @@ class Days:
 
     def outcomes(self, lists: Sequence[MailingList], now: datetime) -> dict[str, Outcome | None]:
         """The outcome of each list's local date, by the list's name. None: none yet, or a quiet look too early."""
-        dates = {each.name: now.astimezone(each.timezone).date().isoformat() for each in lists}
-        rows = self._database.rows(
-            "select days.* from days join json_each(?) as wanted on list = wanted.key and date = wanted.value",
-            [json.dumps(dates)],
-        )
-        found = {row["list"]: row for row in rows}
+        dates = {zone: now.astimezone(zone).date().isoformat() for zone in {each.timezone for each in lists}}
+        wanted = json.dumps({each.name: dates[each.timezone] for each in lists})
+        found = {name: row for row in self._database.rows(_OUTCOMES, [wanted]) for name in json.loads(row["names"])}
         return {each.name: _outcome(each, found.get(each.name)) for each in lists}
 
     def last(self, list_name: str, until: date = date.max) -> date | None:
@@ -48,11 +45,16 @@ class Days:
 
     def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
         """Since when the service knows each list that was news to it: these from now on, unless they have begun."""
-        values = {"names": json.dumps(list(list_names)), "now": iso(now)}
+        known = self._known()
+        values = {"names": json.dumps([name for name in list_names if name not in known]), "now": iso(now)}
         if self._database.rows(f"select value {_NEWS}", values):
             with self._database.transaction():
                 self._database.execute(f"insert into lists select value, :now {_NEWS}", values)
-        return {row["name"]: row["since"] for row in self._database.rows("select name, since from lists")}
+            known = self._known()
+        return known
+
+    def _known(self) -> dict[str, datetime]:
+        return {name: row["since"] for row in self._database.rows(_KNOWN) for name in json.loads(row["names"])}
 
     def pause(self, list_name: str) -> None:
         """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
@@ -106,8 +108,9 @@ class Days:
 
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
-        query = "select list as list_name, reason, at, since, next_try from attempts"
-        return {each.list_name: each for each in self._database.rows(query, make=Attempt)}
+        rows = self._database.rows(_ATTEMPTS)
+        found = ((name, row) for row in rows for name in json.loads(row["names"]))
+        return {name: Attempt(name, row["reason"], row["at"], row["since"], row["next_try"]) for name, row in found}
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By arXiv id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
@@ -221,6 +224,17 @@ def _digest(subject: str, sender: str, message: bytes, **_: object) -> Composed:
     return Composed(subject, sender, message)
 
 
+# A row for all lists that share it: there may be thousands of lists, and only a few rows. `list` is for a spoilt row.
+_OUTCOMES = """
+select date, outcome, case outcome when 'quiet' then at end as at, min(list) as list, json_group_array(list) as names
+from json_each(?) as wanted cross join days on list = wanted.key and date = wanted.value
+group by 1, 2, 3
+"""
+_ATTEMPTS = """
+select min(list) as list_name, reason, at, since, next_try, json_group_array(list) as names
+from attempts group by reason, at, since, next_try
+"""
+_KNOWN = "select min(name) as list, since, json_group_array(name) as names from lists group by since"
 _NEWS = """
 from json_each(:names) where value not in (select name from lists) and value not in (select list from started)
 """
