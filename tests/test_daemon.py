@@ -590,7 +590,6 @@ def said(office: Office) -> int:
 
 
 def test_status_is_said_when_something_was_written_and_else_every_five_minutes(office: Office) -> None:
-    """Of thousands of lists it takes half a second."""
     office.settle()
     before = said(office)
     office.settle()

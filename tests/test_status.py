@@ -4,7 +4,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import product
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -16,7 +18,8 @@ from paperboy.models import Attempt, Counts, Day, DeliveryState, MailingList, Ou
 from paperboy.status import ListStatus, Status
 from paperboy.store import Store
 from paperboy.store.history import DaySummary, Mailed, Undelivered
-from tests.store.ledger import NOW, TODAY, morning
+from tests.store import ledger
+from tests.store.ledger import NOW, TODAY, TRIES, morning
 
 PATIENCE = timedelta(hours=6)
 ADA = Subscriber("ada@example.org")
@@ -545,3 +548,142 @@ def test_the_answer_is_read_from_the_store(tmp_path: Path) -> None:
         assert said(both, at(9, days=10)).startswith("Not yet: foundations and galaxies, due since")
         store.days.freeze(Day("galaxies", SATURDAY, Outcome.QUIET), at(7, days=1))
         assert said([both[1]], at(9, days=1)).startswith("No mail today: arXiv announced nothing (weekend)")
+
+
+# --- of thousands of lists
+
+GRACE = Subscriber("Grace@example.org")
+LISTS: list[dict[str, Any]] = [  # how they differ
+    {},
+    {"weekdays": frozenset({0, 2})},
+    {"timezone": ZoneInfo("Asia/Tokyo")},
+    {"timezone": ZoneInfo("Pacific/Honolulu"), "send_at": time(18)},
+    {"paused": True},
+    {"subscribers": ()},
+    {"subscribers": (ADA,)},
+]
+
+
+@dataclass(frozen=True)
+class Past:
+    """What became of a list until now."""
+
+    of: dict[str, Any]
+    mornings: list[dict[str, str] | Outcome | None]  # from the day before yesterday on: what came, and to whom
+    carried: int  # papers of each morning
+    hour: int
+    attempt: str
+    known: int | None  # since how many days
+    superseded: bool
+
+    def happen(self, store: Store, name: str) -> MailingList:
+        if self.known is not None:
+            store.days.know([name], NOW - timedelta(days=self.known))
+        counts = Counts(5 + self.carried, carried_over=self.carried, below=5)
+        for number, came in enumerate(self.mornings):
+            when = TODAY + timedelta(days=number - 2)
+            if isinstance(came, Outcome):
+                at_hour = datetime.combine(when, time(self.hour), UTC)
+                store.days.freeze(Day(name, when, came, "why" * self.carried, counts=counts), at_hour)
+            elif came:
+                morning(store, came, when, name)
+        if self.superseded:
+            store.days.supersede(name, TODAY, NOW)
+        if self.attempt:
+            store.days.note_attempt(tried(self.attempt, at(7), name))
+        return replace(FOUNDATIONS, **{"name": name, "subscribers": (ADA, GRACE), **self.of})
+
+
+CAME = st.dictionaries(st.sampled_from(["ada", "Grace", "gone"]), st.sampled_from([ledger.WAITS, "suppressed", *TRIES]))
+QUIET = st.sampled_from([each for each in Outcome if each is not Outcome.DIGEST])
+PASTS = st.builds(
+    Past,
+    of=st.sampled_from(LISTS),
+    mornings=st.lists(st.one_of(CAME, QUIET, st.none()), max_size=4),
+    carried=st.integers(0, 1),
+    hour=st.integers(0, 23),
+    attempt=st.sampled_from(["", "", "the LLM is dead", "arXiv is late"]),
+    known=st.sampled_from([None, 40, 1, 0]),
+    superseded=st.booleans(),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    pasts=st.lists(PASTS, min_size=1, max_size=4),
+    again=st.lists(st.integers(0, 3), max_size=5),
+    hours=st.lists(st.integers(-30, 60), min_size=1, max_size=4),
+)
+def test_lists_that_are_alike_are_answered_for_together_as_if_each_stood_for_itself(
+    pasts: list[Past], again: list[int], hours: list[int]
+) -> None:
+    with Store.in_memory() as store:
+        all_pasts = [*pasts, *(pasts[each % len(pasts)] for each in again)]
+        lists = [past.happen(store, f"list-{number}") for number, past in enumerate(all_pasts)]
+        for now in (NOW + timedelta(hours=hour) for hour in hours):
+            each, together = (read(store, lists, now, PATIENCE) for read in (status.read, status.brief))
+            for at_work, running in product([True, False], repeat=2):
+                said, same = (status.answer(of, at_work=at_work, running=running) for of in (each, together))
+                assert same == said
+            assert together.subscribers == each.subscribers
+
+
+def test_thousands_of_lists_are_few_for_the_answer() -> None:
+    """Names and numbers are those of all."""
+    with Store.in_memory() as store:
+        store.days.know([f"list-{number}" for number in range(3000)], NOW - timedelta(days=9))
+        lists = [replace(FOUNDATIONS, name=f"list-{number}") for number in range(3000)]
+        morning(store, {"ada": "sent"}, list_name="list-0")
+        morning(store, {"ada": "sent"}, list_name="list-7")
+        brief = status.brief(store, lists, at(9), PATIENCE)
+    assert [each.number for each in brief.lists] == [2, 2998]
+    assert status.answer(brief) == (
+        "Not yet: list-1, list-2 and 2996 more, due since 07:00 UTC. "
+        "Everyone else got today's mail: 2 lists, 2 subscribers."
+    )
+
+
+def test_list_that_nobody_has_served_is_not_alike_to_one_that_is_due() -> None:
+    with Store.in_memory() as store:
+        store.days.know(["foundations"], NOW - timedelta(days=9))
+        said = [status.answer(read(store, ALL[:2], at(9), PATIENCE)) for read in (status.read, status.brief)]
+    assert said == ["Not yet: foundations, due since 07:00 UTC."] * 2
+
+
+def test_reason_is_that_of_most_lists() -> None:
+    with Store.in_memory() as store:
+        for entry, reason in zip(ALL, ["the disk is full", "the LLM is dead", "the LLM is dead"], strict=True):
+            store.days.freeze(Day(entry.name, TODAY, Outcome.GAVE_UP, reason), NOW)
+        said = status.answer(status.brief(store, ALL, at(14), PATIENCE))
+    assert said.endswith("next try Sat 21 Nov 07:00 UTC: the LLM is dead.")
+
+
+def test_of_reasons_that_are_as_common_the_first_lists_is_given() -> None:
+    with Store.in_memory() as store:
+        morning(store, {"ada": "deferred"}, list_name="galaxies")
+        morning(store, {"ada": "refused"}, list_name="foundations")
+        said = [status.answer(read(store, ALL[:2], at(9), PATIENCE)) for read in (status.read, status.brief)]
+    assert said[0] == said[1]
+    assert said[0].endswith(": 550 5.7.1 not today.")
+
+
+class Meanwhile(list[MailingList]):
+    """Lists that get their digests as soon as one of them is looked up."""
+
+    def __init__(self, path: Path, lists: Sequence[MailingList]) -> None:
+        super().__init__(lists)
+        self.path = path
+
+    def __getitem__(self, index: Any) -> Any:
+        with Store.open(self.path) as store:
+            for each in (each for each in self if each.name not in store.history.mailed([each.name])):
+                morning(store, {"ada": "sent"}, list_name=each.name)
+        return super().__getitem__(index)
+
+
+def test_answer_is_of_one_moment_while_others_write(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "p.db") as store:
+        store.days.know([each.name for each in ALL], NOW - timedelta(days=9))
+        lists = Meanwhile(tmp_path / "p.db", ALL)
+        assert status.answer(status.brief(store, lists, at(7, 30), PATIENCE)).startswith("Not yet: foundations, gal")
+        assert status.answer(status.brief(store, lists, at(7, 30), PATIENCE)).startswith("Everyone got today's mail: 3")

@@ -175,7 +175,7 @@ class Daemon:
             self._say_status(now)
 
     def _say_status(self, now: datetime) -> None:
-        """Tell systemd how the day goes, when that may have changed: of thousands of lists it takes half a second."""
+        """Tell systemd how the day goes, when that may have changed."""
         looked = self._store.changes(), frozenset(self._children), self.problems, self.home.source
         if looked != self._said or self._timer() - self._said_at >= _SAY_SECONDS:
             self._said, self._said_at = looked, self._timer()
@@ -184,7 +184,7 @@ class Daemon:
     def _status(self, now: datetime) -> str:
         """The day in one line, after any broken file."""
         settings = self.home.settings
-        found = status.read(self._store, self.home.lists, now, self._app.patience, settings.arxiv_holidays)
+        found = status.brief(self._store, self.home.lists, now, self._app.patience, settings.arxiv_holidays)
         line = status.answer(found, at_work="morning" in self._children)
         if not self.problems:
             return line
@@ -206,14 +206,11 @@ class Daemon:
 
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may serve now."""
-        days, lists, found = self._store.days, self.home.lists, set[str]()
+        days, lists = self._store.days, self.home.lists
         outcomes, attempts, patience = days.outcomes(lists, now), days.attempts(), self._app.patience
         since = days.know([each.name for each in lists if each.subscribers and not each.paused], now)
-        for each in lists:
-            name = each.name
-            if due.standing(each, outcomes[name], attempts.get(name), now, patience, since.get(name)).ready(now):
-                found.add(name)
-        return frozenset(found)
+        standings = due.standings(lists, outcomes, attempts, now, patience, since)
+        return frozenset(name for name, its in standings.items() if its.ready(now))
 
     def _may_start(self, kind: Literal["morning", "sending", "errands"]) -> bool:
         if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):

@@ -1,6 +1,7 @@
 """Did everyone get their mail today, and if not, why? `paperboy status` shows it; the daemon tells systemd in one line.
 
     read      gathers one `ListStatus` per list, and whom digests did not reach
+    brief     gathers only what the answer needs: of lists that are alike, one is read
     health    says it in one word, of a list and of all: ok, waiting, late, failed or paused
     answer    says it in one line: the worst thing, then what is well
 
@@ -9,11 +10,13 @@ Light to import, for the daemon does.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from paperboy import due
 from paperboy.due import Standing, State
@@ -32,6 +35,9 @@ _WITH_MAIL = {State.COMING, State.DUE, *Outcome} - {Outcome.SKIPPED}  # of lists
 _GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 _LATELY = timedelta(days=7)  # older failures are no longer news
 _WHERE = re.compile(r"(?<=the LLM) at \S+|(?<=mail server) \S+:\d+")  # `status` says it below the answer
+
+
+_Of = TypeVar("_Of", bound="ListStatus")
 
 
 class Health(StrEnum):
@@ -128,6 +134,45 @@ class ListStatus:
         return due.no_batch(self.mailing_list, start, self.holidays)
 
 
+@dataclass(frozen=True, slots=True)
+class Alike(ListStatus):
+    """The first of some lists that the answer says the same of, and what it says of all."""
+
+    names: tuple[tuple[int, str], ...] = ()  # of all, after their place in the file
+    papers: int = 0  # considered on their newest days
+    in_outbox: int = 0  # mails of their newest digests
+
+    @property
+    def number(self) -> int:
+        return len(self.names)
+
+
+class Missed(NamedTuple):
+    """How many subscribers did not get a digest for one reason."""
+
+    number: int
+    reason: str  # empty: none is known. "…" stands for an address
+    next_try: datetime | None  # None: it is not retried
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What the answer is made of. Lists that are alike are one, since there may be thousands."""
+
+    now: datetime
+    lists: tuple[Alike, ...]
+    missed: tuple[Missed, ...] = ()
+    subscribers: int = 0  # of the digests, as in `Status`
+
+    def on(self, *today: State | Outcome) -> list[Alike]:
+        """Those that are in one of these states today."""
+        return [each for each, its in zip(self.lists, self._today, strict=True) if its in today]
+
+    @cached_property
+    def _today(self) -> list[State | Outcome]:
+        return [each.today for each in self.lists]
+
+
 @dataclass(frozen=True)
 class Status:
     """All lists at an instant, with today's digests, or the last ones if there are none today."""
@@ -139,13 +184,14 @@ class Status:
     subscribers: int = 0  # of those digests; a subscriber of two lists counts twice
     at_work: bool = False  # a morning or a sending is under way
 
-    def on(self, *today: State | Outcome) -> list[ListStatus]:
-        """The lists that are in one of these states today."""
-        return [each for each, its in zip(self.lists, self._today, strict=True) if its in today]
-
-    @cached_property
-    def _today(self) -> list[State | Outcome]:
-        return [each.today for each in self.lists]
+    @property
+    def brief(self) -> Brief:
+        """What the answer says, each list for itself."""
+        missed = (Missed(1, row.reason.replace(row.address, "…"), row.next_try(self.now)) for row in self.missed)
+        papers = [each.newest.counts.considered if each.newest else 0 for each in self.lists]
+        boxed = [each.mailed.in_outbox if each.mailed else 0 for each in self.lists]
+        alike = (_alike(each, [(n, each.name)], papers[n], boxed[n]) for n, each in enumerate(self.lists))
+        return Brief(self.now, tuple(alike), tuple(missed), self.subscribers)
 
     @property
     def health(self) -> Health:
@@ -193,32 +239,106 @@ def read(
     at_work: bool = False,
 ) -> Status:
     """Where the lists stand, with the last `mornings` of each. `at_work`: a morning or a sending is under way."""
-    names, attempts = [each.name for each in lists], store.days.attempts()
-    outcomes, since = store.days.outcomes(lists, now), store.days.know((), now)
-    today = max((due.local_date(each, now) for each in lists), default=now.date())
-    days, mailed = store.history.days(names, mornings, today), store.history.mailed(names, today)
-    found = []
-    for each, name in zip(lists, names, strict=True):
-        attempt = attempts.get(name) if each.subscribers else None
-        known = since.get(name, None if name in days or attempt else now)  # a list that nobody has served owes nothing
-        standing = due.standing(each, outcomes[name], attempt, now, patience, known)
-        found.append(ListStatus(each, standing, now, holidays, attempt, days.get(name, ()), mailed.get(name)))
-    rows = store.history.undelivered({each.digest_id for each in mailed.values()}, now - _LATELY)
-    lacking = {row.list_name for row in rows}
-    on = {(each.name, address) for each in lists if each.name in lacking for address in each.addresses()}
+    known = store.days.attempts(), store.days.know((), now)
+    found = _look(store, lists, now, patience, holidays, mornings, *known)
+    mailed = [each.mailed for each in found if each.mailed]
+    rows = store.history.undelivered({each.digest_id for each in mailed}, now - _LATELY)
+    on = _subscribed(lists, {row.list_name for row in rows})
     rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in on)
-    lately = [each for each in found if each.mailed and each.standing.day - each.mailed.date <= _LATELY]
-    newest = [each for each in lately if each.mailed_today] or lately
-    digests = {each.mailed.digest_id for each in newest if each.mailed}
+    newest = [each.mailed for each in _newest(found) if each.mailed]
+    digests = {each.digest_id for each in newest}
     missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
-    got = sum(each.mailed.deliveries.get(DeliveryState.SENT, 0) for each in newest if each.mailed)
+    got = sum(each.deliveries.get(DeliveryState.SENT, 0) for each in newest)
     return Status(now, tuple(found), rows, missed, got + len(missed), at_work)
 
 
-def answer(status: Status, *, at_work: bool = False, running: bool = True) -> str:
+def brief(
+    store: Store, lists: Sequence[MailingList], now: datetime, patience: timedelta, holidays: Collection[date] = ()
+) -> Brief:
+    """What the answer says of the lists: of those that are alike, one is read."""
+    with store.snapshot():  # or what is read of one might have come after what is counted of all
+        attempts, since = store.days.attempts(), store.days.know((), now)
+        rows = store.history.alike(*_kinds(lists, now, attempts, since))
+        place = {each.name: number for number, each in enumerate(lists)}
+        groups = sorted((sorted((place[name], name) for name in row.names), row) for row in rows)
+        firsts = [lists[names[0][0]] for names, _ in groups]
+        read = _look(store, firsts, now, patience, holidays, 1, attempts, since)
+        found = [
+            _alike(each, names, of.considered, of.in_outbox) for each, (names, of) in zip(read, groups, strict=True)
+        ]
+        rows_of = {each.name: row for each, (_, row) in zip(found, groups, strict=True)}
+        newest = [rows_of[each.name] for each in _newest(found)]
+        missed = _missed(store, lists, [digest for row in newest if row.lacking for digest in row.digests], now)
+    got = sum(row.sent for row in newest)
+    return Brief(now, tuple(found), tuple(missed), got + sum(each.number for each in missed))
+
+
+def _kinds(
+    lists: Iterable[MailingList], now: datetime, attempts: Mapping[str, Attempt], since: Mapping[str, datetime]
+) -> tuple[dict[str, str], date]:
+    """What `History.alike` asks of the lists: those of one kind are alike before anything is known of their days."""
+    kinds, known, days = dict[str, str](), dict[Hashable, str](), dict[tzinfo, date]()
+    for each in lists:
+        attempt, first = attempts.get(each.name) if each.subscribers else None, since.get(each.name)
+        day = days.get(each.timezone) or days.setdefault(each.timezone, due.local_date(each, now))
+        key = due.alike(each, attempt, now, first), first is None
+        kinds[each.name] = known.get(key) or known.setdefault(key, f"{day} {len(known)}")
+    return kinds, max(days.values(), default=now.date())
+
+
+def _look(
+    store: Store,
+    lists: Sequence[MailingList],
+    now: datetime,
+    patience: timedelta,
+    holidays: Collection[date],
+    mornings: int,
+    attempts: Mapping[str, Attempt],
+    since: Mapping[str, datetime],
+) -> list[ListStatus]:
+    """Where each list stands, with its last `mornings`."""
+    names, today = [each.name for each in lists], max((due.local_date(each, now) for each in lists), default=now.date())
+    days, mailed = store.history.days(names, mornings, today), store.history.mailed(names, today)
+    tried = {each.name: attempts[each.name] for each in lists if each.subscribers and each.name in attempts}
+    fresh = [name for name in names if not (name in days or name in tried)]  # what nobody has served owes nothing
+    first = {**dict.fromkeys(fresh, now), **since}
+    standings = due.standings(lists, store.days.outcomes(lists, now), tried, now, patience, first)
+    return [
+        ListStatus(each, standings[name], now, holidays, tried.get(name), days.get(name, ()), mailed.get(name))
+        for each, name in zip(lists, names, strict=True)
+    ]
+
+
+def _newest(lists: Sequence[_Of]) -> list[_Of]:
+    """Those with a digest of today, or else with one of the last days."""
+    lately = [each for each in lists if each.mailed and each.standing.day - each.mailed.date <= _LATELY]
+    return [each for each in lately if each.mailed_today] or lately
+
+
+def _subscribed(lists: Sequence[MailingList], names: Collection[str]) -> set[tuple[str, str]]:
+    """Who is on these lists now, in lower case."""
+    return {(each.name, address) for each in lists if each.name in names for address in each.addresses()}
+
+
+def _missed(store: Store, lists: Sequence[MailingList], digests: Collection[int], now: datetime) -> list[Missed]:
+    """Who did not get these digests, of those who are on the lists now, in the order of `History.undelivered`."""
+    rows = store.history.lacking(digests) if digests else []
+    on = _subscribed(lists, {name for row in rows for name, _ in row.people})
+    found = [(row, [who for who in row.people if (who[0], who[1].lower()) in on]) for row in rows]
+    found = sorted((each for each in found if each[1]), key=lambda each: (-each[0].date.toordinal(), min(each[1])))
+    return [Missed(len(people), row.reason, row.next_try(now)) for row, people in found]
+
+
+def _alike(first: ListStatus, names: Iterable[tuple[int, str]], papers: int, in_outbox: int) -> Alike:
+    own = {each.name: getattr(first, each.name) for each in fields(first)}
+    return Alike(**own, names=tuple(names), papers=papers, in_outbox=in_outbox)
+
+
+def answer(status: Status | Brief, *, at_work: bool = False, running: bool = True) -> str:
     """One line of at most 120 characters, without an address. `at_work`: a morning is under way. `running`: the
     daemon is active, so a next try can be promised.
     """
+    status = status.brief if isinstance(status, Status) else status
     if len(status.on(State.EMPTY)) == len(status.lists):
         return "No list has subscribers, so there is no mail."
     if not any(each.next for each in status.lists):
@@ -228,44 +348,47 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True) -> st
     return shortened(one_line(" ".join([*wrong[:1], *well][:2])), MOST)
 
 
-def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[str]:
+def _wrong(status: Brief, *, at_work: bool, running: bool) -> Iterator[str]:
     """Problems, worst first. A reason ends its sentence, where it may be cut."""
     if lists := status.on(Outcome.GAVE_UP):
         then = f"next try {_first(each.next for each in lists)}" if running else IDLE
-        yield f"No digest today for {_names(lists)}; {then}{_why(each.days[0].reason for each in lists)}"
+        why = _why((each.days[0].reason, each.number) for each in lists)
+        yield f"No digest today for {_names(lists)}; {then}{why}"
     if lists := status.on(State.DUE):
         since = min(each.standing.start for each in lists).astimezone(lists[0].mailing_list.timezone)
         head = f"{_names(lists)}, due since {since:%H:%M %Z}"
-        tried = (each.attempt.reason for each in lists if each.attempt and each.attempt.at >= each.standing.start)
+        last = ((each, each.attempt) for each in lists)
+        tried = ((of.reason, each.number) for each, of in last if of and of.at >= each.standing.start)
         then = _again(status, (each.standing.next_try for each in lists)) if running else f"; {IDLE}"
         yield f"A morning is running: {head}." if at_work else f"Not yet: {head}{then}{_why(tried)}"
-    if number := len(status.missed):
-        of, tries = counted(status.subscribers, "subscriber"), [row.next_try(status.now) for row in status.missed]
+    if number := sum(each.number for each in status.missed):
+        of, tries = counted(status.subscribers, "subscriber"), [each.next_try for each in status.missed]
         what = "today's mail" if any(each.mailed_today for each in status.lists) else "the last digest"
-        reasons = [row.reason.replace(row.address, "…") for row in status.missed if row.reason]
+        reasons = [(each.reason, each.number) for each in status.missed if each.reason]
         if reasons or None in tries:
             yield f"{number} of {of} did not get {what}{_again(status, tries) if running else ''}{_why(reasons)}"
         else:
             yield f"{status.subscribers - number} of {of} got {what} so far; {number} to be sent."
 
 
-def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
+def _well(status: Brief, everyone: str, *, running: bool) -> Iterator[str]:
     """What is well, then what is to come."""
     lists = [] if status.missed else status.on(Outcome.DIGEST)
     kept = [each for each in lists if each.only_in_outbox]
-    number = sum(each.mailed.in_outbox for each in kept if each.mailed)
+    number = sum(each.in_outbox for each in kept)
     if kept:
         which, people = _for(status, kept), counted(number, "subscriber")
-        what = people if which else f"{counted(len(kept), 'list')}, {people}"
+        what = people if which else f"{counted(_number(kept), 'list')}, {people}"
         yield f"Today's mail{which} is in the outbox: {what}."
-    if others := len(lists) - len(kept):
+    if others := _number(lists) - _number(kept):
         what = f"{counted(others, 'list')}, {counted(status.subscribers - number, 'subscriber')}"
         yield f"{'Everyone else' if kept else everyone} got today's mail: {what}."
     if lists := status.on(Outcome.NOTE):
-        papers = sum(each.days[0].counts.considered for each in lists)
+        papers = sum(each.papers for each in lists)
         yield f"No mail today{_for(status, lists)}: none of {counted(papers, 'paper')} passed."
     if lists := status.on(Outcome.QUIET):
-        yield f"No mail today{_for(status, lists)}: {_commonest(each.quiet for each in lists)}; {_next_batch(lists)}."
+        why = _commonest((each.quiet, each.number) for each in lists)
+        yield f"No mail today{_for(status, lists)}: {why}; {_next_batch(lists)}."
     coming = status.on(State.COMING)
     if lists := [each for each in coming if not each.no_batch]:
         at = min(each.next for each in lists if each.next)
@@ -283,16 +406,20 @@ def _well(status: Status, everyone: str, *, running: bool) -> Iterator[str]:
             yield f"No list sends on {days}; the next mail comes {_first(each.next for each in status.lists)}."
 
 
-def _names(lists: Sequence[ListStatus]) -> str:
-    return together([each.name for each in lists], 2)
+def _number(lists: Iterable[Alike]) -> int:
+    return sum(each.number for each in lists)
 
 
-def _for(status: Status, lists: Sequence[ListStatus]) -> str:
+def _names(lists: Iterable[Alike]) -> str:
+    return together([name for _, name in sorted(chain.from_iterable(each.names for each in lists))], 2)
+
+
+def _for(status: Brief, lists: Sequence[Alike]) -> str:
     """Which lists; empty if no other list can have mail today."""
     return "" if len(lists) == len(status.on(*_WITH_MAIL)) else f" for {_names(lists)}"
 
 
-def _again(status: Status, tries: Iterable[datetime | None]) -> str:
+def _again(status: Brief, tries: Iterable[datetime | None]) -> str:
     """The earliest next try; empty if it can start at any moment."""
     first = min((at for at in tries if at), default=status.now)
     local = first.astimezone(status.lists[0].mailing_list.timezone)
@@ -308,12 +435,13 @@ def _next_batch(lists: Iterable[ListStatus]) -> str:
     return f"the next batch comes {_first(each.next_batch for each in hours.values())}"
 
 
-def _commonest(reasons: Iterable[str]) -> str:
-    short = (_WHERE.sub("", NONE_SCORED.sub("", reason)) for reason in reasons)
-    plain = (without_addresses(reason).rstrip(".") for reason in short)
-    return next((reason for reason, _ in Counter(plain).most_common(1)), "")
+def _commonest(reasons: Iterable[tuple[str, int]]) -> str:
+    found = Counter[str]()
+    for reason, number in reasons:
+        found[without_addresses(_WHERE.sub("", NONE_SCORED.sub("", reason))).rstrip(".")] += number
+    return next((reason for reason, _ in found.most_common(1)), "")
 
 
-def _why(reasons: Iterable[str]) -> str:
+def _why(reasons: Iterable[tuple[str, int]]) -> str:
     reason = _commonest(reasons)
     return f": {reason}." if reason else "."

@@ -137,6 +137,19 @@ class Database:
             self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
             self._durable = durable
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One moment of the database for all queries within, while others write."""
+        if self._connection.in_transaction:
+            yield
+            return
+        self.execute("begin")
+        try:
+            yield
+        finally:
+            if self._connection.in_transaction:
+                self.execute("rollback")
+
     def rows(self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False) -> list[Any]:
         """What `make` gives for each row of a query, called with its columns as keywords, which have the values that
         `_MEANING` has for that name. Raises StoreError for a row that is spoilt; `without_spoilt` logs it instead.

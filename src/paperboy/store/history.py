@@ -60,6 +60,31 @@ class Undelivered(Posted):
     newest: bool  # belongs to the list's newest digest
 
 
+class Alike(NamedTuple):
+    """Lists whose newest days, and newest digests, came to the same; and what these sum up to."""
+
+    names: tuple[str, ...]
+    digests: tuple[int, ...]  # without those that were superseded
+    considered: int  # papers
+    sent: int  # mails of the digests
+    in_outbox: int  # of those
+    lacking: int  # mails of the digests that are not sent, and not suppressed
+
+
+class Lacking(NamedTuple):
+    """Who did not get a digest of one day, for one reason."""
+
+    date: date  # local to the lists
+    people: tuple[tuple[str, str], ...]  # list and address
+    reason: str  # "…" stands for the address
+    waits: bool  # it is retried
+    try_at: datetime | None  # not before; None: with the next sending, if it waits
+
+    def next_try(self, now: datetime) -> datetime | None:
+        """When it is retried; None: it is not."""
+        return max(self.try_at or now, now) if self.waits else None
+
+
 class Kept(NamedTuple):
     """A score that was kept."""
 
@@ -138,6 +163,17 @@ class History:
         rows: list[Posted] = self._database.rows(_UNDELIVERED, asked, _posted)
         return tuple(Undelivered(**asdict(row), newest=row.digest_id in newest) for row in rows)
 
+    def alike(self, kinds: Mapping[str, str], until: date) -> list[Alike]:
+        """The lists, by name, in groups of one kind that `days` and `mailed` say the same of; thousands of lists are a
+        few groups. A kind begins with its lists' local date. Of a day after that nothing is shared.
+        """
+        asked = {"kinds": json.dumps(kinds), "until": until.isoformat()}
+        return self._database.rows(_ALIKE, asked, _alike)
+
+    def lacking(self, digest_ids: Collection[int]) -> list[Lacking]:
+        """Who did not get these digests and is not suppressed."""
+        return self._database.rows(_LACKING, {"ids": json.dumps(list(digest_ids))}, _lacking)
+
     def posted(self, address: str, since: datetime) -> tuple[Posted, ...]:
         """What became of each digest to an address, newest first, of those frozen `since` an instant."""
         asked = {"address": address, "since": iso(since)}
@@ -162,6 +198,14 @@ class History:
 def _day(**row: Any) -> tuple[DaySummary, int | None]:
     counts = Counts(**{name: row[name] for name in Counts.__slots__})
     return DaySummary(row["list"], row["date"], row["outcome"], row["reason"], counts=counts), row["digest_id"]
+
+
+def _alike(names: str, digests: str, **sums: int | None) -> Alike:
+    return Alike(tuple(json.loads(names)), tuple(json.loads(digests)), **{name: n or 0 for name, n in sums.items()})
+
+
+def _lacking(people: str, waits: int, **row: Any) -> Lacking:
+    return Lacking(people=tuple((name, address) for name, address in json.loads(people)), waits=bool(waits), **row)
 
 
 def _posted(given_up: int, **row: Any) -> Posted:
@@ -215,7 +259,8 @@ _POSTED = """
 select digest_id, list as list_name, date, address, state, reply, deliveries.at, given_up,
     nullif(max(coalesce(try_at, ''), coalesce((select until from server_backoff), '')), '') as try_at, case
     when state = 'pending' and reply = '' then coalesce((
-        select reply from deliveries where state = 'pending' and reply != '' order by at desc limit 1
+        select reply from deliveries where state in ('pending', 'sending', 'deferred') -- the index has these
+        and state = 'pending' and reply != '' order by at desc limit 1
     ), '') else reply end as reason
 from deliveries join digests on digests.id = digest_id
 """
@@ -229,6 +274,43 @@ where superseded is null and deliveries.id in (
     where digests.at >= :recent and state in ('failed', 'ambiguous') and deliveries.at >= :since
 )
 order by date desc, list, address
+"""
+
+# The newest day has the newest digest, unless it has none.
+_ALIKE = """
+select json_group_array(list) as names, json_group_array(id) filter (where mailed is not null) as digests,
+    sum(considered) as considered, sum(sent) filter (where mailed is not null) as sent,
+    sum(in_outbox) filter (where mailed is not null) as in_outbox,
+    sum(lacking) filter (where mailed is not null) as lacking
+from (
+    select name.key as list, name.value as kind, days.date, outcome, reason, considered, carried_over > 0 as carried,
+        case outcome when 'quiet' then days.at end as looked, digests.id,
+        case when superseded is null then digests.date end as mailed,
+        case when days.date > substr(name.value, 1, 10) then name.key end as alone,
+        case when days.digest_id is not null then max(state in ('sent', 'ambiguous')) end as reached,
+        sum(state = 'sent') as sent, sum(state = 'sent' and via = 'outbox') as in_outbox,
+        sum(state not in ('sent', 'suppressed')) as lacking
+    from json_each(:kinds) as name
+    left join days on days.rowid = (
+        select rowid from days as own where own.list = name.key and date <= :until order by date desc limit 1
+    )
+    left join digests on digests.id = coalesce(days.digest_id, (
+        select id from digests as own where own.list = name.key and date <= :until order by date desc limit 1
+    ))
+    left join deliveries on deliveries.digest_id = digests.id
+    group by name.id
+)
+group by kind, date, outcome, reason, carried, looked, mailed, alone, reached, sent > 0 and sent = in_outbox
+"""
+
+_LACKING = f"""
+select date, reason, try_at, waits, json_group_array(json_array(list_name, address)) as people
+from (
+    select list_name, date, address, replace(reason, address, '…') as reason, try_at,
+        state in ({", ".join(f"'{state}'" for state in sorted(WAITING))}) as waits
+    from ({_POSTED} where digest_id in (select value from json_each(:ids)) and state not in ('sent', 'suppressed'))
+)
+group by date, reason, try_at, waits
 """
 
 _OF_ADDRESS = f"""{_POSTED}
