@@ -125,7 +125,7 @@ class FakeComposer:
     made: list[Digest] = field(default_factory=list)
     broken: Exception | None = None
 
-    def stationery(self, list_name: str, day: date) -> Self:
+    def stationery(self, mailing_list: MailingList, day: date) -> Self:
         return self
 
     def digest(self, digest: Digest, now: datetime) -> Composed:

@@ -68,7 +68,14 @@ def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(home: 
         assert found == Finding(
             "cluster", "1 worker with 1 thread, which compose where a morning has more than 16 lists"
         )
-    (gone,) = about("cluster", check(home, offline=False))
+        dask.workers[0].kill()
+        dask.workers[0].wait()
+        (empty,) = about("cluster", check(home, offline=False))
+        fix = f"start some: dask worker {dask.address}; without them, mornings take longer"
+        assert empty == Finding("cluster", f"the scheduler has no worker; {fix}", note=True)
+        dask.scheduler.kill()
+        dask.scheduler.wait()
+        (gone,) = about("cluster", check(home, offline=False))
     assert gone.note
     assert gone.message.startswith(f"no scheduler answers at {dask.address} ")
     assert gone.message.endswith("; without it, mornings take longer")

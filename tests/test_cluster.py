@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import pickle
 import shutil
 import signal
 import sqlite3
@@ -15,7 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,7 @@ import pytest
 from paperboy import announcements, cluster, sample
 from paperboy.app import App
 from paperboy.cluster import ClusterError, Crew
+from paperboy.drafting import compose
 from paperboy.models import Paper
 from paperboy.store.alerts import Cause
 from tests.fakes import NoProgress
@@ -70,10 +74,38 @@ def test_tasks_are_read_some_ahead_of_the_results() -> None:
             read.append(number)
             yield number
 
-    results = crew(threads).map(halved, tasks())
-    assert next(results) == (0, 0)
+    held = threading.Event()
+    threading.Timer(0.5, held.set).start()
+    results = crew(threads).map(lambda _: held.wait(60), tasks())
+    assert next(results) == (0, True)
     assert read == [*range(9)]
     results.close()
+
+
+def test_a_result_that_is_there_waits_for_no_other_task() -> None:
+    """With an LLM, minutes pass before the next task is there."""
+
+    def tasks() -> Iterator[int]:
+        yield 2
+        ends = time.monotonic() + 60
+        while not given.is_set():
+            assert time.monotonic() < ends
+            yield 4
+
+    given, found = threading.Event(), list[tuple[int, int | None]]()
+    for each in crew(threads).map(halved, tasks()):
+        given.set()
+        found.append(each)
+    assert found[0] == (2, 1)
+
+
+def test_nobody_is_hired_where_there_is_nothing_to_do() -> None:
+    def hire() -> AbstractContextManager[tuple[Executor, int]]:
+        raise AssertionError
+
+    some = crew(hire)
+    assert list(some.map(halved, ())) == []
+    assert not some.problem
 
 
 def test_executor_that_fails_once_is_not_used_any_more() -> None:
@@ -83,7 +115,7 @@ def test_executor_that_fails_once_is_not_used_any_more() -> None:
     assert [task for task, _ in found] == tasks
     assert found[:2] == [(2, 1), (5, None)]
     assert found[-2:] == [(42, None), (44, None)]
-    assert some.problem == "the threads cannot be used: five"
+    assert some.problem == "the threads cannot be used: ZeroDivisionError: five"
 
 
 def test_executor_that_cannot_be_had_leaves_all_tasks_to_the_caller() -> None:
@@ -204,6 +236,36 @@ def test_no_score_is_paid_for_twice(home: Path) -> None:
         assert set(Counter(arxiv_id for call in llm.asked for arxiv_id in call).values()) == {2 * LISTS}
 
 
+def test_what_travels_holds_no_address_and_no_secret(tmp_path: Path) -> None:
+    lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
+    (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
+    with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
+        material = app.drafter.gather(app.home.lists[0], sample.papers(NOW - timedelta(days=1), NOW), NOW)
+        sent = pickle.dumps(app.drafter.batch([material]))
+        assert b"https://hooks.example.org" not in sent
+        assert b"a-reader@example.org" not in sent
+        assert not any(each in sent for each in app.store.secrets())
+        app.drafter.score([material])
+        made = compose(material).composed
+    assert made
+    assert made.shown  # for the webhook
+
+
+def test_program_ends_though_one_of_its_workers_hangs(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent("""
+        import os, signal
+        from paperboy.cluster import processes
+        if __name__ == "__main__":
+            with processes(2) as (executor, _):
+                for worker in {executor.submit(os.getpid).result() for _ in range(9)}:
+                    os.kill(worker, signal.SIGSTOP)
+        """)
+    )
+    subprocess.run([sys.executable, str(program)], check=True, timeout=60)
+
+
 def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
@@ -241,6 +303,7 @@ def test_cluster_gives_the_same_bytes(home: Path, tmp_path: Path) -> None:
 
 
 @needs_dask
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of sockets that Dask leaves open
 def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home: Path, tmp_path: Path) -> None:
     with dask_cluster(tmp_path) as dask:
 
@@ -252,11 +315,25 @@ def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home
 
         killed = a_morning(home, f"CLUSTER={dask.address}", meanwhile=lambda app: once_some_are_frozen(app, kill))
         later = a_morning(home, f"CLUSTER={dask.address}")  # nobody answers there any more
+    gc.collect()  # which closes them
     alone = a_morning(home, "WORKERS=1")
     assert killed.pop("alerts") in ([], [(Cause.WORKERS,)])
     assert later.pop("alerts") == [(Cause.WORKERS,)]
     assert alone.pop("alerts") == []
     assert killed == later == alone
+
+
+@needs_dask
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # as above
+def test_worker_that_hangs_keeps_nobody(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path, workers=2) as dask:
+        dask.workers[0].send_signal(signal.SIGSTOP)
+        some = crew(partial(cluster.dask, dask.address), seconds=3)
+        found = list(some.map(abs, range(6, 26, 2)))
+        dask.workers[0].send_signal(signal.SIGCONT)
+        gc.collect()
+    assert [task for task, _ in found] == [*range(6, 26, 2)]
+    assert some.problem == "the threads cannot be used: no answer within 3 seconds"
 
 
 class Workers:
@@ -273,6 +350,19 @@ def test_workers_of_another_version_are_not_used() -> None:
         f"tls://10.0.0.7:4711 has paperboy 0.1, and here is {ours['paperboy']}",
         f"tls://10.0.0.7:4711 has jinja2 2.0, and here is {ours['jinja2']}",
     ]
+
+
+@needs_dask
+def test_certificates_that_are_missing_are_named(tmp_path: Path) -> None:
+    import dask  # noqa: PLC0415  # of an extra
+
+    name = "DASK_DISTRIBUTED__COMM__TLS__"
+    (tmp_path / "ca.pem").write_text("")
+    here = {"distributed.comm.tls.ca-file": str(tmp_path / "ca.pem")}
+    gone = here | {"distributed.comm.tls.client.cert": "/gone.pem"}
+    for settings, problem in (({}, f"{name}CA_FILE"), (here, f"{name}CLIENT__CERT"), (gone, "^/gone.pem cannot be")):
+        with dask.config.set(settings), pytest.raises(ClusterError, match=problem):
+            cluster.look("tls://127.0.0.1:1")
 
 
 @needs_dask

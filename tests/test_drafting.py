@@ -23,7 +23,7 @@ def material(relevance: int, **changes: object) -> Material:
     scores = {each.arxiv_id: Score(relevance, 8, "It matters.") for each in papers}
     composer = Composer(Templates.load([ROOT / "emails"]), "papers@example.org", "", b"secret")
     wants = mailing_list(subscribers=(), **changes)
-    stationery = composer.stationery(wants.name, NOW.date())
+    stationery = composer.stationery(wants, NOW.date())
     return Material(wants, papers, "criteria", LLM, stationery, NOW, scores=scores)
 
 

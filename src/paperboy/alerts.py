@@ -265,8 +265,8 @@ _WORDS: Mapping[Cause, _Words] = {
     Cause.WORKERS: _Words(
         "A morning had to do without its workers",
         "The digests are made all the same, by one process alone, which takes longer. Nothing is lost or sent twice.",
-        "paperboy check tries CLUSTER. To do without, leave CLUSTER empty, or set WORKERS=1, in .env.",
-        "the workers help again",
+        "paperboy check tries CLUSTER. To do without, leave CLUSTER empty and set WORKERS=1 in .env.",
+        "mornings do without workers, or have them again",
     ),
     Cause.ERRANDS: _Words(
         "Work beside the mail crashed or got stuck",

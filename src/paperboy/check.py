@@ -269,6 +269,9 @@ def _cluster(app: App) -> list[Finding]:
         workers, threads, differences = cluster.look(app.settings.cluster)
     except ClusterError as error:
         return [Finding("cluster", f"{error}; without it, mornings take longer", note=True)]
+    if not workers:
+        fix = f"start some: dask worker {app.settings.cluster}; without them, mornings take longer"
+        return [Finding("cluster", f"the scheduler has no worker; {fix}", note=True)]
     found = f"{counted(workers, 'worker')} with {counted(threads, 'thread')}"
     if differences:
         what = f"not used, since all must run the same versions: {together(differences, 3)}"

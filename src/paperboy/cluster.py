@@ -15,22 +15,23 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from paperboy.errors import PaperboyError
 
 logger = logging.getLogger(__name__)
 
 BATCH = 16  # lists in a task: half a second of work
-_AHEAD = 4  # tasks under way for each thread, so that none waits for the caller, and no more than memory bears
+_AHEAD = 4  # tasks under way for each thread, so that none waits for the caller
+_MOST_AHEAD = 32  # in all: they take memory, and the caller keeps no more than a few threads busy
 _WORTH_IT = 250  # lists, for which starting a process takes less time than it saves
 _MOST = 4  # processes that the first one keeps busy
 SECONDS = 120.0  # that a task may take; an executor that takes longer is not used any more
 _CONNECT_SECONDS = 10
-_WORKER_SECONDS = 60  # until an adaptive cluster has its first worker
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -54,11 +55,13 @@ class Crew:
         the results.
         """
         with ExitStack() as stack:
-            executor, threads = self._hired(stack)
+            hired: tuple[Executor | None, int] | None = None
             under_way: deque[tuple[_T, Future[_R] | None]] = deque()
             for task in tasks:
+                executor, threads = hired = hired or self._hired(stack)
                 under_way.append((task, self._submitted(executor, work, task)))
-                if len(under_way) > _AHEAD * threads:
+                most = min(_AHEAD * max(threads, 1), _MOST_AHEAD)  # an adaptive cluster begins without a thread
+                while under_way and (len(under_way) > most or self._is_over(under_way[0][1])):
                     first, future = under_way.popleft()
                     yield first, self._result(future)
             for first, future in under_way:
@@ -75,10 +78,14 @@ class Crew:
         if executor is None or self.problem:
             return None
         try:
-            return executor.submit(work, task)
+            return executor.submit(_done, work, task, versions())
         except Exception as error:  # noqa: BLE001  # as above
             self._dismiss(error)
             return None
+
+    def _is_over(self, future: Future[_R] | None) -> bool:
+        """Whether nothing has to be waited for."""
+        return future is None or bool(self.problem) or future.done()
 
     def _result(self, future: Future[_R] | None) -> _R | None:
         if future is None or (self.problem and not future.done()):
@@ -91,10 +98,37 @@ class Crew:
 
     def _dismiss(self, error: Exception) -> None:
         if not self.problem:
-            why = f"no answer within {self.seconds:g} seconds" if isinstance(error, TimeoutError) else str(error)
-            why = "the connection is gone" if isinstance(error, CancelledError) else why or type(error).__name__
+            why = str(error) if isinstance(error, PaperboyError) else f"{type(error).__name__}: {_first_line(error)}"
+            why = f"no answer within {self.seconds:g} seconds" if isinstance(error, TimeoutError) else why
+            why = "the connection is gone" if isinstance(error, CancelledError) else why
             self.problem = f"{self.name} cannot be used: {why}"
             logger.warning("%s; the work is done here, which takes longer", self.problem)
+            logger.debug("the workers' failure", exc_info=error)
+
+
+@lru_cache
+def versions() -> Mapping[str, str]:
+    """What has to be the same on a worker as here, of what is installed."""
+    found = {"python": ".".join(map(str, sys.version_info[:2]))}
+    for name in ("paperboy", "distributed", "msgpack", "jinja2", "mjml-python"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def _done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
+    """The task's result, if this worker is like its caller. Raises ClusterError."""
+    if problems := _unlike("a worker", versions(), wanted):
+        raise ClusterError("; ".join(problems))
+    return work(task)
+
+
+def _unlike(worker: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:
+    return [
+        f"{worker} has {name} {theirs.get(name, '')}, and here is {version}"
+        for name, version in ours.items()
+        if theirs.get(name) != version
+    ]
 
 
 # Processes
@@ -102,7 +136,8 @@ class Crew:
 
 def helpful(lists: int) -> int:
     """How many processes of this machine so many lists are worth."""
-    return min(_MOST, len(os.sched_getaffinity(0)), lists // _WORTH_IT)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1  # macOS has none
+    return min(_MOST, cores, lists // _WORTH_IT)
 
 
 @contextmanager
@@ -114,6 +149,8 @@ def processes(number: int) -> Iterator[tuple[Executor, int]]:
         yield executor, number
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():  # one that hangs would keep this program from its end
+            process.kill()
 
 
 def _begin() -> None:
@@ -133,14 +170,8 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def dask(address: str) -> Iterator[tuple[Executor, int]]:
-    """The workers of a Dask scheduler, if they run this version of Paperboy. Raises ClusterError."""
+    """The workers of a Dask scheduler. Raises ClusterError."""
     with _client(address) as client:
-        try:
-            client.wait_for_workers(1, timeout=_WORKER_SECONDS)
-        except TimeoutError as error:
-            raise ClusterError(f"it has no worker, and got none within {_WORKER_SECONDS} seconds") from error
-        if problems := differences(client):
-            raise ClusterError("; ".join(problems[:3]))
         yield client.get_executor(pure=False), _threads(client)[1]  # pure would be: the same task is done once
 
 
@@ -161,11 +192,13 @@ def _client(address: str) -> Iterator[Any]:
     try:
         import distributed  # noqa: PLC0415  # one second, and an extra
     except ImportError as error:
-        raise ClusterError("CLUSTER needs the extra: pip install 'paperboy[cluster]'") from error
+        raise ClusterError("CLUSTER needs the extra [cluster], in this environment: it brings distributed") from error
+    make, security = cast("Any", distributed.Client), cast("Any", distributed.Security)  # they have no types
+    if address.startswith("tls://"):
+        _require_certificates(security())
     for name in [each for each in logging.root.manager.loggerDict if each.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told by the one who asks
     try:
-        make: Any = distributed.Client  # it has no types
         client = make(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         raise ClusterError(f"no scheduler answers at {address} ({_first_line(error)})") from error
@@ -175,24 +208,23 @@ def _client(address: str) -> Iterator[Any]:
         client.close(timeout=_CONNECT_SECONDS)
 
 
-def versions() -> dict[str, str]:
-    """What has to be the same on a worker as here."""
-    names = ("paperboy", "distributed", "msgpack", "jinja2", "mjml-python")
-    return {"python": ".".join(map(str, sys.version_info[:2])), **{name: metadata.version(name) for name in names}}
+def _require_certificates(security: Any) -> None:
+    """Raises ClusterError if Dask's configuration lacks what TLS needs, of which Dask itself speaks in riddles."""
+    for variable, file in (("CA_FILE", security.tls_ca_file), ("CLIENT__CERT", security.tls_client_cert)):
+        name = f"DASK_DISTRIBUTED__COMM__TLS__{variable}"
+        if not file:
+            raise ClusterError(f"TLS needs certificates: name a PEM file in the environment variable {name}")
+        if not os.access(file, os.R_OK):
+            raise ClusterError(f"{file} cannot be read, which {name}, or Dask's own configuration, names")
 
 
 def differences(client: Any) -> list[str]:
-    ours = versions()
+    """What a client's workers have that is not the same here."""
     try:
-        found: Mapping[str, dict[str, str]] = client.run(versions)
+        found: Mapping[str, Mapping[str, str]] = client.run(versions)
     except Exception as error:  # noqa: BLE001  # it has another Paperboy, or none
         return [f"a worker cannot run Paperboy ({_first_line(error)}); install the version that runs here"]
-    return [
-        f"{worker} has {name} {theirs.get(name, '')}, and here is {version}"
-        for worker, theirs in found.items()
-        for name, version in ours.items()
-        if theirs.get(name) != version
-    ]
+    return [problem for worker, theirs in found.items() for problem in _unlike(worker, theirs, versions())]
 
 
 def _first_line(error: Exception) -> str:

@@ -264,11 +264,11 @@ class Drafter:
             criteria += hashlib.sha256(b"".join(ranked.values())).hexdigest()[:16]
         votes = states.get(Kind.VOTES)
         return Material(
-            replace(mailing_list, subscribers=()),
+            replace(mailing_list, subscribers=(), webhook=""),  # addresses and a secret
             tuple(wanted),
             criteria,
             replace(model, learned_from=" and ".join(ranked)),
-            self.composer.stationery(name, local_date(mailing_list, now)),
+            self.composer.stationery(mailing_list, local_date(mailing_list, now)),
             now,
             filtered,
             self.learning.shortlist(mailing_list, wanted, followed, now) if model.is_llm else none,

@@ -98,10 +98,11 @@ def _late_cross_lists(
         if found:
             known = store.papers.by_id([each.arxiv_id for each in found])
             old = [each for each in found if each.arxiv_id not in known]
-            store.papers.add(found, (), now)
-            for each in lists:
-                ids = [paper.arxiv_id for paper in old if paper.primary_category in each.categories]
-                store.days.too_old(each.name, ids, due.local_date(each, now))
+            with store.transaction():  # else a crash between them would send old papers
+                store.papers.add(found, (), now)
+                for each in lists:
+                    if ids := [paper.arxiv_id for paper in old if paper.primary_category in each.categories]:
+                        store.days.too_old(each.name, ids, due.local_date(each, now))
             logger.info("arXiv: %d late cross-lists: %s", len(found), ", ".join(each.arxiv_id for each in found))
     except StoreWriteError:
         raise

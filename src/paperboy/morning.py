@@ -156,7 +156,7 @@ class _Morning:
                 reports |= self.serve(each)
         else:
             reports |= self.share(groups, crew)
-            alerts.of_crew(self.store, crew.problem, self.now)
+        alerts.of_crew(self.store, crew.problem if crew else "", self.now)
         return reports
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
@@ -183,9 +183,9 @@ class _Morning:
 
         with closing(crew.map(drafting.work, batches())) as results:
             for batch, done in results:
-                if done is not None:
+                if done and done.scored:
                     self.drafter.take(batch.materials, done.scored)
-                elif not llm:
+                elif not done and not llm:
                     self.drafter.score(batch.materials, aloud=self.since is not None)
                 drafts = done.drafts if done else [None] * len(batch.materials)
                 for each, made in zip(batch.materials, drafts, strict=True):

@@ -46,7 +46,7 @@ class TooLargeError(OSError):
 
 
 class BoundedReader(io.RawIOBase):
-    """A socket's bytes: at most `most` of them, within `seconds`; `renew` sets both anew for the next reply.
+    """A socket's bytes: at most `most` of them, within `seconds`.
 
     A read raises TimeoutError or TooLargeError, both OSErrors, once a limit is reached.
     """
@@ -54,9 +54,6 @@ class BoundedReader(io.RawIOBase):
     def __init__(self, sock: socket.socket, seconds: float, most: int) -> None:
         super().__init__()
         self._sock, self._raw = sock, sock.makefile("rb", buffering=0)
-        self.renew(seconds, most)
-
-    def renew(self, seconds: float, most: int) -> None:
         self._end, self._left = time.monotonic() + seconds, most
 
     def readable(self) -> bool:

@@ -7,7 +7,7 @@ In a test:
         ...
         assert [message.recipient for message in server.messages] == ["ada@example.org"]
 
-For a person: `python -m tests.servers.smtp --port 8025`, with SMTP_HOST=localhost and SMTP_SECURITY=none.
+For a person: `python -m tests.servers.smtp --port 8026`, with SMTP_HOST=localhost and SMTP_SECURITY=none.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.servers.smtp", description="A mail server that keeps what it gets in a Maildir."
     )
-    parser.add_argument("--port", type=int, default=8025, help="default: 8025")
+    parser.add_argument("--port", type=int, default=8026, help="default: 8026")
     parser.add_argument("--maildir", type=Path, help="where to keep it; without, in a new folder for temporary files")
     options = parser.parse_args()
     folder = options.maildir or Path(tempfile.mkdtemp(prefix="paperboy-smtp-")) / "Maildir"

@@ -49,6 +49,7 @@ class Stationery:
     web_url: str
     marks: Copy  # the placeholders
     link: str  # the token of the digest's page; empty: there is no web room
+    shown: bool  # whether the digest is kept for pages and webhooks
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
@@ -70,7 +71,7 @@ class Stationery:
             + hashlib.sha256(domain.encode()).hexdigest()[:15],
             "Precedence: bulk",
         ]
-        shown = dump(digest) if self.web_url or mailing_list.webhook else b""
+        shown = dump(digest) if self.shown else b""
         message = freeze(headers, rendered, self.marks)
         return Composed(rendered.subject, addr_spec(self.sender), message, self.link, shown)
 
@@ -89,15 +90,15 @@ class Composer:
     web_url: str = ""  # of the web room; empty: there is none
     signer: Signer | None = None  # None: the relay signs
 
-    def stationery(self, list_name: str, day: date) -> Stationery:
+    def stationery(self, mailing_list: MailingList, day: date) -> Stationery:
         """What that list's mail of that day is composed with."""
-        link = view_token(list_name, day, self.secret) if self.web_url else ""
-        marks = placeholders(self.secret, list_name)
-        return Stationery(self.templates, self.sender, self.reply_to, self.web_url, marks, link)
+        link = view_token(mailing_list.name, day, self.secret) if self.web_url else ""
+        marks, shown = placeholders(self.secret, mailing_list.name), bool(self.web_url or mailing_list.webhook)
+        return Stationery(self.templates, self.sender, self.reply_to, self.web_url, marks, link, shown)
 
     def digest(self, digest: Digest, now: datetime) -> Composed:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
-        return self.stationery(digest.mailing_list.name, digest.date).digest(digest, now)
+        return self.stationery(digest.mailing_list, digest.date).digest(digest, now)
 
     def alert(
         self,

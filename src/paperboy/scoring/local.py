@@ -126,9 +126,10 @@ class LocalScorer:
 
     def _index_of(self, job: ToScore) -> _Index:
         """The index of the recent papers and of those of the job that are not among them."""
-        if self._index is None or not self._index.serves(job):
-            self._index = _Index(job)
-        return self._index
+        index = self._index  # once: the threads of a cluster's worker share this scorer
+        if index is None or not index.serves(job):
+            index = self._index = _Index(job)
+        return index
 
 
 def _rankers(job: ToScore) -> list[Ranker]:
@@ -263,14 +264,19 @@ class _Index:
         """The rows of the texts with this term, and how well each matches it. Lists on the same categories share words,
         so a term is looked up once.
         """
-        if term not in self._postings:
-            found = self._db.execute("SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (f'"{term}"',))
-            rows = found.fetchall()
-            self._postings[term] = array("I", [row for row, _ in rows]), array("d", [value for _, value in rows])
-        return self._postings[term]
+        if posting := self._postings.get(term):
+            return posting
+        if len(self._postings) >= _MOST_TERMS:
+            self._postings.clear()
+        found = self._db.execute("SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (f'"{term}"',))
+        rows = found.fetchall()
+        posting = array("I", [row for row, _ in rows]), array("d", [value for _, value in rows])
+        self._postings[term] = posting
+        return posting
 
 
 _Postings = tuple["array[int]", "array[float]"]
+_MOST_TERMS = 20_000  # that an index keeps, in some 10 MB
 
 
 def _comment(found: Iterable[tuple[float, str]]) -> str:
