@@ -4,6 +4,7 @@ import io
 import logging
 import os
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,3 +155,24 @@ def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:
     assert output.papers(counts) == "3 of 20 papers (1 author match), 3 over the cap, 5 carried over, 5 let go"
     assert output.papers(Counts(considered=9, below=4, not_called=5)) == "0 of 9 papers, 5 not called"
     assert output.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
+
+
+# ---- tables
+
+
+def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("数学", "2", ""), ("physics", "none yet"), ("e\u0301t", "1\x1b", "x")]
+    output.show_page([output.table(("List", "Papers", "Cost"), rows)])
+    assert capsys.readouterr().out.splitlines() == [
+        "List     Papers    Cost",
+        "数学     2",
+        "physics  none yet",
+        "e\u0301t       1\\x1b     x",
+    ]
+
+
+def test_table_of_thousands_of_rows_takes_no_second(capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.process_time()
+    output.show_page([output.table(["A"] * 6, [[f"row {number}"] * 6 for number in range(5_000)])])
+    assert time.process_time() - began < 1
+    assert len(capsys.readouterr().out.splitlines()) == 5_001

@@ -90,10 +90,17 @@ class Table:
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.padding import Padding
+        from rich.segment import Segment
+        from rich.style import Style
         from rich.table import Table
 
         columns = zip_longest(self.heads, *self.rows, fillvalue="")
-        widths = [max(map(len, column)) for column in columns]
+        widths = [max(map(_width, column)) for column in columns]
+        if sum(width + 2 for width in widths) - 2 <= options.max_width:  # rich takes a second for a thousand rows
+            if any(self.heads):
+                yield from (Segment(_aligned(self.heads, widths), Style(bold=True)), Segment.line())
+            yield Segment("".join(f"{_aligned(row, widths)}\n" for row in self.rows))
+            return
         if options.max_width - sum(width + 2 for width in widths[1:-1]) < _LEAST:
             for first, *others in self.rows:
                 yield from [first] if first else []
@@ -105,6 +112,20 @@ class Table:
         for row in self.rows:
             made.add_row(*row)
         yield made
+
+
+def _width(cell: str) -> int:
+    """In columns of a terminal."""
+    if cell.isascii():
+        return len(cell)
+    from rich.cells import cell_len
+
+    return cell_len(cell)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """A line of a table."""
+    return "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=False))
 
 
 def _filled(cells: Iterable[str], width: int) -> Iterator[str]:
