@@ -293,14 +293,16 @@ class App(ExitStack):
         try:
             copy = files.copy()
         except ConfigError as error:
-            raise ConfigError(as_known([*error.problems, *self._faults(self.path)], self.path)) from error
-        if problems := self._faults(copy):
+            raise ConfigError(as_known([*error.problems, *self._tried(self.path)[1]], self.path)) from error
+        home, problems = self._tried(copy)
+        if problems:
             shutil.rmtree(copy, ignore_errors=True)
             raise ConfigError(as_known(problems, copy, self.path))
+        home.cache_lists()
         files.put_in_force(copy)
 
-    def _faults(self, source: Path) -> list[Problem]:
-        """All that is wrong in a copy. Each file is tried, whatever is wrong in the others."""
+    def _tried(self, source: Path) -> tuple[Home, list[Problem]]:
+        """A copy, and all that is wrong in it. Each file is tried, whatever is wrong in the others."""
         with self.at(Home(self.path, Settings(), (), source)) as tried:
 
             def load() -> None:
@@ -319,7 +321,7 @@ class App(ExitStack):
                     look()
                 except ConfigError as error:
                     found += error.problems
-            return found
+            return tried.home, found
 
     def previews(self, command: str) -> Previews:
         """Shows what a morning would send now. Raises ConfigError."""

@@ -83,8 +83,9 @@ class MailingList:
     open: bool = False  # whoever confirms an address may sign up
     webhook: str = field(default="", repr=False)  # a URL, often with a secret in it
     webhook_format: str = "json"  # or "slack"
-    subscribers: Sequence[Subscriber] = ()
+    subscribers: tuple[Subscriber, ...] | Readers = ()
     subscribers_file: str = ""  # in the home; its people are among the subscribers
+    topics_file: str = ""  # in a folder prompts; its text is the topics
 
     @property
     def is_public(self) -> bool:

@@ -90,3 +90,11 @@ def test_only_the_databases_place_is_wanted_from_the_version_in_force(used: Worl
     copy.write_text(copy.read_text() + "PAPERBOY_DATABASE=data/other.db\n")
     with lock.held(Path(used.path, "data", "other.db"), "run", "run"):
         assert ".env: PAPERBOY_DATABASE has changed, and paperboy run" in used.run("once").err
+
+
+def test_trial_leaves_a_cache_of_the_lists_for_those_who_read_what_it_tried(used: World) -> None:
+    cached = used.path / "data" / "last-good" / "lists.cache"
+    assert b"ada@example.org" in cached.read_bytes()
+    assert "  ada@example.org\n" in used.run("subscribers").out
+    cached.write_bytes(b"damaged")
+    assert "  ada@example.org\n" in used.run("subscribers").out

@@ -115,6 +115,7 @@ lists:
             title="Physics: the rest",
             categories=("gr-qc", "cond-mat.soft"),
             topics="Everything that moves.",
+            topics_file="topics/physics.md",
             timezone=ZoneInfo("Europe/Berlin"),
             send_at=time(0, 5),
             weekdays=frozenset({6, 0}),

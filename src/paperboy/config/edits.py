@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from paperboy import files
+from paperboy.config import cache
 from paperboy.config.home import LISTS_FILE, Home, of_lists
 from paperboy.config.lists import parse
 from paperboy.config.people import People
@@ -82,6 +83,10 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                 edits.append((path, name, old, new.encode("utf-8", "surrogateescape")))
             if home is versions[0] and lines:
                 stood[name] = tuple(sorted(lines))
+    for home in versions:
+        if home.source != home.path:  # a copy, whose cache may name the address
+            with _errors(home.source):
+                (home.source / cache.NAME).unlink(missing_ok=True)
     for path, name, before, after in edits:
         with _errors(path):
             if after != before and not _replace(path, before, after):

@@ -1,8 +1,8 @@
 """A home: the folder with an operator's files, what is read from it, and its last good version.
 
     data/last-good    a symlink, flipped by one rename, to the version in force:
-    data/files-*      copies of `.env`, subscribers.yaml with the files that it names, prompts/ and emails/; the one
-                      before stays for its readers
+    data/files-*      copies of `.env`, subscribers.yaml with the files that it names, prompts/ and emails/, and a cache
+                      of the lists; the one before stays for its readers
 
 The daemon and its children read the version in force, so that no morning meets half an edit, and a broken one changes
 nothing, even over a restart.
@@ -24,8 +24,8 @@ from itertools import islice
 from pathlib import Path
 
 from paperboy import files, lock
+from paperboy.config import cache, people, settings
 from paperboy.config import lists as mailing_lists
-from paperboy.config import people, settings
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError
@@ -63,7 +63,8 @@ class Home:
         tried: bool = False,
     ) -> Home:
         """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files. Without
-        `mails` the login may be incomplete. `tried`: files of subscribers need not be looked through.
+        `mails` the login may be incomplete. `tried`: files of subscribers need not be looked through, and the lists may
+        come from the cache.
         """
         if reason := files.denied(path, os.R_OK):
             raise ConfigError([Problem(str(path), reason)])
@@ -106,6 +107,11 @@ class Home:
         """Where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
         return folders(self.source, kind)
 
+    def cache_lists(self) -> None:
+        """Cache the lists beside the copy that they were read from; without a cache they are read again."""
+        with suppress(OSError, ValueError):  # no space left; or `forget` has deleted the copy
+            cache.write(self.source / LISTS_FILE, self.settings, self.lists)
+
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
         """The names, checked; those of all lists if none is given. Raises UnknownNameError."""
         known = {mailing_list.name for mailing_list in self.lists}
@@ -141,7 +147,11 @@ def denied(home: Path, settings: Settings) -> list[Problem]:
 
 def load_lists(home: Path, settings: Settings, *, tried: bool = False) -> tuple[MailingList, ...]:
     """The lists as the files have them now. Raises ConfigError. `tried`: see `Home.load`."""
-    return mailing_lists.load(home / LISTS_FILE, folders(home, "prompts"), settings, tried=tried)
+    given = home / LISTS_FILE, folders(home, "prompts"), settings
+    for copy in (home, home / "data" / "last-good") if tried else ():
+        if (known := cache.read(copy, *given)) is not None:
+            return known
+    return mailing_lists.load(*given, tried=tried)
 
 
 def of_lists(home: Path) -> list[str]:
@@ -244,7 +254,7 @@ class Files:
 
     def put_in_force(self, copy: Path) -> None:
         """Flip the symlink to this copy, and delete older ones than the one before. Raises StoreWriteError."""
-        if not copy.is_dir():  # `forget` has deleted it, and changed the files: they are tried anew
+        if not (copy / LISTS_FILE).exists():  # `forget` has deleted it, and changed the files: they are tried anew
             return
         before = self.last_good.resolve()
         try:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import time
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -72,17 +72,27 @@ def _scalar(read: Callable[[str], Any]) -> PlainValidator:
     return PlainValidator(lambda value: read(str(value)))
 
 
-def _topics(text: str, info: ValidationInfo) -> str:
-    """The text itself, or that of the file it names. The context holds the folders with prompts."""
+def _topics(text: str, info: ValidationInfo[Callable[[str], str]]) -> str:
+    """The text itself, or that of the file it names, which the context reads."""
     name = text.strip()
     if not name:
         raise ValueError("is empty; say what the list wants to read")
     if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
         raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; name such a file, or write the topics")
-    return _topics_file(name, info.context or ()) if name.endswith(".md") and "\n" not in name else name
+    return info.context(name) if _names_a_file(name) else name
 
 
-def _topics_file(name: str, folders: Sequence[Path]) -> str:
+def _names_a_file(topics: str) -> bool:
+    return topics.endswith(".md") and "\n" not in topics
+
+
+def _topics_file_of(keys: Mapping[str, Any]) -> str:
+    name = str(keys.get("topics") or "").strip()
+    return name if _names_a_file(name) else ""
+
+
+def topics_file(name: str, folders: Sequence[Path]) -> str:
+    """The text of a topics file, from the first folder that has it. Raises ValueError."""
     for folder in folders:
         file = folder / name
         if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
@@ -255,7 +265,7 @@ def _parse(
         raise ConfigError(())
     faults, lists = _Faults(root), list[_List]()
     try:
-        lists = _File.model_validate(data, context=prompts).lists
+        lists = _File.model_validate(data, context=cache(partial(topics_file, folders=prompts))).lists
     except ValidationError as error:
         for each in error.errors(include_url=False, include_input=False):
             faults.note(each["loc"], _in_words(each), at_key=each["type"] in {"extra_forbidden", "missing"})
@@ -280,7 +290,7 @@ def _parse(
             **defaults
             | {"title": each.name, "topics": ""}
             | {key: getattr(each, key) for key in each.model_fields_set}
-            | {"subscribers": readers.of(keys)}
+            | {"topics_file": _topics_file_of(keys), "subscribers": readers.of(keys)}
         )
         for each, keys in zip(lists, data["lists"], strict=True)
     )
@@ -320,16 +330,21 @@ class _Readers:
 
     def _content(self, name: str) -> bytes:
         if name not in self._contents:
-            file = self._home / name
-            if not Path(os.path.realpath(file)).is_relative_to(self._home.resolve()):
-                raise ValueError(f"{name!r} is outside the home; put the file there")
-            try:
-                self._contents[name] = files.read_text(file).encode()
-            except FileNotFoundError:
-                raise ValueError(f"there is no {name!r} in the home; create it, an address on each line") from None
-            except ValueError as error:
-                raise ValueError(f"{name} {error}") from None
+            self._contents[name] = people_file(self._home, name)
         return self._contents[name]
+
+
+def people_file(home: Path, name: str) -> bytes:
+    """The content of a file of subscribers. Raises ValueError."""
+    file = home / name
+    if not Path(os.path.realpath(file)).is_relative_to(home.resolve()):
+        raise ValueError(f"{name!r} is outside the home; put the file there")
+    try:
+        return files.read_text(file).encode()
+    except FileNotFoundError:
+        raise ValueError(f"there is no {name!r} in the home; create it, an address on each line") from None
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None
 
 
 def _subscribers(faults: _Faults, path: _Path, texts: object) -> tuple[Subscriber, ...]:
