@@ -166,11 +166,12 @@ class Composer:
 
     def _envelope(self, composed: Composed, delivery: Delivery, copy: Copy) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
-        its, leave_by_mail = _shared(composed.message, list_name, (self.secret, *self.older))
+        its, leave_by_mail, votes = _shared(composed.message, list_name, (self.secret, *self.older))
         leave = [leave_by_mail + quote(own.token)]
         leave = [f"{self.web_url}/leave/{own.token}", *leave] if self.web_url else leave
         head = own_headers(own.subscriber, own.message_id, leave)
-        message = complete(composed.message, its, copy._replace(vote=vote_token(own.token)), head)
+        copy = copy._replace(vote=vote_token(own.token)) if votes else copy
+        message = complete(composed.message, its, copy, head)
         return Envelope(composed.sender, own.subscriber.address, self._signed(message), list_name)
 
     def _signed(self, message: bytes) -> bytes:
@@ -199,14 +200,16 @@ def addr_spec(mailbox: str) -> str:
 
 
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
-def _shared(message: bytes, list_name: str, secrets: tuple[bytes, ...]) -> tuple[Copy, str]:
-    """What all copies of a frozen message share: its placeholders, made with one of the secrets, and the link to the
-    mail that asks to leave, up to the token. It goes where replies go, whatever the settings are now.
+def _shared(message: bytes, list_name: str, secrets: tuple[bytes, ...]) -> tuple[Copy, str, bool]:
+    """What all copies of a frozen message share: its placeholders, made with one of the secrets; the link to the mail
+    that asks to leave, up to the token, which goes where replies go, whatever the settings are now; and whether there
+    are links to vote.
     """
     head = BytesHeaderParser().parsebytes(message.partition(b"\r\n\r\n")[0])
     leave = unsubscribe_uri(parseaddr(head["Reply-To"] or head["From"])[1], list_name, "")
     marks = [placeholders(secret, list_name) for secret in secrets]
-    return next((each for each in marks if each.token.encode() in message), marks[0]), leave
+    its = next((each for each in marks if each.token.encode() in message), marks[0])
+    return its, leave, its.vote.encode() in message
 
 
 # Freezing, and completing what was frozen
@@ -272,7 +275,8 @@ def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> byte
     text, all escaped in HTML.
     """
     pieces, places, wanted = _cut(message, marks)
-    values = {place: _value(copy, *place) for place in wanted}
+    untouched = [each.encode() if _UNTOUCHED.fullmatch(each) else b"" for each in copy]  # as nearly all are
+    values = {place: untouched[place[0]] or _value(copy, *place) for place in wanted}
     copied = [head, *pieces]
     for number, place in places:
         copied[number] = values[place]
@@ -281,8 +285,6 @@ def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> byte
 
 def _value(copy: Copy, number: int, in_html: bool) -> bytes:
     value = copy[number]
-    if _UNTOUCHED.fullmatch(value):  # as nearly all are
-        return value.encode("ascii")
     value = escape(value) if in_html else wrap(value) if number == _REASON else value
     return _encoded(value).replace(b"\n", b"\r\n")
 
