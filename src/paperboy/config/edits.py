@@ -78,7 +78,10 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                 if name == LISTS_FILE:
                     new = _without(home, text, address)
                 else:
-                    lines |= set(own := _people(name, old).lines(address))
+                    people = _people(name, old)
+                    if lines and (wrong := people.header_problems()):  # of what else is theirs, nothing is known
+                        raise ConfigError(wrong)
+                    lines |= set(own := people.lines(address))
                     new = mentions(address).sub("…", _without_lines(old, own).decode("utf-8", "surrogateescape"))
                 edits.append((path, name, old, new.encode("utf-8", "surrogateescape")))
             if home is versions[0] and lines:
