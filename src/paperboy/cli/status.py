@@ -15,6 +15,7 @@ from paperboy.app import App
 from paperboy.cli import output, shortlists
 from paperboy.cli.person import NO_REPLY
 from paperboy.cli.shortlists import Shortlists
+from paperboy.config.home import Files
 from paperboy.mail.text import together
 from paperboy.models import Counts, DeliveryState, Spending, Usage
 from paperboy.status import NONE_SCORED, ListStatus, Status
@@ -62,7 +63,8 @@ def status(
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
-    app.without_mail(in_force=True, tried=True)
+    tried = Files(app.path).in_force() is not None  # by the daemon, which says what is wrong; else it is said here
+    app.without_mail(in_force=True, tried=tried)
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0
