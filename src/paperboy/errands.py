@@ -1,7 +1,7 @@
 """Errands: small work beside the mail. It never holds up a morning or a sending, which run at the same time.
 
     webhooks    tell other programs of a digest
-    sign-ups    confirmation mails go out, and who confirmed comes into subscribers.yaml
+    sign-ups    confirmation mails go out, and who confirmed comes into the list's file
     indexing    let the papers of a public digest be found
     learning    from an LLM's scores, and from readers' votes
 

@@ -1,4 +1,4 @@
-"""Who asked to be put on a list, until `subscribers.yaml` has them.
+"""Who asked to be put on a list, until the list's file has them.
 
 asked      the form was sent; a confirmation mail is to go out
 mailed     it went out; for seven days its link confirms

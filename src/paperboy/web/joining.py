@@ -3,7 +3,7 @@
 GET  /list/NAME/join   the form
 POST /list/NAME/join   notes the request; the answer is the same for every address
 GET  /confirm/TOKEN    the page with its button; changes nothing
-POST /confirm/TOKEN    confirms: an errand writes the address into subscribers.yaml
+POST /confirm/TOKEN    confirms: an errand writes the address into the list's file
 """
 
 from __future__ import annotations
