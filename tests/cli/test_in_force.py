@@ -80,15 +80,6 @@ def test_csv_without_a_column_of_addresses_leaves_what_is_in_force(world: World)
     assert (ran.code, "Everyone" in ran.out, "galaxies" in ran.out) == (0, False, True)
 
 
-def test_status_names_a_bad_line_where_no_daemon_does(world: World) -> None:
-    """With `once` alone, nobody else would, before the next morning fails."""
-    world.write("subscribers.yaml", LISTS.replace("subscribers: [vera@example.org]", "subscribers_file: readers.txt"))
-    world.write("readers.txt", "vera@example.org\noops\n")
-    ran = world.run("status")
-    assert (ran.code, ran.out) == (78, "")
-    assert ran.err.startswith("readers.txt:2: 'oops' is not an address")
-
-
 def test_only_the_databases_place_is_wanted_from_the_version_in_force(used: World) -> None:
     """The service's settings may be sound in its own environment alone."""
     copy = used.path / "data" / "last-good" / ".env"

@@ -15,7 +15,6 @@ from paperboy.app import App
 from paperboy.cli import output, shortlists
 from paperboy.cli.person import NO_REPLY
 from paperboy.cli.shortlists import Shortlists
-from paperboy.config.home import Files
 from paperboy.mail.text import together
 from paperboy.models import Counts, DeliveryState, Spending, Usage
 from paperboy.status import NONE_SCORED, ListStatus, Status
@@ -63,8 +62,7 @@ def status(
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
-    tried = Files(app.path).in_force() is not None  # by the daemon, which says what is wrong; else it is said here
-    app.without_mail(in_force=True, tried=tried)
+    app.without_mail(in_force=True, tried=True)
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0
