@@ -209,7 +209,7 @@ def _client(address: str) -> Iterator[Any]:
 
 
 def _require_certificates(security: Any) -> None:
-    """Raises ClusterError if Dask's configuration lacks what TLS needs, of which Dask itself speaks in riddles."""
+    """Raises ClusterError if Dask's configuration lacks a certificate: its own error does not name the setting."""
     for variable, file in (("CA_FILE", security.tls_ca_file), ("CLIENT__CERT", security.tls_client_cert)):
         name = f"DASK_DISTRIBUTED__COMM__TLS__{variable}"
         if not file:
