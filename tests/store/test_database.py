@@ -2,15 +2,18 @@
 
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.store import Store
-from paperboy.store.database import Database
+from paperboy.store.database import Database, backup
 
 
 @pytest.fixture
@@ -51,6 +54,42 @@ def test_opening_twice_migrates_once(path: Path) -> None:
     before = path.read_bytes()
     Store.open(path).close()
     assert path.read_bytes() == before
+
+
+SUPPRESSED = """
+import pathlib, sys
+from paperboy.store import Store
+
+with Store.open(pathlib.Path(sys.argv[1])) as store:
+    print(*(suppression.address for suppression in store.suppressions.all()))
+"""
+
+
+def test_opening_again_keeps_the_locks_of_other_connections(path: Path) -> None:
+    """Without them, another process that closes takes itself for the last one, and deletes the WAL of this one."""
+
+    def seen_by_another_process() -> str:
+        command = [sys.executable, "-c", SUPPRESSED, str(path)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    with Store.open(path) as kept:
+        kept.secrets()
+        Store.open(path).close()
+        assert seen_by_another_process() == ""
+        kept.suppressions.add("ada@example.org", "", "by hand", datetime(2026, 11, 20, tzinfo=UTC))
+        assert seen_by_another_process() == "ada@example.org"
+
+
+def test_connection_is_current_until_its_path_names_another_file(path: Path, tmp_path: Path) -> None:
+    with Store.open(path) as store:
+        assert store.is_current()
+        backup(path, tmp_path / "copy.db")
+        path.unlink()
+        assert not store.is_current()
+        (tmp_path / "copy.db").rename(path)
+        assert not store.is_current()
+        with Store.open(path) as restored:
+            assert restored.is_current()
 
 
 def test_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:

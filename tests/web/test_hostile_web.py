@@ -382,3 +382,31 @@ def test_missing_database_is_no_page_and_is_not_made(web: Web) -> None:
         file.unlink()
     assert [web.get(leave).status_code, web.post(leave).status_code] == [503, 503]  # until it is back
     assert not list(data.glob("paperboy.db*"))
+
+
+def test_restored_backup_is_what_the_next_request_sees(web: Web) -> None:
+    leave, data = path_of(web), web.world.path / "data"
+    copy = web.world.path.with_name("copy.db")
+    assert web.run("backup", str(copy)).code == 0
+    web.post(f"{leave}/now")
+    assert "You are off" in web.get(leave).text
+    for file in data.glob("paperboy.db*"):
+        file.unlink()
+    copy.rename(data / "paperboy.db")
+    assert "Leave this list" in web.get(leave).text
+    assert "You are off" in web.post(f"{leave}/now").text
+    with web.store() as store:
+        assert [each.address for each in store.suppressions.all()] == ["ada@example.org"]
+
+
+def test_database_of_a_newer_version_is_no_page_for_a_room_that_runs(
+    web: Web, caplog: pytest.LogCaptureFixture
+) -> None:
+    leave = path_of(web)
+    assert web.get(leave).status_code == 200
+    with contextlib.closing(sqlite3.connect(web.world.path / "data" / "paperboy.db")) as database, database:
+        database.execute(
+            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('paperboy', 'm999', '')"
+        )
+    assert web.get(leave).status_code == 503
+    assert "was written by a newer Paperboy" in caplog.text

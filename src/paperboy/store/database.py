@@ -40,6 +40,7 @@ class Database:
         self._connection = connection
         self._utils = sqlite_utils.Database(connection)
         self._durable: bool | None = None  # what the connection's commits are now
+        self._file: tuple[int, int] | None = None  # device and inode; None: it is in memory
 
     @classmethod
     def open(
@@ -57,9 +58,14 @@ class Database:
                 what = "a folder" if path.is_dir() else "no regular file"
                 raise StoreError(f"{path}: this is {what}; PAPERBOY_DATABASE must name a file")
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            # Never open a database that exists but through SQLite: closing any descriptor of a file drops all locks
+            # that this process holds on it, those of other threads' connections, too.
+            # https://sqlite.org/howtocorrupt.html, 2.2
+            if not path.exists():
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             with suppress(PermissionError):  # somebody else's
                 path.chmod(0o600)  # its owner's alone, whoever made it; the WAL beside it inherits that
+            file = _file_at(path)  # before SQLite opens it: if it is replaced in between, `is_current` is false
             # several threads may use it, one at a time: whoever starts them sees to that
             connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
@@ -67,11 +73,9 @@ class Database:
             fix = files.denied(path) or files.denied(path.parent) or "PAPERBOY_DATABASE must name a file in a folder"
             raise StoreError(f"{path}: the database cannot be opened ({reason or error}); {fix}") from error
         database = cls(path, connection)
+        database._file = file
         try:
             database.prepare(had, check=check)
-        except sqlite3.DatabaseError as error:
-            database.close()
-            raise StoreError(f"{path}: {_advice(error)}") from error
         except StoreError:
             database.close()
             raise
@@ -80,8 +84,21 @@ class Database:
                 mark.touch(0o600)
         return database
 
+    def is_current(self) -> bool:
+        """Return whether the path still names the file that is open; a restored backup is another one."""
+        try:
+            return self._file == _file_at(self.path)
+        except OSError:
+            return False
+
     def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
-        """Check and migrate. With `mark` nothing new is made."""
+        """Check and migrate. With `mark` nothing new is made. Raises StoreError."""
+        try:
+            self._prepare(mark, check=check)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path}: {_advice(error)}") from error
+
+    def _prepare(self, mark: Path | None, *, check: bool) -> None:
         if check and (found := self._connection.execute("pragma quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(str(found))
         if refusal := self._refusal():
@@ -237,6 +254,12 @@ def backup(path: Path, copy: Path) -> None:
     finally:
         with suppress(OSError):
             half.unlink()
+
+
+def _file_at(path: Path) -> tuple[int, int]:
+    """Return the device and inode of a file. Raises OSError."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def require(path: Path, mark: Path) -> bool:
