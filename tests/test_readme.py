@@ -199,3 +199,11 @@ def test_container_starts_the_daemon_in_the_home_that_is_mounted() -> None:
 def test_readme_states_the_figures_that_the_code_goes_by(*, true: bool, sentence: str) -> None:
     assert true
     assert sentence in " ".join(README.split())
+
+
+def test_first_sentence_on_clusters_says_whom_they_trust() -> None:
+    """Results are pickles; a certificate is all that keeps code out."""
+    (item,) = (item for item in re.split(r"\n(?=- )", section("Large homes")) if item.startswith("- **More machines**"))
+    first_sentence = " ".join(item.split()).partition(". ")[0]
+    assert "as trusted as this machine" in first_sentence
+    assert "can run code here and read" in first_sentence
