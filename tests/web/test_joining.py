@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 
@@ -10,6 +11,7 @@ import pytest
 from paperboy import lock
 from paperboy.store.signups import _SELECT, Signup, Stage
 from tests.cli.conftest import LISTS
+from tests.mail.reading import EMAILS
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
 JOIN = "/list/foundations/join"
@@ -164,18 +166,97 @@ def test_scripts_and_robots_sign_nobody_up(open_web: Web) -> None:
     assert "emmy@wren.edu" not in listed(web)
 
 
-def test_one_mail_per_address_and_day_and_ten_a_minute(open_web: Web) -> None:
+def flood(web: Web, path: str = JOIN, number: int = 100) -> None:
+    """Ask for many mailboxes at once."""
+    for at in range(number):
+        assert web.post(path, data={"address": f"reader{at}@{path.split('/')[2]}.edu"}).status_code == 200
+
+
+def test_mailbox_gets_one_mail_a_day_however_it_is_spelt(open_web: Web) -> None:
     web, clock = open_web, open_web.world.clock
-    for number in range(12):
-        ask(web, f"reader{number}@wren.edu")
-    assert len(errands(web)) == 10
-    clock.now += timedelta(minutes=2)
-    for address in ("reader0@wren.edu", "READER0@wren.edu", "reader11@wren.edu"):
-        ask(web, address)
-    assert errands(web) == ["reader11@wren.edu"]
+    spellings = ["Emmy.N@gmail.com", "emmyn@gmail.com", "e.m.m.y.n+1@googlemail.com", "EMMYN+2@gmail.com"]
+    others = ["emmy.n@wren.edu", "emmyn@wren.edu", "emmy@gmail.com"]
+    pages = {ask(web, address) for address in (*spellings, *others)}
+    assert len(pages) == 1
+    assert sorted(errands(web)) == sorted([spellings[0], *others])
     clock.now += timedelta(days=1)
-    ask(web, "reader0@wren.edu")
-    assert "reader0@wren.edu" in errands(web)
+    ask(web, spellings[3])
+    assert spellings[3] in errands(web)
+
+
+def test_requests_for_tags_do_not_shut_out_the_plain_address(open_web: Web) -> None:
+    """Where the mail server knows no tags, they are other people's, or nobody's."""
+    web = open_web
+    for address in ("emmy+1@wren.edu", "emmy+2@wren.edu", "emmy@wren.edu", "emmy+3@wren.edu", "emmy@wren.edu"):
+        ask(web, address)
+    assert sorted(errands(web)) == ["emmy+1@wren.edu", "emmy@wren.edu"]
+
+
+def test_flood_of_one_mailbox_shuts_nobody_out(open_web: Web) -> None:
+    web = open_web
+    for number in range(350):
+        ask(web, f"victim+{number}@gmail.com")
+        web.world.clock.now += timedelta(seconds=6)
+    assert "Look into your mailbox" in ask(web, "emmy@wren.edu")
+    assert errands(web) == ["victim+0@gmail.com", "emmy@wren.edu"]
+    assert "flood" not in web.run("status").out
+
+
+def test_beyond_the_rate_the_form_says_to_try_later_and_nothing_is_noted(open_web: Web) -> None:
+    web = open_web
+    flood(web)
+    noted = rows(web)
+    answers = [web.post(JOIN, data={"address": address}) for address in ("emmy@wren.edu", "reader0@foundations.edu")]
+    assert {answer.status_code for answer in answers} == {429}
+    assert {answer.headers["Retry-After"] for answer in answers} == {"3600"}
+    assert len({answer.text for answer in answers}) == 1  # nobody learns who has asked
+    assert "Try again in an hour" in answers[0].text
+    assert "Look into your mailbox" not in answers[0].text
+    assert rows(web) == noted
+
+
+def test_rate_refills_within_the_hour(open_web: Web) -> None:
+    web, clock = open_web, open_web.world.clock
+    flood(web)
+    clock.now += timedelta(seconds=35)
+    assert "Try again later" in ask(web, "emmy@wren.edu")
+    clock.now += timedelta(seconds=2)
+    assert "Look into your mailbox" in ask(web, "emmy@wren.edu")
+    assert "Try again later" in ask(web, "lise@wren.edu")
+    clock.now += timedelta(hours=1)
+    assert "Look into your mailbox" in ask(web, "lise@wren.edu")
+
+
+def test_flood_of_one_list_leaves_the_other_open(open_web: Web) -> None:
+    web = open_web
+    web.world.write("subscribers.yaml", OPEN.replace("  - name: galaxies\n", "  - name: galaxies\n    open: true\n"))
+    flood(web)
+    assert "Try again later" in ask(web, "emmy@wren.edu")
+    assert "Look into your mailbox" in web.post("/list/galaxies/join", data={"address": "emmy@wren.edu"}).text
+
+
+def test_page_beyond_the_rate_is_in_the_lists_language(open_web: Web) -> None:
+    web = open_web
+    web.world.write("subscribers.yaml", OPEN.replace("open: true\n", "open: true\n    language: de\n"))
+    words = (EMAILS / "_room.j2").read_text("utf-8")
+    web.world.write("emails/de/_room.j2", words.replace('"Try again later"', '"Bitte später"'))
+    flood(web)
+    assert "Bitte später" in ask(web, "emmy@wren.edu")
+
+
+def test_status_names_a_flood_of_sign_ups_for_a_day(open_web: Web) -> None:
+    web, clock = open_web, open_web.world.clock
+    keys = json.loads(web.run("status", "--json").out).keys()
+    flood(web, number=99)
+    assert "flood" not in web.run("status").out
+    ask(web, "emmy@wren.edu")
+    clock.now += timedelta(hours=23)
+    said = "foundations: a flood of sign-ups: 100 in 24 hours; beyond 100 an hour, the form says to try again later\n"
+    assert said in web.run("status").out
+    assert "flood" not in web.run("status", "--list", "galaxies").out
+    assert json.loads(web.run("status", "--json").out).keys() == keys
+    clock.now += timedelta(hours=1)
+    assert "flood" not in web.run("status").out
 
 
 def test_link_holds_for_seven_days(open_web: Web) -> None:

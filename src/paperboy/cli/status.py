@@ -20,7 +20,7 @@ from paperboy.models import Counts, DeliveryState, Spending, Usage
 from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Undelivered
-from paperboy.store.signups import Signup
+from paperboy.store.signups import Flood, Signup
 from paperboy.store.votes import Tally
 from paperboy.store.webhooks import Call
 
@@ -92,6 +92,7 @@ class _Picture:
     votes: Mapping[str, Tally]  # of the last 30 days
     signups: Sequence[Signup]  # confirmed, and not in the file yet
     shortlists: Shortlists
+    floods: Sequence[Flood]  # of sign-ups
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
@@ -126,10 +127,11 @@ def _look(app: App, names: tuple[str, ...], mornings: int) -> _Picture:
     calls = store.webhooks.newest([each.name for each in lists if each.webhook])
     votes = store.votes.since(now - _VOTES)
     signups = [each for each in store.signups.waiting() if each.list_name in wanted]
+    floods = [flood for flood in store.signups.floods(now) if flood.list_name in {"", *wanted}]
     troubles = list(lasting.values())
     shortlisted = shortlists.look(app, lists)
     seen = (settings.timezone, holder, found, answer, months, troubles, boxed, calls, votes, signups, shortlisted)
-    return _Picture(*seen)
+    return _Picture(*seen, floods)
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
@@ -164,6 +166,9 @@ def _why(seen: _Picture) -> Iterator[str]:
     for signup in seen.signups:
         why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
         said.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))
+    for flood in seen.floods:
+        what = f"{flood.number:,} in 24 hours; beyond {flood.most} an hour, the form says to try again later"
+        said.append((flood.list_name or "all lists together", f": a flood of sign-ups: {what}"))
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         yield output.went_to_outbox(seen.in_outbox)

@@ -10,14 +10,21 @@ ended      nothing follows; kept, since it counts for the limits
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from paperboy.store.database import Database, iso
 
 HOLDS = timedelta(days=7)
-_MOST_A_MINUTE = 10  # confirmation mails to all addresses; to one address it is one a day
+REFILLS = timedelta(hours=1)  # the time in which an empty bucket of requests is full again
+_LIST_HOLDS = 100  # a lecture hall may sign up at once; after that, one person every 36 seconds
+_ALL_HOLD = 300  # three lists' worth, so that a flood of one list leaves the others open
+_LOOKED_BACK = 4 * REFILLS  # a flood that never stops gets a quarter more than the rate; fewer rows than a day's
+_DAY = timedelta(days=1)  # a mailbox gets one confirmation mail in it
+_GMAIL = {"gmail.com", "googlemail.com"}
 _ID = 16  # digits of a token by which it is looked up; the others are compared in constant time
 
 
@@ -44,6 +51,14 @@ class Signup:
     problem: str = ""  # why the last one failed
 
 
+class Flood(NamedTuple):
+    """A rate limit that was reached within the last day."""
+
+    list_name: str  # empty: that of all lists together
+    number: int  # of requests in this day
+    most: int  # an hour
+
+
 _SELECT = "select token, list as list_name, address, state as stage, at, attempts, problem from signups"
 
 
@@ -52,25 +67,36 @@ class Signups:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        database.define("mailbox", _mailbox)
 
     def ask(self, token: str, list_name: str, address: str, now: datetime) -> bool:
-        """Note a request. False: a limit was reached, and nothing follows. It takes as long either way."""
+        """Note a request. Return False, whatever the address, while a rate limit is reached.
+
+        For a mailbox that had a request within a day nothing is noted, and True returned: nobody may learn who asked.
+        """
         values = {
             "token": token,
             "list": list_name,
             "address": address,
             "now": iso(now),
-            "day": iso(now - timedelta(days=1)),
-            "minute": iso(now - timedelta(minutes=1)),
+            "day": iso(now - _DAY),
         }
         with self._database.transaction():
-            added = self._database.execute(
-                f"""insert or ignore into signups select :token, :list, :address, 'asked', :now, 0, null, ''
-                where not exists (select 1 from signups where address = :address collate nocase and at > :day)
-                and (select count(*) from signups where at > :minute) < {_MOST_A_MINUTE}""",
-                values,
-            )
-        return added == 1
+            asked = self._asked(now - _LOOKED_BACK)
+            if not _has_room(asked[""], _ALL_HOLD, now) or not _has_room(asked.get(list_name, []), _LIST_HOLDS, now):
+                return False
+            self._database.execute(_ASK, values)
+        return True
+
+    def floods(self, now: datetime) -> list[Flood]:
+        """Return the rate limits that were reached within the last day."""
+        found = []
+        for name, instants in self._asked(now - _DAY).items():
+            most = _LIST_HOLDS if name else _ALL_HOLD
+            hours = zip(instants, instants[most - 1 :], strict=False)
+            if any(newest - oldest < REFILLS for newest, oldest in hours):
+                found.append(Flood(name, len(instants), most))
+        return found
 
     def find(self, token: str, now: datetime) -> Signup | None:
         """The request of a confirmation mail's link, while that holds."""
@@ -124,6 +150,14 @@ class Signups:
         with self._database.transaction():
             self._database.execute(statement, values)
 
+    def _asked(self, since: datetime) -> dict[str, list[datetime]]:
+        """Return when requests came, the newest first, by list; under "" those of all lists."""
+        rows = self._database.rows("select list, at from signups where at > ? order by at desc", [iso(since)])
+        asked = {"": [row["at"] for row in rows]}
+        for row in rows:
+            asked.setdefault(row["list"], []).append(row["at"])
+        return asked
+
     def _rows(self, query: str, values: dict[str, str]) -> list[Signup]:
         def made(stage: str, **columns: object) -> Signup:
             return Signup(stage=Stage(stage), **columns)  # type: ignore[arg-type]
@@ -132,3 +166,29 @@ class Signups:
 
 
 _DUE = "state in ('asked', 'confirmed') and coalesce(try_at, '') <= :now"
+
+# Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not use up hers for "ada".
+_ASK = """
+insert or ignore into signups select :token, :list, :address, 'asked', :now, 0, null, ''
+where not exists (
+    select 1 from signups where at > :day and mailbox(address) = mailbox(:address)
+    and (instr(:address, '+') or not instr(address, '+'))
+)
+"""
+
+
+def _has_room(instants: Sequence[datetime], most: int, now: datetime) -> bool:
+    """Return whether a token bucket of this size has a token left after requests at these instants, newest first.
+
+    In no stretch of time until now may more be taken than the bucket holds and gets back meanwhile.
+    """
+    return all(taken + 1 <= most * (1 + (now - at) / REFILLS) for taken, at in enumerate(instants, start=1))
+
+
+def _mailbox(address: str) -> str:
+    """Return what all addresses of a mailbox have in common, as far as their spelling shows it."""
+    local, _, domain = address.lower().rpartition("@")
+    local = local.partition("+")[0]
+    if domain in _GMAIL:
+        return f"{local.replace('.', '')}@gmail.com"
+    return f"{local}@{domain}"

@@ -1,7 +1,7 @@
 """Signing up for a list that is open: the form, and the page behind the link of the confirmation mail.
 
 GET  /list/NAME/join   the form
-POST /list/NAME/join   notes the request; the answer is the same for every address
+POST /list/NAME/join   notes the request; the answer is the same for every address, and 429 while too many come
 GET  /confirm/TOKEN    the page with its button; changes nothing
 POST /confirm/TOKEN    confirms: an errand writes the address into the list's file
 """
@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response
 from paperboy.config import values
 from paperboy.foreign import without_addresses
 from paperboy.models import Addressed, MailingList, Subscriber
-from paperboy.store.signups import Signup, Stage
+from paperboy.store.signups import REFILLS, Signup, Stage
 from paperboy.tokens import signup_token, unsubscribe_token
 from paperboy.web.visit import Visit, found
 
@@ -35,7 +35,10 @@ def form(visit: Visit, name: str) -> Response:
         return _form(visit, mailing_list, typed=typed[:_LONGEST], wrong=True)
     if not visit.request.form.get("trap"):  # which only robots see, and fill in
         token = signup_token(name, address, visit.now, visit.store.secrets()[0])
-        visit.store.signups.ask(token, name, address, visit.now)  # beyond a limit, nothing follows
+        if not visit.store.signups.ask(token, name, address, visit.now):
+            response = visit.page("error", mailing_list.language, status=429, code=429)
+            response.headers["Retry-After"] = f"{REFILLS.total_seconds():.0f}"
+            return response
     return visit.page("join", mailing_list.language, state="asked", title=mailing_list.title)
 
 

@@ -1,0 +1,38 @@
+"""Requests to sign up: how many are noted, and when there is room again."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from paperboy.store import Store
+from paperboy.store.signups import Flood
+from tests.store.ledger import NOW
+
+
+def ask(store: Store, number: int, at: datetime, list_name: str = "foundations") -> bool:
+    """Ask for a mailbox that nobody else has."""
+    return store.signups.ask(f"{number:032}", list_name, f"reader{number}@wren.edu", at)
+
+
+def test_flood_that_never_stops_is_held_to_the_rate(store: Store) -> None:
+    instants = [NOW + timedelta(seconds=20 * number) for number in range(8 * 180)]
+    with store.transaction():
+        noted = [at for number, at in enumerate(instants) if ask(store, number, at)]
+    assert len(noted) <= 8 * 125
+    for hour in range(8):
+        start = NOW + timedelta(hours=hour)
+        within = [at for at in noted if start <= at < start + timedelta(hours=1)]
+        assert 90 <= len(within) <= 200
+
+
+def test_rate_of_all_lists_is_reached_where_no_list_reaches_its_own(store: Store) -> None:
+    answers = [ask(store, number, NOW, f"list-{number % 5}") for number in range(301)]
+    assert answers == [True] * 300 + [False]
+    assert store.signups.floods(NOW) == [Flood(list_name="", number=300, most=300)]
+    assert ask(store, 301, NOW + timedelta(seconds=13), "list-0")
+
+
+def test_many_sign_ups_that_are_spread_over_a_day_are_no_flood(store: Store) -> None:
+    for number in range(120):
+        assert ask(store, number, NOW + timedelta(minutes=10 * number))
+    assert store.signups.floods(NOW + timedelta(minutes=1200)) == []
