@@ -168,6 +168,11 @@ def test_language_that_yaml_1_1_reads_as_false_is_reported_with_the_fix(home):
     assert read(home, text.replace("language: no", "language: 'no'"))[0].language == "no"
 
 
+def test_authors_are_each_there_once_with_the_surname_last(home):
+    (only,) = read(home, 'lists: [{name: x, categories: [cs.LG], authors: ["Rubin, Vera", Ada Byron, Vera Rubin]}]')
+    assert only.authors == ("Vera Rubin", "Ada Byron")
+
+
 def test_topics_may_be_left_out_where_authors_stand(home):
     (only,) = read(home, "lists: [{name: people, categories: [cs.LG], authors: [Ada Lovelace]}]")
     assert (only.topics, only.authors) == ("", ("Ada Lovelace",))

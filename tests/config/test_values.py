@@ -18,6 +18,29 @@ from paperboy.models import Subscriber
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (" Vera Rubin ", "Vera Rubin"),
+        ("Rubin, Vera", "Vera Rubin"),
+        ("Rubin ,V. C.", "V. C. Rubin"),
+        ("van den Bosch, Frank C.", "Frank C. van den Bosch"),
+        ("Rabi, I. I.", "I. I. Rabi"),
+        ("Kennicutt Jr., Robert C.", "Robert C. Kennicutt Jr."),
+        ("Robert C. Kennicutt, Jr.", "Robert C. Kennicutt Jr."),  # as arXiv has it
+        ("Neal J. Evans, II", "Neal J. Evans II"),
+        ("Vera Rubin, Ph. D.", "Vera Rubin Ph. D."),
+        ("ATLAS, CMS Collaborations", "ATLAS, CMS Collaborations"),
+        ("LSST Dark Energy Science Collaboration, The", "LSST Dark Energy Science Collaboration, The"),
+        ("Rubin, Vera, Kent Ford", "Rubin, Vera, Kent Ford"),
+        ("Rubin,", "Rubin,"),
+    ],
+)
+def test_author_is_read_with_the_surname_first_or_last(text, name):
+    assert notation.author(text) == name
+    assert notation.author(name) == name
+
+
+@pytest.mark.parametrize(
     ("text", "address", "name", "written"),
     [
         (" ada@Example.org ", "ada@example.org", "", "ada@example.org"),

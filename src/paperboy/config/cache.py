@@ -23,6 +23,8 @@ from paperboy.models import MailingList
 
 NAME = "lists.cache"
 
+_READING = 2  # counted up when the same files are read as other lists than before
+
 _last = dict[bytes, MailingList]()  # by their lines, as last read: an edit of one list costs little more than that one
 
 
@@ -51,7 +53,7 @@ def read(copy: Path, path: Path, prompts: Sequence[Path], settings: Settings) ->
 
 def _seal(copy: Path, path: Path, settings: Settings, body: bytes) -> bytes:
     """With the copy's name: elsewhere the file may lie beside other topics."""
-    made_by = f"{copy.resolve().name} {__version__} {settings.send_at} {settings.timezone}".encode()
+    made_by = f"{copy.resolve().name} {__version__} {_READING} {settings.send_at} {settings.timezone}".encode()
     parts = (hashlib.sha256(each).digest() for each in (made_by, files.read(path), body))
     return hashlib.sha256(b"".join(parts)).hexdigest().encode()
 

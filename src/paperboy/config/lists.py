@@ -125,9 +125,9 @@ def _all_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 _Line = Annotated[str, AfterValidator(one_line)]
-_Lines = Annotated[
-    list[Annotated[_Line, Field(min_length=1)]], AfterValidator(lambda lines: tuple(dict.fromkeys(lines)))
-]
+_EachOnce = AfterValidator(lambda lines: tuple(dict.fromkeys(lines)))
+_Lines = Annotated[list[Annotated[_Line, Field(min_length=1)]], _EachOnce]
+_Authors = Annotated[list[Annotated[str, AfterValidator(values.author)]], _EachOnce]
 _CategoryNames = Annotated[list[Annotated[str, AfterValidator(_category)]], AfterValidator(_all_of)]
 _Categories = Annotated[_CategoryNames, Field(min_length=1)]
 _Weekdays = Annotated[list[Annotated[int, _scalar(_weekday)]], Field(min_length=1), AfterValidator(frozenset)]
@@ -159,7 +159,7 @@ class _List(_Strict):
     title: _Line = ""
     categories: _Categories
     topics: Annotated[str, AfterValidator(_topics), Field(max_length=100_000)] = ""  # needed where no authors stand
-    authors: _Lines = []
+    authors: _Authors = []
     language: Annotated[str, AfterValidator(values.language)] = "en"
     min_relevance: int = Field(0, ge=1, le=10)
     min_novelty: int = Field(0, ge=1, le=10)

@@ -28,6 +28,10 @@ _STAND_IN = ".example"
 _NAME_AND_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<address>[^<>]*)>")
 _PLAIN = re.compile(r"([A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*)@((?!.*--)[A-Za-z0-9.-]+)")  # xn-- is longer in Unicode
 _LONGEST_LOCAL_PART, _LONGEST_ADDRESS = 64, 254
+_SUFFIX = re.compile(r"(jr|sr|ii|iii|iv|ph\.? ?d)\.?", re.IGNORECASE)  # of a name: Robert C. Kennicutt, Jr.
+_COLLABORATION = re.compile(
+    r"\b(collaboration|consortium|consortia|team|group|survey|project|network)s?\b", re.IGNORECASE
+)
 _HOURS_AND_MINUTES = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 _LANGUAGE = re.compile(  # language, script, region and variants of a BCP 47 tag
     r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII | re.IGNORECASE
@@ -60,6 +64,15 @@ def one_line(text: str) -> str:
         if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}:
             raise ValueError(f"contains a control character (U+{ord(character):04X}); write one line of plain text")
     return text
+
+
+def author(text: str) -> str:
+    """Read an author's name as arXiv spells it: `Rubin, Vera` (BibTeX, ADS) is Vera Rubin. A collaboration's stays."""
+    name = one_line(text)
+    surname, _, given = map(str.strip, name.partition(","))
+    if not surname or not given or "," in given or _COLLABORATION.search(name):
+        return name
+    return f"{surname} {given}" if _SUFFIX.fullmatch(given) else f"{given} {surname}"
 
 
 def mailbox(text: str) -> Subscriber:
