@@ -22,7 +22,8 @@ _PLAIN_LETTERS = str.maketrans(
 
 @lru_cache(maxsize=20_000)  # the authors of a busy day, for each list that follows any
 def name_key(name: str) -> str:
-    """The form in which two spellings of one name are equal: without case, accents and stray white space.
+    """Return the form in which two spellings of one name are equal: without case, accents, hyphens and stray white
+    space.
 
     Initials are not expanded: "Y. Bengio" stays another key than "Yoshua Bengio".
     """
@@ -32,7 +33,7 @@ def name_key(name: str) -> str:
 def _plain(text: str) -> str:
     parts = unicodedata.normalize("NFKD", text.casefold().translate(_PLAIN_LETTERS))
     bare = "".join(char for char in parts if not unicodedata.combining(char))
-    return " ".join(bare.split())
+    return re.sub(r"[\s\-–—]+", " ", bare).strip()
 
 
 def matched_author(paper: Paper, followed: Collection[str]) -> str | None:
@@ -68,7 +69,7 @@ def _occurs(words: str, paper: Paper) -> bool:
 
 @lru_cache(maxsize=12_000)  # titles and abstracts of three busy days; with fewer, each list would begin anew
 def _text_key(tex: str) -> str:
-    return re.sub(r"[\s\-–—]+", " ", _plain(to_text(tex))).strip()
+    return _plain(to_text(tex))
 
 
 def ways_in(mailing_list: MailingList) -> frozenset[str]:

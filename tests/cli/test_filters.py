@@ -126,6 +126,28 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
     assert "1 new paper came in cs.LG, stat.ML; none is by" in sent(world)[0]
 
 
+@pytest.mark.parametrize(
+    ("followed", "author", "shown"),
+    [
+        ('"Rubin, Vera"', "Vera Rubin", "Vera Rubin"),
+        ("Noemie Okonkwo Lindahl", "Noémie Okonkwo-Lindahl", "Noemie Okonkwo Lindahl"),
+    ],
+)
+def test_followed_author_matches_whatever_the_hyphen_and_the_order(
+    world: World, followed: str, author: str, shown: str
+) -> None:
+    """In the digest, its preview and what `why` says, and by a readable name."""
+    world.write("subscribers.yaml", LIST.replace("Ada Byron", followed))
+    announce(world, n1=f"Rotation|{author}", n2="Other")
+    world.run("preview", "foundations")
+    assert f"Author match: {shown}" in (world.path / "outbox/preview/foundations.html").read_text("utf-8")
+    assert world.run("once").out.startswith("foundations: digest, 1 of 2 papers (1 author match), 1 filtered")
+    text, html = sent(world)
+    assert f"Author match: {shown}" in text
+    assert f"Author match: {shown}" in html
+    assert f"by {shown}, whom it follows, in the digest" in world.run("why", "2611.00001").out
+
+
 def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: World) -> None:
     world.env(LLM_BATCH_SIZE=2, LLM_CONCURRENCY=1)
     other = LIST.replace("foundations", "others").replace("Ada Byron", "Emmy N").split("\n", 1)[1]
