@@ -11,6 +11,7 @@ from paperboy.curate import (
     grouped,
     matched_author,
     name_key,
+    other_spellings,
     outcome_of,
     passes,
     ways_in,
@@ -53,6 +54,30 @@ def test_followed_author_matches_by_the_whole_name(author: str, followed: str, *
     """And is named as the list spells them."""
     found = matched_author(paper(authors=("A. Nobody", author)), [followed])
     assert found == (followed if matched else None)
+
+
+@pytest.mark.parametrize(
+    ("followed", "author", "alike"),
+    [
+        ("Vera Rubin", "V. Rubin", True),
+        ("Vera Rubin", "Vera C. Rubin", True),
+        ("V. C. Rubin", "Vera Rubin", True),
+        ("Vera Rubin Jr.", "V.C. Rubin", True),
+        ("Frank van den Bosch", "Frank C. van den Bosch", True),
+        ("Jean-Loup Puget", "J. -L. Puget", True),
+        ("Vera Rubin", "Karl C. Rubin", False),
+        ("Vera Rubin", "Vera Rubinstein", False),
+        ("Vera C. Rubin", "Vera T. Rubin", False),
+        ("Vera Rubin", "C. Vera Rubin", False),
+        ("Vera Rubin", "Verena Rubin", False),  # a beginning is no initial
+        ("Rubin", "Vera Rubin", False),  # anybody of that name
+        ("Vera Rubin", "...", False),
+    ],
+)
+def test_other_spellings_differ_by_initials_and_middle_names(followed: str, author: str, *, alike: bool) -> None:
+    authors = {name_key(name): name for name in (author, "Albert Einstein")}
+    assert other_spellings([followed], authors) == ({followed: [author]} if alike else {})
+    assert other_spellings([followed], authors | {name_key(followed): followed}) == {}
 
 
 @pytest.mark.parametrize(

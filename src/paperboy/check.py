@@ -26,6 +26,7 @@ from paperboy.config import settings as dotenv
 from paperboy.config.home import LISTS_FILE, Home, denied, load_lists
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
+from paperboy.curate import name_key, other_spellings
 from paperboy.delivery import REFUSES_US
 from paperboy.errors import ConfigError, FeedError, PaperboyError, StoreError
 from paperboy.mail.dkim import modulus, published
@@ -40,6 +41,7 @@ SMTP_SECONDS = 15.0  # for each reply
 DNS_SECONDS = 3.0  # for each kind of record
 WEB_SECONDS, WEB_MOST = 10.0, 100_000  # for the answer of the pages; bytes
 PATIENCE = 45.0  # seconds, for all servers together
+RECENT = timedelta(days=31)  # papers whose authors are compared with followed names
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
 _OLD_PROMPT = (
@@ -50,6 +52,7 @@ _NO_PAGES = (
     "{}, so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
     "certificate are right"
 )
+_NO_NAMES = '{}: no stored paper matches {}; names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
 _EXAMPLE = re.compile(r"(?:.*[@.])?example\.(?:org|com|net)", re.IGNORECASE)
 
 
@@ -156,7 +159,10 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     if problems := denied(app.path, settings):
         yield Finding("home", str(problems[0]), exit_code=78)
         return
-    yield from _tried("database", lambda: _database(app))
+    database = _tried("database", lambda: _database(app))
+    yield from database
+    if not any(finding.exit_code for finding in database):
+        yield from _of_the_authors(app)
     yield _disk(settings.paperboy_database)
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
@@ -181,6 +187,34 @@ def _database(app: App) -> str:
     if not _can_be_made(path):
         raise StoreError(f"{path}: cannot be created; let this user write there, or set PAPERBOY_DATABASE")
     return f"{path} will be created by the first morning"
+
+
+def _of_the_authors(app: App) -> Iterator[Finding]:
+    """Followed names that look as if no paper could match them."""
+    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.authors]
+    categories = {category for mailing_list in lists for category in mailing_list.categories}
+    since = app.clock() - RECENT
+    papers: list[tuple[str, ...]] | None = []
+    if lists and app.require_store():
+        papers, faults = _read("authors", lambda: app.open_store().papers.authors(categories, since))
+        yield from faults
+    if papers is None:
+        return
+
+    names = {author for authors in papers for author in authors}
+    stored = {name_key(name): name for name in sorted(names)}
+    followed = dict.fromkeys(name for mailing_list in lists for name in mailing_list.authors)
+    spellings = other_spellings(followed, stored)
+    for mailing_list in lists:
+        odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
+        if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
+            yield Finding("authors", _NO_NAMES.format(mailing_list.name, together(unmatched, 3)), note=True)
+        for name in mailing_list.authors:
+            if name in spellings and name not in odd:
+                looked = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
+                found = f"{looked}, none is by {name}, but some are by {together(spellings[name], 3)}"
+                fix = "if that is the same person, add this spelling to authors"
+                yield Finding("authors", f"{mailing_list.name}: {found}; {fix}", note=True)
 
 
 def _outbox(outbox: Path) -> str:

@@ -5,7 +5,8 @@ Everything here is a pure function of its arguments: no I/O, no clock.
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache, partial
@@ -18,6 +19,7 @@ from paperboy.tex import to_text
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "’": "'", "‐": "-", "‑": "-"}
 )
+_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})  # after a surname
 
 
 @lru_cache(maxsize=20_000)  # the authors of a busy day, for each list that follows any
@@ -40,6 +42,45 @@ def matched_author(paper: Paper, followed: Collection[str]) -> str | None:
     """The first followed name, as the list spells it, that is among the paper's authors."""
     authors = {name_key(author) for author in paper.authors} if followed else ()
     return next((name for name in followed if name_key(name) in authors), None)
+
+
+def other_spellings(followed: Iterable[str], authors: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return, for each followed name that is no author's, the authors who may be the same person: "Vera C. Rubin" and
+    "V. Rubin" for "Vera Rubin". `authors` has names by `name_key`. Names without any such author are left out.
+    """
+    by_surname = defaultdict[str, list[tuple[list[str], str]]](list)
+    for key, author in authors.items():
+        *given, surname = _words(key) or [""]
+        by_surname[surname].append((given, author))
+
+    found = dict[str, list[str]]()
+    for name in followed:
+        *given, surname = _words(name_key(name)) or [""]
+        alike = [author for others, author in by_surname[surname] if _abbreviates(given, others)]
+        if alike and name_key(name) not in authors:
+            found[name] = sorted(alike)
+    return found
+
+
+def _words(key: str) -> list[str]:
+    """The words of a name's key, the surname last."""
+    words = re.findall(r"[^\s.,]+", key)
+    while len(words) > 2 and words[-1] in _SUFFIXES:
+        words.pop()
+    return words
+
+
+def _abbreviates(given: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether the shorter of two given names is the other with initials, or without middle names."""
+
+    def fits(one: str, other: str) -> bool:
+        return one == other or (min(len(one), len(other)) == 1 and one[0] == other[0])
+
+    shorter, longer = sorted((given, others), key=len)
+    if not shorter or not fits(shorter[0], longer[0]):
+        return False
+    left = iter(longer)
+    return all(any(fits(word, other) for other in left) for word in shorter)
 
 
 def why_filtered(mailing_list: MailingList, paper: Paper) -> str:

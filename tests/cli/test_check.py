@@ -12,6 +12,7 @@ import pytest
 import trustme
 
 from paperboy.store import Store
+from tests.builders import paper
 from tests.cli.conftest import LISTS, World
 from tests.servers import arxiv_faults
 from tests.servers.smtp import Fault, SmtpServer
@@ -227,6 +228,47 @@ def test_outbox_that_cannot_hold_mail_is_a_fault(world: World, place: str) -> No
 def test_existing_database_is_opened(world: World) -> None:
     Store.open(world.path / "data" / "paperboy.db").close()
     assert "ok     database" in world.run("check", "--offline").out
+
+
+def authors_notes(world: World, followed: str) -> list[str]:
+    world.write("subscribers.yaml", LISTS.replace("[Yoshua Bengio]", followed))
+    ran = world.run("check", "--offline")
+    assert ran.code == 0
+    return [line for line in ran.out.splitlines() if "authors: " in line]
+
+
+def store(world: World, *authors: str) -> None:
+    """A paper by each of them, submitted this week."""
+    papers = [paper(f"2611.{number:05}", authors=(author,)) for number, author in enumerate(authors)]
+    with Store.open(world.path / "data" / "paperboy.db") as kept:
+        kept.papers.add(papers, ["cs.LG"], world.clock())
+
+
+def test_followed_name_that_is_no_whole_name_is_a_note(world: World) -> None:
+    """An unquoted `[Rubin, Vera]` is two names; but some authors do have one word."""
+    said = 'names are compared whole, so write Vera Rubin, or "Rubin, Vera" in quotes'
+    note = f"note   authors: foundations: no stored paper matches {{}}; {said}"
+    assert authors_notes(world, "[Rubin, Vera]") == [note.format("'Rubin' and 'Vera'")]
+    assert authors_notes(world, "['Rubin, Vera, Ford', Ada Byron]") == [note.format("'Rubin, Vera, Ford'")]
+    assert authors_notes(world, "['Rubin, Vera', Ada Byron]") == []
+    store(world, "Vera Rubin", "Aristotle")
+    assert authors_notes(world, "[Rubin, Aristotle]") == [note.format("'Rubin'")]
+
+
+def test_followed_name_that_stored_papers_spell_otherwise_is_a_note(world: World) -> None:
+    store(
+        world, "V. Rubin", "Vera C. Rubin", "Karl Rubin", "Ada Byron", "A. Byron", *[f"Y. {n}. Wang" for n in "ABCDE"]
+    )
+    looked = "note   authors: foundations: of the 10 papers submitted since 20 Oct 2026, none is by"
+    fix = "if that is the same person, add this spelling to authors"
+    assert authors_notes(world, "[Vera Rubin, ADA BYRON, Nobody Else]") == [
+        f"{looked} Vera Rubin, but some are by V. Rubin and Vera C. Rubin; {fix}"
+    ]
+    assert authors_notes(world, "[Yi Wang, Y. A. Wang]") == [
+        f"{looked} Yi Wang, but some are by Y. A. Wang, Y. B. Wang, Y. C. Wang and 2 more; {fix}"
+    ]
+    world.clock.now += timedelta(days=40)
+    assert authors_notes(world, "[Vera Rubin]") == []
 
 
 def test_missing_alert_address_is_a_note(world: World) -> None:

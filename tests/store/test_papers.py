@@ -1,5 +1,6 @@
 """Stored papers, and which of them a list has not seen."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from paperboy.models import Became, Day, Outcome
@@ -46,6 +47,16 @@ def test_cross_lists_are_found_unless_the_list_does_not_want_them(store: Store) 
     assert store.papers.unseen(mailing_list()) == (crossed,)
     assert store.papers.unseen(mailing_list(cross_lists=False)) == ()
     assert store.papers.unseen(mailing_list(cross_lists=False, categories=("cs.CV",))) == (crossed,)
+
+
+def test_authors_of_recent_papers_are_those_of_the_categories(store: Store) -> None:
+    recent = paper("2611.00001", authors=("Vera Rubin", "Kent Ford"), published=NOW - timedelta(days=2))
+    others = (
+        replace(recent, arxiv_id="2610.00001", published=NOW - timedelta(days=40)),
+        replace(recent, arxiv_id="2611.00002", primary_category="hep-th", categories=("hep-th",)),
+    )
+    store.papers.add([recent, *others], ["cs.LG", "hep-th"], NOW)
+    assert store.papers.authors(["cs.LG"], NOW - timedelta(days=31)) == [recent.authors]
 
 
 def test_texts_of_recent_papers_are_there_seen_or_not(store: Store) -> None:

@@ -69,6 +69,12 @@ class Papers:
         values = [categories, iso(since), mailing_list.cross_lists, categories]
         return tuple(self._database.rows(f"{query} order by arxiv_id", values, Text))
 
+    def authors(self, categories: Collection[str], since: datetime) -> list[tuple[str, ...]]:
+        """The authors of each stored paper in these categories that was submitted since then."""
+        query = f"select authors from papers where {_IN_CATEGORIES} and published >= ?"
+        found = self._database.rows(query, [_json(categories), iso(since)], without_spoilt=True)
+        return [row["authors"] for row in found]
+
     def by_id(self, arxiv_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by arXiv id."""
         query = "select * from papers where arxiv_id in (select value from json_each(?))"
