@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import email
 import io
+import signal
 import sys
 from datetime import timedelta
+from time import process_time
 
 import pytest
 
 from paperboy import lock
+from paperboy.cli.bounce import deadline
+from paperboy.mail.returned import Request, read
 from paperboy.models import DeliveryState
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, Ran, World
-from tests.mail.test_returned import complaint, report
+from tests.mail.test_returned import TOKEN, complaint, report
 
 
 @pytest.fixture
@@ -32,6 +36,10 @@ def bounce(world: World, mail: bytes, monkeypatch: pytest.MonkeyPatch) -> Ran:
 def header(world: World, name: str, to: str = "ada@example.org") -> str:
     newest = [each for each in world.smtp.messages if each.recipient == to][-1]
     return str(email.message_from_bytes(newest.content)[name])
+
+
+def token(world: World) -> str:
+    return header(world, "List-Unsubscribe").rpartition("%20")[2].rstrip(">")
 
 
 def store(world: World) -> Store:
@@ -92,8 +100,7 @@ def test_complaint_suppresses_at_once_for_all_lists_and_the_operator_hears_of_it
 
 
 def test_unsubscribe_mail_leaves_its_list_alone(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    token = header(sent, "List-Unsubscribe").rpartition("%20")[2].rstrip(">")
-    ran = bounce(sent, f"Subject: unsubscribe foundations {token}\r\n\r\n".encode(), monkeypatch)
+    ran = bounce(sent, f"Subject: unsubscribe foundations {token(sent)}\r\n\r\n".encode(), monkeypatch)
     assert (ran.code, "foundations: somebody left by mail" in ran.err) == (0, True)
     assert suppressed(sent) == [("ada@example.org", "foundations", "left by mail", True)]
 
@@ -182,6 +189,38 @@ def test_long_mail_is_read_to_its_end_though_only_its_beginning_counts(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(mail))
     assert "a digest has bounced" in sent.run("bounce").err
     assert mail.read() == b""
+
+
+def test_two_megabytes_of_encoded_words_take_no_time(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = process_time()
+    ran = bounce(sent, b"Subject: " + b"=?utf-8?q?a?= " * 140_000 + b"\r\n\r\n", monkeypatch)
+    assert process_time() - began < 10
+    assert (ran.code, "left alone: " in ran.err) == (0, True)
+
+
+def test_deadline_in_a_runaway_parse_leaves_the_mail_alone() -> None:
+    """Another try would take as long."""
+    request = f"Subject: unsubscribe foundations {TOKEN}\r\n".encode()
+    parts = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(45))
+    slow = request + parts + b"\n" * 400_000
+    assert read(slow) == Request(TOKEN)
+    with deadline(0.3):
+        assert read(slow) is None
+
+
+def test_deadline_elsewhere_leaves_the_mail_to_the_server(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            signal.raise_signal(signal.SIGALRM)
+            return super().read(size)
+
+    mail = report(message_id=header(sent, "Message-ID"))
+    before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Late(mail)))
+    ran = sent.run("bounce")
+    assert signal.signal(signal.SIGALRM, before) == signal.SIG_IGN
+    assert (ran.code, "took more than 30 seconds" in ran.err) == (75, True)
+    assert bounce(sent, mail, monkeypatch).code == 0
 
 
 def test_bounce_counts_while_a_morning_sends(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode, encodebytes
 from time import process_time
 
 import pytest
@@ -314,6 +315,57 @@ def test_no_mail_is_too_strange(noise: bytes, start: int, end: int) -> None:
 @pytest.mark.parametrize("word", [b"=?utf-8?b?A?=", b"=?rot13?q?A?=", b"=?a\0b?q?A?=", b"=?idna?q?\xff?=", b"\xff\xfe"])
 def test_header_that_cannot_be_decoded_is_read_as_it_is(word: bytes) -> None:
     assert read(b"Subject: " + word + f" unsubscribe foundations {TOKEN}\r\n\r\n".encode()) == Request(TOKEN)
+
+
+WORDS = "=?utf-8?q?a?= " * 140_000
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        f"Subject: {WORDS}\r\n\r\n".encode(),
+        f"Auto-Submitted: {WORDS}\r\nSubject: unsubscribe foundations {TOKEN}\r\n\r\n".encode(),
+        report(code=WORDS),
+        complaint(WORDS),
+        f"Content-Type: multipart/mixed; boundary*=punycode''{'a' * 1_500_000}\r\n\r\n".encode(),
+    ],
+    ids=["subject", "auto-submitted", "diagnostic code", "feedback type", "boundary in punycode"],
+)
+def test_two_megabytes_of_one_header_take_no_time(mail: bytes) -> None:
+    """Decoding a header takes time quadratic in its length: 24 seconds for this subject."""
+    began = process_time()
+    read(mail)
+    assert process_time() - began < 10
+
+
+def test_only_the_beginning_of_a_header_counts() -> None:
+    request = f" unsubscribe foundations {TOKEN}\r\n\r\n"
+    assert read(f"Subject: {'a ' * 1_000}{request}".encode()) == Request(TOKEN)
+    assert read(f"Subject: {'a ' * 100_000}{request}".encode()) is None
+
+
+def test_words_in_the_charsets_of_mail_programs_are_decoded() -> None:
+    request = f"回复: unsubscribe foundations {TOKEN}"
+    for charset in ("utf-8", "gb2312", "gbk", "gb18030", "big5", "shift_jis"):
+        word = b64encode(request.replace("回复", "回").encode(charset)).decode()
+        assert read(f"Subject: =?{charset}?b?{word}?=\r\n\r\n".encode()) == Request(TOKEN)
+
+
+@pytest.mark.parametrize("charset", ["punycode", "utf-7", "unicode_escape", "hz", "cp037"])
+def test_words_in_any_other_charset_are_not_decoded(charset: str) -> None:
+    """Python's punycode takes minutes for a megabyte."""
+    word = b64encode(f"unsubscribe foundations {TOKEN}".encode(charset)).decode()
+    assert read(f"Subject: =?{charset}?b?{word}?=\r\n\r\n".encode()) is None
+
+
+def test_parts_within_encoded_headers_take_no_time() -> None:
+    """Their boundaries cannot be counted before they are decoded: parsing these as a mail took nine seconds."""
+    parts = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(300))
+    headers = encodebytes(f"Message-ID: {ID}\r\n".encode() + parts + b"\n" * 330_000)
+    whole = report(returned="text/rfc822-headers\nContent-Transfer-Encoding: base64")
+    began = process_time()
+    assert isinstance(read(whole.partition(b"From: Foundations")[0] + headers), Bounce)
+    assert process_time() - began < 4
 
 
 def test_parts_within_parts_and_a_million_lines_take_no_time() -> None:

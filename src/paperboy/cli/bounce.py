@@ -1,8 +1,12 @@
 """`paperboy bounce`: what comes back by mail, from a mail server's pipe."""
 
 import logging
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from types import FrameType
 
 import click
 
@@ -17,6 +21,7 @@ from paperboy.mail.returned import MOST_BYTES
 logger = logging.getLogger(__name__)
 
 _RETRY = 75  # EX_TEMPFAIL: the mail server keeps the mail and tries again
+_SECONDS = 30  # for the whole command; an honest mail takes less than one
 
 
 @click.command()
@@ -26,7 +31,8 @@ def bounce(app: App) -> int:
 
     A report that a digest could not be delivered counts as a bounce; three in a row suppress an address that does not
     exist. A complaint (ARF) suppresses at once, for all lists; an unsubscribe mail for its list. Any other mail is left
-    alone. The exit code is 0, or 75 while the database cannot be used: then the server tries again.
+    alone, as is one that takes half a minute to read. The exit code is 0, or 75 while the database cannot be used: then
+    the server tries again.
 
     For Postfix, in master.cf and in a transport map (MAIL_FROM is papers@example.org):
 
@@ -49,17 +55,39 @@ def bounce(app: App) -> int:
       local_parts = papers
       transport = paperboy
     """  # noqa: D301 - click reads \b as "leave these lines as they are"
-    mail = sys.stdin.buffer.read(MOST_BYTES)
-    while sys.stdin.buffer.read(1_000_000):  # what is left: a server may take a closed pipe for a failure
-        pass
     try:
-        app.home = _home(app)
-        output.set_up(app.settings.log_level, app.environ, by_hand=False)
-        logger.info("%s", bounces.take(app.store_to_ask, mail, app.clock()))
+        with deadline(_SECONDS):
+            mail = sys.stdin.buffer.read(MOST_BYTES)
+            while sys.stdin.buffer.read(1_000_000):  # what is left: a server may take a closed pipe for a failure
+                pass
+            app.home = _home(app)
+            output.set_up(app.settings.log_level, app.environ, by_hand=False)
+            logger.info("%s", bounces.take(app.store_to_ask, mail, app.clock()))
     except (PaperboyError, OSError) as error:
         output.complaint(error if isinstance(error, PaperboyError) else PaperboyError(str(error)), app.environ)
         return _RETRY
     return 0
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError after that time, wherever the block is.
+
+    Where the mail is being parsed, it is left alone, since another try would take as long; elsewhere, the server tries
+    again.
+    """
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        took = f"paperboy bounce took more than {seconds:g} seconds"
+        raise TimeoutError(f"{took}: its input did not end, or the database was busy; the mail server tries again")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _home(app: App) -> Home:

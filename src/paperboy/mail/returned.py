@@ -6,24 +6,32 @@ Anybody can write such a mail. It counts only by what nobody can guess: the Mess
 from __future__ import annotations
 
 import email
-import email.policy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
+from email.parser import BytesHeaderParser
+from email.policy import Compat32
 
 from paperboy.foreign import one_line, shortened
 from paperboy.mail.message import unsubscribe_request
 from paperboy.mail.smtp import Verdict, judge
 
-MOST_BYTES = 2_000_000  # of a mail; what is said comes first
+MOST_BYTES = 500_000  # of a mail; what is said comes first
+_LONGEST_HEADER = 4_000  # characters; decoding one takes time quadratic in its length
 _LONGEST = 300  # characters of a server's words
 _MOST_PARTS = 50
 _BOUNDARY = re.compile(rb"boundary[*\d]*\s*=", re.IGNORECASE)
 _STATUS = re.compile(r"[45]\.\d{1,3}\.\d{1,3}")
 _SPAM = frozenset({"abuse", "fraud", "virus", "opt-out"})  # feedback that says "no more of this"
+# What mail programs write. Python's codecs include punycode and others that no mail has, some of them quadratic.
+_CHARSETS = {
+    *(None, "utf-8", "us-ascii", "iso-8859-1", "iso-8859-2", "iso-8859-15"),
+    *("windows-1250", "windows-1251", "windows-1252", "koi8-r"),
+    *("gb2312", "gbk", "gb18030", "big5", "iso-2022-jp", "shift_jis", "euc-kr"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +58,25 @@ class Request:
     token: str
 
 
+class _Policy(Compat32):
+    """The parser's own policy, with every header cut before anything is decoded: Content-Type, too."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_LONGEST_HEADER]
+
+
+_POLICY = _Policy()
+
+
 def read(mail: bytes) -> Bounce | Complaint | Request | None:
     """What the mail says; None: nothing that counts."""
-    mail = mail[:MOST_BYTES].replace(b"message/global-delivery-status", b"message/delivery-status")  # RFC 6533
-    if len(_BOUNDARY.findall(mail)) > _MOST_PARTS:  # one in another: each line is compared with all
-        return None
     try:
-        return _read(email.message_from_bytes(mail, policy=email.policy.compat32))
-    except Exception:  # noqa: BLE001 - mail is anybody's, and the parser raises what it does: RecursionError, …
+        mail = mail[:MOST_BYTES].replace(b"message/global-delivery-status", b"message/delivery-status")  # RFC 6533
+        if len(_BOUNDARY.findall(mail)) > _MOST_PARTS:  # one in another: each line is compared with all
+            return None
+        return _read(email.message_from_bytes(mail, policy=_POLICY))
+    except Exception:  # noqa: BLE001 - mail is anybody's, and the parser raises what it does; or the command's deadline
         return None
 
 
@@ -91,7 +110,8 @@ def _returned(parts: list[Message]) -> Message:
             return part.get_payload(0)  # type: ignore[return-value]
         if part.get_content_type() in {"text/rfc822-headers", "message/rfc822-headers", "message/global-headers"}:
             text = part.get_payload(decode=True)
-            found = email.message_from_bytes(text if isinstance(text, bytes) else b"", policy=email.policy.compat32)
+            headers = BytesHeaderParser(policy=_POLICY)  # no parts, which encoded text could hold any number of
+            found = headers.parsebytes(text if isinstance(text, bytes) else b"")
             return found if found.keys() else part.get_payload(0) if part.is_multipart() else found  # type: ignore[return-value]
     return Message()
 
@@ -118,6 +138,9 @@ def _field(message: Message, name: str) -> str:
     found = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     value = found.encode(errors="surrogateescape").decode(errors="replace")  # bytes beyond ASCII are surrogates
     try:
-        return one_line(str(make_header(decode_header(value))))
-    except (ValueError, LookupError, MessageError):  # an unknown charset, half an encoded word
-        return one_line(value)
+        words = decode_header(value)
+        if all(charset in _CHARSETS for _, charset in words):
+            return one_line(str(make_header(words)))
+    except (ValueError, MessageError):  # half an encoded word
+        pass
+    return one_line(value)
