@@ -234,7 +234,7 @@ _WORDS: Mapping[Cause, _Words] = {
     ),
     Cause.COMPLAINT: _Words(
         "{addresses} suppressed after a complaint",
-        "Somebody called a digest spam, as their mail provider reports. No list sends to them any more.",
+        "Somebody called a digest spam, as their mail provider reports. What they no longer get is said below.",
         "Remove them from the lists' files. Many complaints make providers sort the mail of all readers into spam.",
     ),
     Cause.SIGNUP: _Words(

@@ -47,18 +47,21 @@ def _bounced(store: Store, bounce: Bounce, now: datetime) -> str:
 
 
 def _complained(store: Store, complaint: Complaint, now: datetime) -> str:
-    delivery = store.deliveries.by_message_id(complaint.message_id) if complaint.message_id else None
     reader = store.readers.leaving(complaint.token) if complaint.token else None
-    if delivery:
-        reader = Reader(delivery.list_name, delivery.addressed.subscriber.address)
+    list_name = ""  # all lists: the token is the reader's own. A Message-ID goes along with every forwarded mail.
     if reader is None:
-        return "left alone: a complaint about no mail that is known here"
+        delivery = store.deliveries.by_message_id(complaint.message_id) if complaint.message_id else None
+        if delivery is None:
+            return "left alone: a complaint about no mail that is known here"
+        reader = Reader(delivery.list_name, delivery.addressed.subscriber.address)
+        list_name = reader.list_name
     reason = f"called a mail of {reader.list_name} spam"
+    no_more = f"gets no more of {'that' if list_name else 'any'} list"
     with store.transaction():
-        if store.suppressions.add(reader.address, "", reason, now):
-            note = Note(Cause.COMPLAINT, reader.address.lower(), "", f"{reader.address}: {reason}")
+        if store.suppressions.add(reader.address, list_name, reason, now):
+            note = Note(Cause.COMPLAINT, reader.address.lower(), "", f"{reader.address}: {reason}, and {no_more}")
             store.alerts.note([note], now)
-    return f"{reader.list_name}: somebody called a mail spam, and gets no more of any list"
+    return f"{reader.list_name}: somebody called a mail spam, and {no_more}"
 
 
 def _left(store: Store, request: Request, now: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import email.policy
 import io
 import signal
 import sys
@@ -85,18 +86,37 @@ def test_third_bounce_in_a_row_suppresses(sent: World, monkeypatch: pytest.Monke
     assert "did not exist for three digests in a row: bounced: 5.1.1" in reason
 
 
-def test_complaint_suppresses_at_once_for_all_lists_and_the_operator_hears_of_it(
-    sent: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_complaint_with_only_a_message_id_suppresses_for_its_list(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever was forwarded a mail knows its Message-ID."""
     sent.env(ALERT_TO="operator@example.org")
     ran = bounce(sent, complaint(message_id=header(sent, "Message-ID")), monkeypatch)
-    assert (ran.code, "somebody called a mail spam" in ran.err) == (0, True)
-    assert suppressed(sent) == [("ada@example.org", "", "called a mail of foundations spam", False)]
+    assert (ran.code, "somebody called a mail spam, and gets no more of that list" in ran.err) == (0, True)
+    assert suppressed(sent) == [("ada@example.org", "foundations", "called a mail of foundations spam", False)]
     sent.clock.now += timedelta(days=3)
     sent.announce(11)
     sent.run("once", "--list", "foundations")
     assert sorted(sent.mails()[2:]) == ["grace@example.org", "operator@example.org"]
-    assert b"1 address suppressed after a complaint" in sent.smtp.messages[-1].content
+    alert = email.message_from_bytes(sent.smtp.messages[-1].content, policy=email.policy.default)
+    text = " ".join(alert.get_body(("plain",)).get_content().split())
+    assert "1 address suppressed after a complaint" in text
+    assert "ada@example.org: called a mail of foundations spam, and gets no more of that list" in text
+
+
+@pytest.mark.parametrize("message_id", ["", "somebody else's"])
+def test_complaint_with_the_readers_token_suppresses_for_all_lists(
+    message_id: str, sent: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = header(sent, "Message-ID", to="grace@example.org") if message_id else ""
+    mail = complaint(message_id=other).replace(TOKEN.encode(), token(sent).encode())
+    ran = bounce(sent, mail, monkeypatch)
+    assert (ran.code, "somebody called a mail spam, and gets no more of any list" in ran.err) == (0, True)
+    assert suppressed(sent) == [("ada@example.org", "", "called a mail of foundations spam", False)]
+
+
+def test_help_says_for_which_lists_a_complaint_counts(world: World) -> None:
+    said = " ".join(world.run("bounce", "--help").out.split())
+    assert "for the digest's list if only its Message-ID is known" in said
+    assert "for all lists if the reader's own token is" in said
 
 
 def test_unsubscribe_mail_leaves_its_list_alone(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:

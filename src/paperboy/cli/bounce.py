@@ -30,9 +30,12 @@ def bounce(app: App) -> int:
     """Read one mail on standard input, from a mail server's pipe.
 
     A report that a digest could not be delivered counts as a bounce; three in a row suppress an address that does not
-    exist. A complaint (ARF) suppresses at once, for all lists; an unsubscribe mail for its list. Any other mail is left
-    alone, as is one that takes half a minute to read. The exit code is 0, or 75 while the database cannot be used: then
-    the server tries again.
+    exist. An unsubscribe mail suppresses for its list. Any other mail is left alone, as is one that takes half a minute
+    to read. The exit code is 0, or 75 while the database cannot be used: then the server tries again.
+
+    A complaint (ARF) suppresses at once: for the digest's list if only its Message-ID is known, and for all lists if
+    the reader's own token is, from the digest's List-Unsubscribe header. This protects readers only a little: a
+    forwarded mail gives away its Message-ID, and may give away the token, too.
 
     For Postfix, in master.cf and in a transport map (MAIL_FROM is papers@example.org):
 

@@ -1,6 +1,7 @@
 """What a mail that came back to us says: that a digest bounced, that somebody complained, or wants to leave. Pure.
 
-Anybody can write such a mail. It counts only by what nobody can guess: the Message-ID of one copy, or a token.
+Anybody can write such a mail. It counts only by what nobody can guess: the Message-ID of one copy, or a token. Both
+go along with a forwarded mail.
 """
 
 from __future__ import annotations
