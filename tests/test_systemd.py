@@ -153,6 +153,7 @@ def test_systemd_verifies_the_unit_of_a_user_without_complaint(
         assert values(text, directive) == []
     assert values(text, "WantedBy") == ["default.target"]
     assert values(text, "NoNewPrivileges") == ["yes"]
+    assert values(text, "UMask") == ["0077"]
     assert "Secrets" not in text
     assert "`systemctl edit" not in text
 

@@ -158,6 +158,7 @@ TasksMax=2048  # Enough for the most that the settings allow: 1,000 LLM calls, a
 #LoadCredential=OPENAI_API_KEY:/etc/paperboy/OPENAI_API_KEY
 #LoadCredential=SMTP_USERNAME:/etc/paperboy/SMTP_USERNAME
 #LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD
+
 """
 
 _WEB = """\
