@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import contextlib
 import mailbox
 import ssl
@@ -29,7 +30,7 @@ from typing import Any, Literal, Self
 import trustme
 from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
-Phase = Literal["connect", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "body", "dot", "RSET", "QUIT"]
+Phase = Literal["connect", "EHLO", "STARTTLS", "AUTH", "refusal", "MAIL", "RCPT", "DATA", "body", "dot", "RSET", "QUIT"]
 
 
 @dataclass
@@ -37,8 +38,9 @@ class Fault:
     """What goes wrong: the reply at a phase, or without one a dropped connection. Bytes are sent as they are, and
     `every` so many seconds once more, until the client hangs up or has had 50 MB.
 
-    "DATA" is the command, "body" comes in the midst of the message, "dot" when it is all there. With `address` it
-    meets that recipient alone (from RCPT on). `times` counts down; None is for ever. The first so many are `spared`.
+    "DATA" is the command, "body" comes in the midst of the message, "dot" when it is all there; "refusal" is a token's,
+    after the client has read why. With `address` it meets that recipient alone (from RCPT on). `times` counts down;
+    None is for ever. The first so many are `spared`.
     """
 
     at: Phase
@@ -73,6 +75,8 @@ class SmtpServer:
     ssl_context: ssl.SSLContext | None = None
     username: str = ""
     password: str = ""
+    token: str = ""  # with it, AUTH XOAUTH2 is offered, beside LOGIN and PLAIN
+    challenge: bytes = b'{"status":"401","schemes":"Bearer","scope":"https://mail.example.org/send"}'  # for another one
     pipelining: bool = True
     smtputf8: bool = False
     port: int = 0
@@ -87,6 +91,8 @@ class SmtpServer:
     passwords_in_the_clear: int = 0
     most_per_connection: int = 0  # then MAIL gets a 452; 0: no limit
     logins: int = 0  # how often somebody began to log in
+    tokens: list[str] = field(default_factory=list)  # that were offered
+    answers: list[bytes] = field(default_factory=list)  # to the challenge
     sessions: list[_Session] = field(default_factory=list, repr=False)
 
     def __enter__(self) -> Self:
@@ -160,6 +166,7 @@ class _Session(SMTP):
             tls_context=server.ssl_context if server.security == "starttls" else None,
             auth_require_tls=server.security == "starttls",
             authenticator=self._logs_in,
+            auth_exclude_mechanism=[] if server.token else ["XOAUTH2"],
             data_size_limit=64 * 1024 * 1024,
             enable_SMTPUTF8=server.smtputf8,
         )
@@ -243,6 +250,29 @@ class _Session(SMTP):
             self._owner.passwords_in_the_clear += 1
         if not await self._fails("AUTH"):
             await super().smtp_AUTH(arg)
+
+    async def auth_XOAUTH2(self, _server: Any, args: list[str]) -> AuthResult:  # noqa: N802
+        """Take the token in a line of its own, which may be longer than other lines."""
+        if len(args) == 1:
+            await super().push("334 ")
+        line = args[1].encode() if len(args) > 1 else await self._line(12_288)
+        wanted = f"user={self._owner.username}\x01auth=Bearer {self._owner.token}\x01\x01"
+        given = base64.b64decode(line, validate=True).decode()
+        self._owner.tokens.append(given.partition("Bearer ")[2].strip("\x01"))
+        if given == wanted:
+            self._login = self._owner.username
+            return AuthResult(success=True)
+        await super().push(b"334 " + base64.b64encode(self._owner.challenge))
+        self._owner.answers.append(await self._line(1_000))
+        if await self._fails("refusal"):
+            return AuthResult(success=False, handled=True)
+        return AuthResult(success=False, handled=False, message="535 5.7.3 Authentication unsuccessful")
+
+    async def _line(self, most: int) -> bytes:
+        limit, self._reader._limit = self._reader._limit, most
+        line: bytes = await self._reader.readline()
+        self._reader._limit = limit
+        return line.rstrip(b"\r\n")
 
     async def smtp_MAIL(self, arg: str) -> None:  # noqa: N802
         if await self._fails("MAIL"):
