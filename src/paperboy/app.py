@@ -22,7 +22,7 @@ from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined
 from paperboy import lock
 from paperboy.config import edits
 from paperboy.config.home import Files, Home, Recipients, as_known
-from paperboy.config.settings import MOST_CONNECTIONS, Settings
+from paperboy.config.settings import MOST_CONNECTIONS, SETTINGS, Settings
 from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Composed, MailingList, MorningReport, Problem
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
     from paperboy.mail.templates import Templates
+    from paperboy.mail.xoauth2 import TokenCommand
     from paperboy.preview import Previews
     from paperboy.resend import Resend
     from paperboy.scoring.llm import LlmScorer
@@ -248,8 +249,20 @@ class App(ExitStack):
             security=settings.smtp_security,
             username=settings.smtp_username,
             password=settings.smtp_password.get_secret_value(),
+            tokens=self.token_command,
             timeout=timeout,
         )
+
+    @cached_property
+    def token_command(self) -> TokenCommand | None:
+        """The operator's command for access tokens, which all connections share. It sees none of our settings."""
+        from paperboy.mail.xoauth2 import TokenCommand
+
+        words = self.settings.smtp_token_command
+        if not words:
+            return None
+        environ = {name: value for name, value in self.environ.items() if name not in SETTINGS}
+        return TokenCommand(words=words, environ=environ, folder=self.path, timer=self.timer)
 
     def arxiv(self, lookups: int = 2) -> ArxivFeed:
         """The feed of the configured server, polite at the configured pace. `lookups`: tries where DNS is gone; a

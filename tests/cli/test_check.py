@@ -351,6 +351,38 @@ def test_certificate_that_ends_soon_is_a_note_with_its_date(world: World, days: 
     assert (note in ran.stdout) is ends_soon
 
 
+def test_check_tries_the_token_command(world: World) -> None:
+    """In a process of its own, which trusts the authority that the test made."""
+    of_server, authority = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), trustme.CA()
+    authority.issue_cert("localhost").configure_cert(of_server)
+    trusted = world.path.parent / "authority.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    world.announce(1)
+
+    def checked(**login: str) -> str:
+        host = {"SMTP_HOST": "localhost", "SMTP_PORT": server.port, "SMTP_SECURITY": "starttls"}
+        world.env(**host, SMTP_USERNAME="paperboy", **login)
+        check = [sys.executable, "-m", "paperboy", "--home", str(world.path), "check"]
+        environ = os.environ | {"SSL_CERT_FILE": str(trusted)}
+        ran = subprocess.run(check, capture_output=True, text=True, env=environ, check=False)
+        assert (ran.returncode, ran.stderr) == (int("fault  " in ran.stdout), "")
+        return next(line for line in ran.stdout.splitlines() if " mail: " in line)
+
+    with SmtpServer("starttls", of_server, "paperboy", "s3cret", token="good-token") as server:
+        found = checked(SMTP_TOKEN_COMMAND="echo good-token")
+        assert "logged in as paperboy with an access token, 1 to" in found
+        found = checked(SMTP_TOKEN_COMMAND="false")
+        assert found.startswith("fault  mail: SMTP_TOKEN_COMMAND failed with exit status 1. Run it by hand in the home")
+        found = checked(SMTP_TOKEN_COMMAND="echo old-token")
+        words = "(the token has expired, or is not for this mailbox; it wants the scope https://mail.example.org/send)"
+        assert f"535 5.7.3 Authentication unsuccessful {words}. See that SMTP_TOKEN_COMMAND prints" in found
+        assert "old-token" not in found
+        server.faults.append(Fault("AUTH", "550 5.7.30 Basic authentication is not supported for Client Submission."))
+        found = checked(SMTP_PASSWORD="s3cret")
+        assert "takes no password, but an access token (OAuth): 550 5.7.30 Basic authentication is not" in found
+        assert "Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD" in found
+
+
 def test_template_that_fails_only_on_the_web_is_reported_and_stops_no_mail(world: World) -> None:
     world.write("emails/_masthead.mjml.j2", "<mj-text>\n{% if page.online %}{{ page.datum }}{% endif %}")
     assert world.run("check", "--offline").code == 0

@@ -270,6 +270,77 @@ def test_login_refused_for_now_is_retried(world: World, trusted: ssl.SSLContext)
     assert sorted(world.mails()) == [ADA, GRACE]
 
 
+# --- a login with an access token
+
+TOKENS: dict[str, object] = {
+    "SMTP_SECURITY": "starttls",
+    "SMTP_HOST": "localhost",
+    "SMTP_USERNAME": "paperboy",
+    "SMTP_TOKEN_COMMAND": "sh tool.sh",
+}
+TOKEN = "access-token.0123456789"
+
+
+@pytest.fixture
+def tokens(world: World, trusted: ssl.SSLContext) -> World:
+    """A server that takes passwords and the token, and the settings for the token."""
+    at_home(world, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=4, **TOKENS)
+    world.announce(1)
+    secured(world, trusted, "paperboy", "s3cret")
+    world.smtp.token = TOKEN
+    world.write("tool.sh", f"echo >> runs; echo {TOKEN}")
+    return world
+
+
+def test_all_mail_of_a_command_goes_with_one_token(tokens: World) -> None:
+    for command in (["once"], ["resend", "foundations", "--to", ADA], ["preview", "foundations", "--to", OPERATOR]):
+        (tokens.path / "runs").unlink(missing_ok=True)
+        assert tokens.run(*command).code == 0, command
+        assert (tokens.path / "runs").read_text() == "\n", command
+    assert len(tokens.mails()) == 62
+    assert set(tokens.smtp.tokens) == {TOKEN}
+    assert {message.login for message in tokens.smtp.messages} == {"paperboy"}
+
+
+BROKEN_TOOLS = {
+    "sh gone.sh": "failed with exit status",
+    "sh -c 'echo SECRET >&2; echo SECRET; exit 1'": "failed with exit status 1",
+    "true": "printed nothing in its first line",
+    "no-such-tool": "cannot be started: No such file or directory",
+    "echo SECRET": "refuses the access token for paperboy: 535 5.7.3 Authentication unsuccessful",
+}
+
+
+@pytest.mark.parametrize(("command", "said"), BROKEN_TOOLS.items())
+def test_failing_token_command_keeps_all_mail_pending_until_it_is_fixed(tokens: World, command: str, said: str) -> None:
+    at_home(tokens, ADA, GRACE, *crowd(58), SMTP_CONNECTIONS=4, LOG_LEVEL="DEBUG", **TOKENS)
+    dotenv = (tokens.path / ".env").read_text()
+    (tokens.path / ".env").write_text(dotenv.replace("sh tool.sh", f'"{command}"'))
+    for connections in (1, 2):
+        ran = tokens.run("once")
+        assert ran.code == 1
+        assert ran.err.count(said) == 1
+        assert tokens.smtp.connections == connections
+        assert "SECRET" not in ran.out + ran.err + tokens.run("status").out
+        assert is_noted(tokens)
+        assert (states(tokens), attempts(tokens)) == (["pending"] * 2, [0, 0])
+        tokens.clock.now += timedelta(minutes=15)
+    assert tokens.smtp.messages == []
+    (tokens.path / ".env").write_text(dotenv)
+    assert tokens.run("once").code == 0
+    assert len(tokens.mails()) == len(set(tokens.mails())) == 61
+    assert alerts(tokens) == [WELL]
+
+
+def test_token_command_sees_the_environment_without_our_settings(tokens: World) -> None:
+    tokens.environ |= {"OPENAI_API_KEY": "sk-secret", "XDG_STATE_HOME": "/srv/state"}
+    tokens.write("tool.sh", f"env > seen; echo {TOKEN}")
+    assert tokens.run("once").code == 0
+    seen = (tokens.path / "seen").read_text()
+    assert "XDG_STATE_HOME=/srv/state\n" in seen
+    assert "sk-secret" not in seen
+
+
 # --- a server that is busy
 
 

@@ -128,6 +128,7 @@ def test_all_problems_are_reported_at_once_in_line_order(tmp_path):
     ]
 
 
+OPEN_QUOTE = "a quote is left open, or nothing follows a last backslash; close it as in a shell"
 ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
 
 
@@ -184,8 +185,20 @@ ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@exa
         ),
         ("SMTP_PORT=abc", "SMTP_PORT: must be a whole number from 1 to 65535"),
         ("SMTP_SECURITY=startls", "SMTP_SECURITY: must be one of starttls, tls, none, did you mean 'starttls'?"),
-        ("SMTP_USERNAME=ada", "SMTP_USERNAME: needs SMTP_PASSWORD to be set, too"),
+        ("SMTP_USERNAME=ada", "SMTP_USERNAME: needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND to be set, too"),
         ("SMTP_PASSWORD=hunter2", "SMTP_PASSWORD: needs SMTP_USERNAME to be set, too"),
+        ("SMTP_TOKEN_COMMAND=oama", "SMTP_TOKEN_COMMAND: needs SMTP_USERNAME to be set, too"),
+        *(
+            (f"{line}\nSMTP_USERNAME=ada", f"SMTP_TOKEN_COMMAND: {OPEN_QUOTE}")
+            for line in ("""SMTP_TOKEN_COMMAND='oama "hunter2'""", "SMTP_TOKEN_COMMAND=oama hunter2\\")
+        ),
+        (
+            "SMTP_TOKEN_COMMAND=oama\nSMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2",
+            (
+                "SMTP_TOKEN_COMMAND: its tokens stand in place of a password; "
+                "remove SMTP_PASSWORD, or remove this one to go on with the password"
+            ),
+        ),
         ("MAIL_FROM=Paperboy", f"MAIL_FROM: {ADDRESS}"),
         (
             "ALERT_TO=müller@example.org",
@@ -218,14 +231,27 @@ def test_invalid_value_is_reported_with_line_and_fix(tmp_path, line, message):
     assert problems(tmp_path, f"# first\n\n{line}\n") == [f".env:3: {message}"]
 
 
-def test_password_without_encryption_is_refused(tmp_path):
-    text = MAIL + "SMTP_USERNAME=ada\nSMTP_PASSWORD=hunter2\nSMTP_SECURITY=none\n"
+@pytest.mark.parametrize(("name", "what"), [("SMTP_PASSWORD", "a password"), ("SMTP_TOKEN_COMMAND", "a token")])
+def test_login_without_encryption_is_refused(tmp_path, name, what):
+    text = MAIL + f"SMTP_USERNAME=ada\n{name}=hunter2\nSMTP_SECURITY=none\n"
     assert problems(tmp_path, text) == [
         (
-            ".env:4: SMTP_SECURITY: a password is never sent in the clear; use starttls or tls, "
-            "or leave out SMTP_USERNAME and SMTP_PASSWORD"
+            f".env:4: SMTP_SECURITY: {what} is never sent in the clear; use starttls or tls, "
+            f"or leave out SMTP_USERNAME and {name}"
         )
     ]
+
+
+def test_token_command_is_split_into_words_and_nothing_is_expanded(tmp_path):
+    write(tmp_path, MAIL + """SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='oama "access it" ~/x $HOME #1'\n""")
+    assert load(tmp_path, {"HOME": "/root"}).smtp_token_command == ("oama", "access it", "~/x", "$HOME", "#1")
+
+
+def test_password_in_a_credential_beside_a_token_command_is_reported(tmp_path):
+    (tmp_path / "SMTP_PASSWORD").write_text("hunter2\n")
+    write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND=oama\n")
+    with pytest.raises(ConfigError, match=r"^\.env:3: SMTP_TOKEN_COMMAND: .*; remove SMTP_PASSWORD, or"):
+        load(tmp_path, {"CREDENTIALS_DIRECTORY": str(tmp_path)})
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "llm.localhost"])

@@ -7,6 +7,7 @@ line or value may be a misplaced password.
 
 import io
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, time
@@ -41,6 +42,14 @@ def _key(text: str) -> SecretStr:
 
 def _login(text: str) -> str:
     return _secret(text.strip()).get_secret_value()
+
+
+def _command(text: str) -> tuple[str, ...]:
+    line = one_line(text)
+    try:
+        return tuple(shlex.split(line))
+    except ValueError:
+        raise ValueError("a quote is left open, or nothing follows a last backslash; close it as in a shell") from None
 
 
 def _beat(text: str) -> SecretStr:
@@ -178,6 +187,7 @@ class Settings:
     smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
+    smtp_token_command: tuple[str, ...] = _setting(_command, empty=())  # its words
     smtp_connections: int = _setting(_connections, "auto")  # 0: as many as the server takes well
     smtp_max_per_minute: int = _setting(notation.whole(0, 1_000_000), "0")  # 0: no limit
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)
@@ -240,7 +250,8 @@ _NEEDS = {  # what a setting does nothing without
     "DKIM_KEY": ("DKIM_SELECTOR", "MAIL_FROM"),
     **dict.fromkeys((name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")),
 }
-_LOGIN = {"SMTP_USERNAME": ("SMTP_PASSWORD",), "SMTP_PASSWORD": ("SMTP_USERNAME",)}
+_LOGIN_BY = {"SMTP_PASSWORD": "a password", "SMTP_TOKEN_COMMAND": "a token"}
+_LOGIN = dict.fromkeys(_LOGIN_BY, ("SMTP_USERNAME",))
 
 _Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the place of it
 
@@ -313,9 +324,15 @@ def _conflicts(settings: Settings, given: Collection[str], *, mails: bool) -> It
         missing = [other for other in needed if other not in given]
         if name in given and missing:
             yield name, f"needs {' and '.join(missing)} to be set, too"
-    if "SMTP_PASSWORD" in given and settings.smtp_security == "none":
-        fix = "use starttls or tls, or leave out SMTP_USERNAME and SMTP_PASSWORD"
-        yield "SMTP_SECURITY", f"a password is never sent in the clear; {fix}"
+    secrets = [name for name in _LOGIN_BY if name in given]
+    if mails and "SMTP_USERNAME" in given and not secrets:
+        yield "SMTP_USERNAME", f"needs {' or '.join(_LOGIN_BY)} to be set, too"
+    if len(secrets) > 1:
+        fix = "remove SMTP_PASSWORD, or remove this one to go on with the password"
+        yield "SMTP_TOKEN_COMMAND", f"its tokens stand in place of a password; {fix}"
+    if secrets and settings.smtp_security == "none":
+        fix = f"use starttls or tls, or leave out SMTP_USERNAME and {' and '.join(secrets)}"
+        yield "SMTP_SECURITY", f"{_LOGIN_BY[secrets[0]]} is never sent in the clear; {fix}"
     url = urlsplit(settings.openai_base_url)
     if "OPENAI_API_KEY" in given and url.scheme == "http" and not notation.is_loopback(url.hostname or ""):
         fix = "use https, or leave OPENAI_API_KEY empty"

@@ -34,6 +34,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from paperboy.errors import MailServerError
 from paperboy.foreign import hidden, one_line, shortened
+from paperboy.mail import xoauth2
 from paperboy.models import DeliveryState, Envelope, Receipt
 from paperboy.wire import TooLargeError
 
@@ -44,7 +45,7 @@ _FAREWELL = 5.0  # seconds for the reply to QUIT
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SmtpTransport:
-    """Sends through `host:port`. Certificates are verified, and a password is never sent without TLS.
+    """Sends through `host:port`. Certificates are verified, and neither password nor token is sent without TLS.
 
     Only `abort` may be called from another thread.
     """
@@ -54,11 +55,13 @@ class SmtpTransport:
     security: Literal["starttls", "tls", "none"]
     username: str
     password: str
+    tokens: xoauth2.TokenCommand | None = None  # in place of a password
     timeout: float = 60  # seconds for connecting, for each send, and for each whole reply
     dot_timeout: float = 600  # seconds for the reply to the final dot
     ssl_context: ssl.SSLContext | None = None
     local_hostname: str | None = None
     via: ClassVar[str] = "smtp"
+    _token: str = field(default="", init=False)  # the last one offered, to be hidden
     _connection: _Connection | None = field(default=None, init=False)
     _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
     _pipelining: bool = field(default=True, init=False)
@@ -135,7 +138,9 @@ class SmtpTransport:
             except OSError as error:
                 text = f"the connection to {self} was lost after the login: {self._complaint(error)}"
                 raise MailServerError(text, temporary=True) from None
-        return Probed(f"{text}, {f'logged in as {self.username}' if self.username else 'no login'}", ends, refusal)
+        login = f"logged in as {self.username}" if self.username else "no login"
+        with_token = " with an access token" if self.tokens else ""
+        return Probed(f"{text}, {login}{with_token}", ends, refusal)
 
     # --- one message
 
@@ -245,6 +250,8 @@ class SmtpTransport:
             return MailServerError(f"{self} wants encryption: {refused}. Set SMTP_SECURITY=starttls.")
         if refused.code in {530, 534, 535, 538} and not self.username:
             return MailServerError(f"{self} wants a login: {refused}. Set SMTP_USERNAME and SMTP_PASSWORD.")
+        if self.tokens is None and _NO_PASSWORDS.search(str(refused)):
+            return MailServerError(f"{self} {_WANTS_TOKENS.format(refused)}")
         if refused.verdict is Verdict.SENDER:
             return MailServerError(
                 f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
@@ -256,10 +263,11 @@ class SmtpTransport:
 
     def _opened(self) -> _Connection:
         """A new connection: greeted, secured and logged in. Raises MailServerError."""
-        if self.password and self.security == "none":
+        if (self.password or self.tokens) and self.security == "none":
+            what, setting = ("a token", "SMTP_TOKEN_COMMAND") if self.tokens else ("a password", "SMTP_PASSWORD")
             raise MailServerError(
-                "SMTP_SECURITY is none, and a password is never sent in the clear: set it to starttls or tls, or leave "
-                "SMTP_USERNAME and SMTP_PASSWORD empty."
+                f"SMTP_SECURITY is none, and {what} is never sent in the clear: set it to starttls or tls, or leave "
+                f"SMTP_USERNAME and {setting} empty."
             )
         self._connection = connection = _Connection(local_hostname=self.local_hostname, timeout=self.timeout)
         step = "connection"
@@ -276,17 +284,63 @@ class SmtpTransport:
                 connection.secure(self.ssl_context or _usual_context())
             connection.ehlo_or_helo_if_needed()
             step = "login"
-            if self.username:  # by one mechanism, where `login` tries all: several refusals may lock the account
-                connection.user, connection.password = self.username, self.password
-                offered = connection.esmtp_features.get("auth", "").upper().split()
-                ways = {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}
-                if (way := next((way for way in ways if way in offered), None)) is None:
-                    raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
-                connection.auth(way, ways[way])
+            if self.username:
+                self._log_in(connection)
+        except MailServerError:
+            self._drop()
+            raise
         except (OSError, ValueError) as error:
             self._drop()
             raise self._failure(step, error) from None  # the error may hold the password
         return connection
+
+    def _log_in(self, connection: _Connection) -> None:
+        """Log in by one mechanism, where smtplib's `login` tries all: several refusals may lock the account."""
+        offered = connection.esmtp_features.get("auth", "").upper().split()
+        if self.tokens and "XOAUTH2" in offered:
+            self._offer_tokens(connection, self.tokens)
+            return
+        connection.user, connection.password = self.username, self.password
+        ways = {} if self.tokens else {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}
+        if (way := next((way for way in ways if way in offered), None)) is None:
+            raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
+        connection.auth(way, ways[way])
+
+    def _offer_tokens(self, connection: _Connection, tokens: xoauth2.TokenCommand) -> None:
+        """Offer the token, and if the server refuses it another one. The same one again would be refused again."""
+        refused: smtplib.SMTPAuthenticationError | None = None
+        for _ in range(2):
+            token = tokens.token()
+            if refused and token == self._token:
+                break
+            self._token = token
+            try:
+                self._offer(connection, token)
+            except smtplib.SMTPAuthenticationError as error:
+                tokens.forget(token)
+                refused = error
+                if error.smtp_code < 500:
+                    break
+            except OSError:
+                if refused is None:
+                    raise
+                break  # a server may hang up once it has refused a token
+            else:
+                return
+        if refused:
+            raise refused
+
+    def _offer(self, connection: _Connection, token: str) -> None:
+        """Offer a token in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954)."""
+        code, reply = connection.docmd("AUTH", "XOAUTH2")
+        if code == 334:
+            code, reply = connection.docmd(xoauth2.credentials(self.username, token))
+        if code == 334:  # why the token is refused; the code of the refusal follows an empty line
+            reason = xoauth2.reason(reply)
+            code, reply = connection.docmd("")
+            reply += f" ({reason})".encode() if reason else b""
+        if code not in {235, 503}:
+            raise smtplib.SMTPAuthenticationError(code, reply)
 
     def _connect(self, connection: _Connection) -> None:
         if self._aborted:
@@ -318,14 +372,12 @@ class SmtpTransport:
             advice = ports or " Ask those who run it which TLS it speaks, and whether it wants a client's certificate."
             text, later = f"no TLS with {self}: {said}.{advice}", isinstance(error, ssl.SSLEOFError)
         elif isinstance(error, smtplib.SMTPAuthenticationError):
-            advice = "It may be temporary." if later else "Check SMTP_USERNAME and SMTP_PASSWORD."
-            text = f"{self} refuses the login of {self.username} ({code}). {advice}"
+            text = f"{self} {self._refused_login(code, said)}"
+        elif isinstance(error, smtplib.SMTPNotSupportedError) and step == "login":
+            text = f"{self} {self._unsupported_login(said)}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
             none = "" if self.username else " On this machine or in a trusted network, SMTP_SECURITY=none does without."
             text = f"{self} offers no {step} that Paperboy supports.{ports}{none}"
-            if step == "login":
-                advice = "Without a login, leave SMTP_USERNAME empty."
-                text = f"{self} offers no login that Paperboy supports (PLAIN or LOGIN), but {said}. {advice}"
         elif isinstance(error, UnicodeError) and step == "login":
             text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
         elif code:
@@ -337,11 +389,32 @@ class SmtpTransport:
                 text = f"cannot reach {self}: {said}. Check SMTP_HOST and SMTP_PORT.{ports}"
         return MailServerError(text, temporary=later, busy=busy)
 
+    def _refused_login(self, code: int, said: str) -> str:
+        if 400 <= code <= 499:
+            return f"refuses the login of {self.username} ({code}). It may be temporary."
+        if self.tokens:
+            return (
+                f"refuses the access token for {self.username}: {said}. See that SMTP_TOKEN_COMMAND prints a token of "
+                "SMTP_USERNAME with the right to send by SMTP, and that the server lets this mailbox do that."
+            )
+        if _NO_PASSWORDS.search(said):
+            return _WANTS_TOKENS.format(said)
+        return f"refuses the login of {self.username} ({code}). Check SMTP_USERNAME and SMTP_PASSWORD."
+
+    def _unsupported_login(self, offered: str) -> str:
+        if self.tokens:
+            fix = "To log in with a password, set SMTP_PASSWORD and leave SMTP_TOKEN_COMMAND empty."
+            return f"offers no login with an access token (XOAUTH2), but {offered}. {fix}"
+        fix = "Without a login, leave SMTP_USERNAME empty."
+        if "XOAUTH2" in offered.split(", "):
+            fix = f"{fix} For XOAUTH2, set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD."
+        return f"offers no login that Paperboy supports (PLAIN or LOGIN), but {offered}. {fix}"
+
     def _refusal(self, command: str, code: int, reply: bytes) -> RefusedError:
         return RefusedError(command, code, one_line(reply.decode(errors="replace")), self._said(code, reply))
 
     def _said(self, code: int, reply: bytes) -> str:
-        """One short line without the password, since a server may repeat the login's words."""
+        """One short line without password and token, since a server may repeat the login's words."""
         return self._shown(f"{code} {reply.decode(errors='replace')}")
 
     def _complaint(self, error: Exception) -> str:
@@ -350,7 +423,9 @@ class SmtpTransport:
         return self._shown(getattr(error, "strerror", "") or str(error) or type(error).__name__)
 
     def _shown(self, words: str) -> str:
-        return shortened(hidden(one_line(words), self.password, least=4), 300)
+        for secret in (self.password, self._token):
+            words = hidden(one_line(words), secret, least=4)
+        return shortened(words, 300)
 
     def _drop(self) -> None:
         for each in (self._connection, self._handle):
@@ -480,6 +555,12 @@ _ONE_MAILBOX = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(r"\b(?:daily|hourly|sending|outgoing)\W+(?:\w+\W+){0,3}?(?:limit|quota)\b", re.IGNORECASE)
+# Microsoft's 5.7.30 and 5.7.139. Not by the code: 5.7.30 is about REQUIRETLS, too (RFC 8689).
+_NO_PASSWORDS = re.compile(r"\bbasic authentication\b", re.IGNORECASE)
+_WANTS_TOKENS = (
+    "takes no password, but an access token (OAuth): {}. Set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD; the recipe "
+    "for Microsoft 365 in .env.example shows how."
+)
 
 
 class Verdict(Enum):

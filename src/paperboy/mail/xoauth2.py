@@ -1,0 +1,114 @@
+"""Logging in with an access token (OAuth): the operator's command that prints one, and the words of `AUTH XOAUTH2`.
+
+The tools that print a token refresh it by themselves. What they print, on either stream, is never logged: it may hold
+the token, or the secret that buys a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from base64 import b64encode, decodebytes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from paperboy.errors import MailServerError
+
+_FRESH = 50 * 60.0  # seconds; tokens live an hour
+_TOKEN = re.compile(rb"[!-~]{1,9000}")  # RFC 4954 limits a line to 12,288 bytes, in base64
+_STATUS = {"400": "the token is malformed", "401": "the token has expired, or is not for this mailbox"}
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class TokenCommand:
+    """The command of SMTP_TOKEN_COMMAND, and the token that all connections share. Any thread may ask."""
+
+    words: tuple[str, ...]
+    environ: Mapping[str, str]
+    folder: Path  # where it runs
+    timer: Callable[[], float] = time.monotonic
+    timeout: float = 30  # seconds
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _token: str = field(default="", init=False)
+    _until: float = field(default=0.0, init=False)  # on the timer
+
+    def token(self) -> str:
+        """Return the token, printed by the command unless it is fresh. Raises MailServerError if the command fails."""
+        with self._lock:
+            now = self.timer()
+            if not self._token or now >= self._until:
+                self._token = self._printed()
+                self._until = now + _FRESH
+            return self._token
+
+    def forget(self, token: str) -> None:
+        """Have the command asked again: the server refuses this token."""
+        with self._lock:
+            if self._token == token:
+                self._token = ""
+
+    def _printed(self) -> str:
+        by_hand = "Run it by hand in the home, as the same user: the first line it prints must be an access token."
+        try:
+            status, output = self._run()
+        except subprocess.TimeoutExpired:
+            text = f"SMTP_TOKEN_COMMAND took longer than {self.timeout:g} s and was stopped; it can ask nobody anything"
+            raise MailServerError(f"{text}. {by_hand}") from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or type(error).__name__
+            fix = "Write the full path of its program: no shell expands ~ or $VARIABLES."
+            raise MailServerError(f"SMTP_TOKEN_COMMAND cannot be started: {why}. {fix}") from None
+        if status < 0:
+            raise MailServerError(f"SMTP_TOKEN_COMMAND was ended by signal {-status}. {by_hand}")
+        if status:
+            raise MailServerError(f"SMTP_TOKEN_COMMAND failed with exit status {status}. {by_hand}")
+        line = output.partition(b"\n")[0].strip()
+        if not _TOKEN.fullmatch(line):
+            what = "something else than a token" if line else "nothing"
+            raise MailServerError(f"SMTP_TOKEN_COMMAND printed {what} in its first line. {by_hand}")
+        return line.decode("ascii")
+
+    def _run(self) -> tuple[int, bytes]:
+        """Return the command's exit status and output."""
+        process = subprocess.Popen(
+            self.words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+            env=dict(self.environ),
+            start_new_session=True,  # so that what it has started can be ended with it
+        )
+        with process:
+            try:
+                output, _ = process.communicate(timeout=self.timeout)
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return process.returncode, output
+
+
+def credentials(username: str, token: str) -> str:
+    """Return what `AUTH XOAUTH2` sends, in base64."""
+    return b64encode(f"user={username}\x01auth=Bearer {token}\x01\x01".encode()).decode("ascii")
+
+
+def reason(challenge: bytes) -> str:
+    """Return in words why a server refuses a token: JSON in base64, such as {"status":"401","scope":"…"}. Empty if it
+    cannot be read.
+    """
+    try:
+        told = json.loads(decodebytes(challenge))
+        status, scope = (str(told.get(name, "")) for name in ("status", "scope"))
+    except (ValueError, AttributeError, RecursionError):  # not base64, not JSON, or no object
+        return ""
+    words = _STATUS.get(status, f"status {status}" if status else "")
+    return "; ".join(filter(None, [words, f"it wants the scope {scope}" if scope else ""]))
