@@ -265,6 +265,15 @@ def test_unit_points_to_a_drop_in_for_secrets() -> None:
     assert "under [Service] in `systemctl edit paperboy`" in said
 
 
+def test_unit_says_where_the_token_command_may_keep_its_files() -> None:
+    """As a drop-in, like the secrets; a user's unit needs none, since its disk is not read-only."""
+    said = made_for().partition("# SMTP_TOKEN_COMMAND runs")[2].partition("\n\n")[0].replace("\n# ", " ")
+    assert "It can write only to ReadWritePaths" in said
+    assert said.endswith("in `systemctl edit paperboy`.\n#ReadWritePaths=/home/ada/.local/state/oama")
+    assert "SMTP_TOKEN_COMMAND" not in made_for(user="", group="")
+    assert "SMTP_TOKEN_COMMAND" not in made_for_web()
+
+
 ODD = "we ird%n %% $HOME ${X} a:b;#'é"
 
 

@@ -158,6 +158,11 @@ TasksMax=2048  # Enough for the most that the settings allow: 1,000 LLM calls, a
 #LoadCredential=OPENAI_API_KEY:/etc/paperboy/OPENAI_API_KEY
 #LoadCredential=SMTP_USERNAME:/etc/paperboy/SMTP_USERNAME
 #LoadCredential=SMTP_PASSWORD:/etc/paperboy/SMTP_PASSWORD
+#
+# SMTP_TOKEN_COMMAND runs in this sandbox, too: in the home, as this user, and with nobody to type a passphrase. It can
+# write only to ReadWritePaths, and HOME is this user's own. So let it keep its token file in the home; or allow it
+# another folder by such a line, without the #, under [Service] in `systemctl edit paperboy`.
+#ReadWritePaths=/home/ada/.local/state/oama
 
 """
 
@@ -229,7 +234,7 @@ SystemCallFilter=~@privileged @resources  # Privileged ones are not.
 SystemCallErrorNumber=EPERM  # Another call fails instead of killing Paperboy: SQLite, as root, tries to chown files.
 SystemCallArchitectures=native  # No system calls of another architecture are allowed.
 LockPersonality=yes  # Linux's own execution domain cannot be left.
-MemoryDenyWriteExecute=yes  # No memory is both writable and executable.
+MemoryDenyWriteExecute=yes  # No memory is both writable and executable; Node and Java cannot run.
 
 [Install]
 WantedBy=multi-user.target  # Start with the machine.
