@@ -29,6 +29,7 @@ lists:
     topics: topics/strings.md
 """
 REST = "the rest: not checked, because the settings are broken"
+CURLY = "its value is in curly quotes, which mean nothing here; type straight ones (' or \"), or none"
 LINE = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
 ADDRESS = "must be one address, such as ada@example.org or Ada Lovelace <ada@example.org>"
 INDENTED = "the indentation does not match the lines above, or quotes or a bracket end too early"
@@ -153,7 +154,11 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
         ("$env:SMTP_PORT=465", LINE),
         ('MAIL_REPLY_TO="Ada <ada@wren.edu>', LINE),
         ("SMTP_PORT=465# with TLS", "SMTP_PORT: must be a whole number from 1 to 65535"),
-        ("SEND_AT=“7:30”", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
+        ("SEND_AT=“7:30”", f"SEND_AT: {CURLY}"),
+        ("OPENAI_API_KEY=“sk-hunter2”", f"OPENAI_API_KEY: {CURLY}"),
+        ("OPENAI_MODEL=‘gpt-6-luna’", f"OPENAI_MODEL: {CURLY}"),
+        ("MAIL_FROM=„papers@wren.edu“", f"MAIL_FROM: {CURLY}"),
+        ("SMTP_HOST=“smtp.wren.edu", f"SMTP_HOST: {CURLY}"),
     ],
 )
 def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, line: str, told: str) -> None:
@@ -396,6 +401,7 @@ def test_setting_that_stands_twice_is_a_note(operator: Operator) -> None:
         "export " + DOTENV.replace("=", " = "),
         DOTENV + "SMTP_SECURITY=TLS   # the port below wants it\nSMTP_PORT='465'\n",
         DOTENV + "TIMEZONE=\nSEND_AT=\n",
+        DOTENV + "SEND_AT=\"7:30\"\nMAIL_REPLY_TO=“Ada” <ada@wren.edu>\n",
     ],
 )
 def test_what_only_looks_wrong_in_dotenv_is_well(operator: Operator, text: str) -> None:

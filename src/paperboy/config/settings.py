@@ -242,6 +242,7 @@ SETTINGS: Mapping[str, str] = {f.name.upper(): f.metadata["default"] for f in fi
 
 _READERS = {f.name.upper(): f.metadata["read"] for f in fields(Settings)}
 _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
+_CURLY = "“”„‟‘’‚‛«»"  # quotes that word processors and web pages put in place of straight ones
 
 _MOST_BYTES = 1_000_000  # of a file
 
@@ -312,7 +313,10 @@ def _given(
 def _read(name: str, text: str) -> Any:
     if "\n" in text:
         raise ValueError("the value spans several lines; is a quote left open?")
-    one_line(text)
+    value = one_line(text)
+    in_front = value[0] in _CURLY and not value.endswith(">")  # a mailbox may begin with a quoted name
+    if in_front or value[-1] in _CURLY:
+        raise ValueError("its value is in curly quotes, which mean nothing here; type straight ones (' or \"), or none")
     if _ANOTHER_SETTING.search(text):
         raise ValueError("its value contains another setting; put each on its own line")
     return _READERS[name](text)
