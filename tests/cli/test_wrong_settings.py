@@ -140,6 +140,17 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
         ("ARXIV_DELAY_SECONDS=1", "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more"),
         ("ARXIV_HOLIDAYS=24.12.2026", "ARXIV_HOLIDAYS: must be dates, such as 2026-12-29, 2026-12-31"),
         ("ARXIV_LOOKBACK_DAYS=60", "ARXIV_LOOKBACK_DAYS: must be a whole number from 1 to 30"),
+        # each URL by an example of its kind
+        ("WEB_URL=papers.wren.edu", "WEB_URL: must be a full URL, such as https://papers.example.org"),
+        (
+            "HEARTBEAT_URL=hc-ping.com/1",
+            "HEARTBEAT_URL: must be a full URL without a user and #, such as https://hc-ping.com/your-uuid",
+        ),
+        (
+            "ARXIV_API_URL=export.arxiv.org",
+            "ARXIV_API_URL: must be a full URL, such as https://export.arxiv.org/api/query",
+        ),
+        ("ARXIV_FEED_URL=rss.arxiv.org", "ARXIV_FEED_URL: must be a full URL, such as https://rss.arxiv.org/atom"),
         # the home
         ("KEEP_DAYS=30", "KEEP_DAYS: must be a whole number from 31 to 36500"),
         (
@@ -401,7 +412,7 @@ def test_setting_that_stands_twice_is_a_note(operator: Operator) -> None:
         "export " + DOTENV.replace("=", " = "),
         DOTENV + "SMTP_SECURITY=TLS   # the port below wants it\nSMTP_PORT='465'\n",
         DOTENV + "TIMEZONE=\nSEND_AT=\n",
-        DOTENV + "SEND_AT=\"7:30\"\nMAIL_REPLY_TO=“Ada” <ada@wren.edu>\n",
+        DOTENV + 'SEND_AT="7:30"\nMAIL_REPLY_TO=“Ada” <ada@wren.edu>\n',
     ],
 )
 def test_what_only_looks_wrong_in_dotenv_is_well(operator: Operator, text: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, time
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -61,14 +62,14 @@ def _beat(text: str) -> SecretStr:
 
 
 def _api_base(text: str) -> str:
-    url = notation.url(text)
+    url = notation.url(text, "https://server.example.org/v1")
     if found := re.search("/(chat/completions|completions|responses|models)$", url):
         raise ValueError(f"leave out {found[0]}, which Paperboy adds where it is needed")
     return url
 
 
 def _web_url(text: str) -> str:
-    url = notation.url(text)
+    url = notation.url(text, "https://papers.example.org")
     if not url.startswith("https://") and not notation.is_loopback(urlsplit(url).hostname or ""):
         raise ValueError("must begin with https://, since links with tokens go there; or name this machine")
     return url
@@ -80,6 +81,10 @@ def _listen(text: str) -> tuple[str, int]:
         return notation.host(host.strip("[]")), notation.whole(1, 65535)(port)
     except ValueError:
         raise ValueError("must be an address and a port, such as 127.0.0.1:8025 or [::1]:8025") from None
+
+
+_ARXIV_API = "https://export.arxiv.org/api/query"
+_ARXIV_FEED = "https://rss.arxiv.org/atom"
 
 
 def _selector(text: str) -> str:
@@ -197,8 +202,8 @@ class Settings:
     dkim_key: Path | None = _setting(_path, empty=None)  # a file; None: the relay signs
     web_url: str = _setting(_web_url)  # without a slash at its end; empty: there is no web room
     web_listen: tuple[str, int] = _setting(_listen, "127.0.0.1:8025")
-    arxiv_api_url: str = _setting(notation.url, "https://export.arxiv.org/api/query")
-    arxiv_feed_url: str = _setting(notation.url, "https://rss.arxiv.org/atom")
+    arxiv_api_url: str = _setting(partial(notation.url, example=_ARXIV_API), _ARXIV_API)
+    arxiv_feed_url: str = _setting(partial(notation.url, example=_ARXIV_FEED), _ARXIV_FEED)
     arxiv_delay_seconds: float = _setting(notation.number(0, 3600), "3")
     # Evenings (US Eastern) without an announcement.
     arxiv_holidays: frozenset[date] = _setting(notation.dates, empty=frozenset())

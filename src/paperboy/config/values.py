@@ -199,8 +199,8 @@ def host(text: str) -> str:
     return name
 
 
-def url(text: str) -> str:
-    """An http or https URL without a slash at its end."""
+def url(text: str, example: str = "https://server.example.org") -> str:
+    """An http or https URL without a slash at its end. `example`: one of the kind that is wanted."""
     address = one_line(text).rstrip("/")
     try:
         parts = urlsplit(address)
@@ -208,7 +208,7 @@ def url(text: str) -> str:
     except ValueError:  # a port that is none, half an IPv6 address
         is_whole = None
     if not is_whole or re.search(r"\s", address):
-        raise ValueError("must be a full URL, such as https://server.example.org/v1")
+        raise ValueError(f"must be a full URL, such as {example}")
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError("must not contain a user, a password, ? or #")
     return address
