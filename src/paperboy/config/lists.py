@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import time
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -91,8 +92,10 @@ def _topics_file_of(keys: Mapping[str, Any]) -> str:
     return name if _names_a_file(name) else ""
 
 
-def topics_file(name: str, folders: Sequence[Path]) -> str:
-    """The text of a topics file, from the first folder that has it. Raises ValueError."""
+def topics_file(name: str, folders: Sequence[Path], existing: Callable[[], Iterable[str]] = tuple) -> str:
+    """The text of a topics file, from the first folder that has it. Raises ValueError, with a suggestion if it can be
+    one of the `existing` files.
+    """
     for folder in folders:
         file = folder / name
         if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
@@ -106,7 +109,18 @@ def topics_file(name: str, folders: Sequence[Path]) -> str:
         if not text:
             raise ValueError(f"{file} is empty; write there what the list wants to read")
         return text
-    raise ValueError(f"there is no {name!r} in the home's prompts/; create it, or write the topics here")
+    inner = name.removeprefix("prompts/")
+    if inner != name:
+        raise ValueError(f"leave out prompts/, the folder where such files are looked for: write {inner}")
+    meant = did_you_mean(name, existing(), cutoff=0.8)  # folder and .md alone make two names half alike
+    fix = meant or "; create it, or write the topics here"
+    raise ValueError(f"there is no {name!r} in the home's prompts/{fix}")
+
+
+def _topics_files(folders: Sequence[Path]) -> list[str]:
+    """What `topics` may name; of thousands only some, since each is compared with each misspelt name."""
+    found = ((folder, file) for folder in folders for file in folder.rglob("*.md"))
+    return [file.relative_to(folder).as_posix() for folder, file in islice(found, 500)]
 
 
 def _webhook(text: str) -> str:
@@ -264,8 +278,9 @@ def _parse(
     if not blocks.put_back(data):
         raise ConfigError(())
     faults, lists = _Faults(root), list[_List]()
+    topics = partial(topics_file, folders=prompts, existing=cache(partial(_topics_files, prompts)))
     try:
-        lists = _File.model_validate(data, context=cache(partial(topics_file, folders=prompts))).lists
+        lists = _File.model_validate(data, context=cache(topics)).lists
     except ValidationError as error:
         for each in error.errors(include_url=False, include_input=False):
             faults.note(each["loc"], _in_words(each), at_key=each["type"] in {"extra_forbidden", "missing"})
