@@ -263,14 +263,23 @@ def test_wrong_arguments_are_reported_and_change_nothing(
     assert text(world) == LISTS
 
 
-@pytest.mark.parametrize("command", [["subscribers"], ["subscribe", "galaxies", ADA], ["unsubscribe", "galaxies", ADA]])
-def test_broken_file_is_reported_and_left_alone(world: World, command: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "nobody"),
+    [
+        (["subscribers"], ""),
+        (["subscribe", "galaxies", ADA], "Nobody was added to galaxies:\n"),
+        (["unsubscribe", "galaxies", ADA], "Nobody was removed from galaxies:\n"),
+    ],
+)
+def test_broken_file_is_reported_and_left_alone(world: World, command: list[str], nobody: str) -> None:
     broken = LISTS.replace("categories: [cs.LG", "categories: [cs.XY")
     world.write("subscribers.yaml", broken)
     ran = world.run(*command)
     assert (ran.code, ran.out) == (78, "")
-    assert ran.err.startswith("subscribers.yaml:4:18: categories: unknown category 'cs.XY'; they are listed at ")
-    assert ran.err.count("\n") == 1
+    told = ran.err.removeprefix(nobody)
+    assert told.startswith("subscribers.yaml:4:18: categories: unknown category 'cs.XY'; they are listed at ")
+    assert ran.err == f"{nobody}{told}"
+    assert told.count("\n") == 1
     assert text(world) == broken
     (world.path / "subscribers.yaml").write_bytes(LISTS.encode() + b"# caf\xe9\n")
     ran = world.run(*command)
@@ -282,6 +291,7 @@ def test_broken_database_is_reported_before_the_file_changes(world: World) -> No
     world.write("data/paperboy.db", "no database" * 1000)
     ran = world.run("subscribe", "galaxies", ADA)
     assert (ran.code, ran.out) == (78, "")
+    assert ran.err.startswith("Nobody was added to galaxies:\n")
     assert text(world) == LISTS
 
 
@@ -298,7 +308,8 @@ def test_shared_subscribers_are_left_to_a_person(world: World, command: str, lin
     world.write("subscribers.yaml", SHARED)
     ran = world.run(*command.split())
     assert (ran.code, ran.out) == (78, "")
-    assert ran.err.startswith(
+    _, told = ran.err.split(":\n", 1)
+    assert told.startswith(
         f"subscribers.yaml:{line}: Paperboy cannot edit the subscribers of {command.split()[1]}: they span"
     )
     assert ran.err.endswith("; edit the file by hand, then run paperboy check\n")
@@ -359,7 +370,8 @@ def test_full_disk_leaves_the_file_whole(world: World) -> None:
     with full_disk():
         ran = world.run("subscribe", "galaxies", ADA)
     assert (ran.code, ran.out) == (78, "")
-    assert ran.err.startswith(
+    _, told = ran.err.split("\n", 1)
+    assert told.startswith(
         f"{world.path}/subscribers.yaml: cannot be replaced: File too large; run this as a user who "
     )
     assert text(world) == LISTS
@@ -389,6 +401,7 @@ def test_read_only_file_is_reported_with_who_may_edit_it(world: World) -> None:
             ran = theirs.run("subscribe", "galaxies", ADA)
         assert (ran.code, ran.out) == (78, "")
         assert ran.err == (
+            "Nobody was added to galaxies:\n"
             f"{folder}/subscribers.yaml: cannot be replaced: Permission denied; "
             "run this as a user who can write to it and its folder\n"
         )
@@ -436,7 +449,10 @@ def test_csv_without_a_column_of_addresses_takes_nobody(big: World) -> None:
     big.write("readers.csv", "email,name\nbo@example.org,Bo\n")
     ran = big.run("subscribe", "galaxies", ADA)
     assert (ran.code, ran.out) == (78, "")
-    assert ran.err == "readers.csv:1: name the column of addresses 'address'; this line has email, name\n"
+    assert ran.err == (
+        "Nobody was added to galaxies:\n"
+        "readers.csv:1: name the column of addresses 'address'; this line has email, name\n"
+    )
     assert (big.path / "readers.csv").read_text() == "email,name\nbo@example.org,Bo\n"
 
 

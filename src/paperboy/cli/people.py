@@ -1,6 +1,7 @@
 """`subscribers`, `subscribe`, `unsubscribe`, `suppress`, `unsuppress`: who gets mail, and who must not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import tzinfo
 from typing import Any
 
@@ -12,7 +13,7 @@ from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE
 from paperboy.config.lists import WEEKDAYS
 from paperboy.config.values import did_you_mean_address
-from paperboy.errors import UnknownNameError
+from paperboy.errors import ConfigError, StoreError, UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
 
@@ -98,13 +99,15 @@ def subscribe(app: App, name: str, who: str) -> int:
     runs, and applies from the list's next digest.
     """
     new = mailbox_from(who, "ADDRESS")
-    app.without_mail(tried=True)
-    mailing_list = app.home.list(name)
-    held = app.store_to_ask.suppressions.find(name, new.address)
-    if there := mailing_list.subscriber(new.address):
+    with _refused(f"Nobody was added to {name}:"):
+        app.without_mail(tried=True)
+        mailing_list = app.home.list(name)
+        held = app.store_to_ask.suppressions.find(name, new.address)
+        there = mailing_list.subscriber(new.address)
+        line = "" if there else edits.subscribe(app.home, mailing_list, new)
+    if there:
         output.say(f"Nothing to do: {there} is already on {name}.")
     else:
-        line = edits.subscribe(app.home, mailing_list, new)
         output.say(f"{new} is now on {name} ({line}) and gets its next digest.")
     if held:
         output.say(f"But {refusal(held, app.settings.timezone)}")
@@ -122,20 +125,31 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     To stop mail to an address whatever the file says, use suppress.
     """
     address = mailbox_from(who, "ADDRESS").address
-    app.without_mail(tried=True)
-    mailing_list = app.home.list(name)
-    others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
-    there = mailing_list.subscriber(address)
-    if there is None:
-        hint = did_you_mean_address(address, mailing_list.addresses())
-        on_others = f"; it is on {others}" if others else ""
-        file = mailing_list.subscribers_file or LISTS_FILE
-        raise UnknownNameError(f"{file}: {address} is not on {name}{hint}{on_others}")
-    line = edits.unsubscribe(app.home, mailing_list, there)
+    with _refused(f"Nobody was removed from {name}:"):
+        app.without_mail(tried=True)
+        mailing_list = app.home.list(name)
+        others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
+        there = mailing_list.subscriber(address)
+        if there is None:
+            hint = did_you_mean_address(address, mailing_list.addresses())
+            on_others = f"; it is on {others}" if others else ""
+            file = mailing_list.subscribers_file or LISTS_FILE
+            raise UnknownNameError(f"{file}: {address} is not on {name}{hint}{on_others}")
+        line = edits.unsubscribe(app.home, mailing_list, there)
     output.say(f"{there} is no longer on {name} (removed from {line}).")
     if others:
         output.say(f"{address} is still on {others}.")
     return 0
+
+
+@contextmanager
+def _refused(nobody: str) -> Iterator[None]:
+    """Say `nobody` above what is wrong with the files or the database: that may have nothing to do with the person."""
+    try:
+        yield
+    except (ConfigError, StoreError):
+        output.say(nobody, err=True)
+        raise
 
 
 def mailbox_from(who: str, hint: str) -> Subscriber:
