@@ -246,13 +246,26 @@ def test_resend_to_an_address_that_has_the_digest_takes_another_message_id(world
 
 def test_resend_to_a_stranger_sends_a_test_mail(world: World) -> None:
     a_morning(world)
-    assert world.run("resend", "foundations", "--to", "Emmy <emmy@example.org>").code == 0
+    ran = world.run("resend", "foundations", "--to", "Emmy <emmy@example.org>")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "emmy@example.org: sent, 250 2.0.0 taken as 3\nemmy@example.org is not on foundations. That was a test mail.\n"
+    )
     assert world.mails()[2:] == ["emmy@example.org"]
     emmys = sent(world)[-1]
     assert emmys["Subject"].startswith("[Test] 1 paper: On the Learning")
     text = emmys.get_body(("plain",)).get_content()  # type: ignore[union-attr]
     assert "Test mail to emmy@example.org alone, nothing was marked as sent" in text
     assert "ada@example.org" not in text
+
+
+def test_resend_to_a_misspelt_address_suggests_the_subscriber(world: World) -> None:
+    a_morning(world)
+    ran = world.run("resend", "foundations", "--to", "adda@example.org")
+    assert ran.out.endswith(
+        "\nadda@example.org is not on foundations, did you mean 'ada@example.org'? That was a test mail.\n"
+    )
+    assert "is not on" not in world.run("resend", "foundations", "--to", ADA).out
 
 
 def test_resend_to_somebody_who_joined_since_is_in_the_ledger(world: World) -> None:
