@@ -29,6 +29,7 @@ from paperboy.store.history import DaySummary, Mailed, Undelivered
 MOST = 120  # characters of the answer
 NONE_SCORED = re.compile(r"^scored 0 of \d+: ")  # how a reason begins where nothing could be scored
 IDLE = "paperboy run is not active"
+NOTHING_IS_SENT = f"{IDLE}: nothing is sent until you start it, or paperboy once"
 
 _PATIENCE = timedelta(hours=1)  # after which what nobody works at is late
 _WITH_MAIL = {State.COMING, State.DUE, *Outcome} - {Outcome.SKIPPED}  # of lists that send today

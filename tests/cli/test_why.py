@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from paperboy import lock
 from paperboy.curate import MOST_MORNINGS
 from paperboy.models import Became, Day, Outcome, Score, Spending
+from paperboy.status import NOTHING_IS_SENT
 from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.builders import paper
@@ -31,7 +33,15 @@ def test_why_shows_a_paper_that_was_sent(world: World) -> None:
         "    It matters.\n"
         "\n"
         "galaxies: not in its categories (astro-ph.GA)\n"
+        "\n"
+        f"{NOTHING_IS_SENT}\n"
     )
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+        assert world.run("why", "2611.00001").out == ran.out.removesuffix(f"\n{NOTHING_IS_SENT}\n")
+    world.smtp.faults.clear()
+    world.run("resend", "foundations")
+    assert "2 sent" in world.run("why", "2611.00001").out
+    assert NOTHING_IS_SENT not in world.run("why", "2611.00001").out
 
 
 @pytest.mark.parametrize(
@@ -92,7 +102,9 @@ def test_why_says_that_an_unscored_paper_comes_next_morning(world: World) -> Non
     world.announce(1)
     world.env(llm=True, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
     world.run("once")
-    assert "foundations: not scored yet; its next morning considers it" in world.run("why", "2611.00001").out
+    told = world.run("why", "2611.00001").out
+    assert "foundations: not scored yet; its next morning considers it" in told
+    assert told.endswith(f"\n\n{NOTHING_IS_SENT}\n")
 
 
 def test_why_counts_the_failed_mornings_until_a_paper_is_let_go(world: World) -> None:
@@ -112,7 +124,7 @@ def test_why_counts_the_failed_mornings_until_a_paper_is_let_go(world: World) ->
         ran = world.run("once", "--list", "foundations")
         assert ran.code == 0
         assert "foundations: 1 paper could not be scored: " in ran.err
-        assert world.run("why", "2611.00001", "--list", "foundations").out.endswith(f"\nfoundations: {told}\n")
+        assert f"\nfoundations: {told}\n" in world.run("why", "2611.00001", "--list", "foundations").out
 
 
 def test_why_says_what_the_shortlist_left_out_and_what_was_scored_by_chance(world: World) -> None:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from paperboy import lock
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
@@ -40,10 +41,26 @@ def test_mail_that_waits_says_why_and_when_it_is_tried_again(world: World) -> No
     world.announce(1)
     world.smtp.faults.append(Fault("RCPT", "450 4.2.2 full", address=ADA))
     world.run("once")
-    ((*_, answer),) = rows(world.run("why", ADA).out)
-    assert "RCPT: 450 4.2.2 full; next try about 07:" in answer
-    world.clock.now += timedelta(hours=1)
-    assert world.run("why", ADA).out.endswith("RCPT: 450 4.2.2 full; to be tried now\n")
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+        ((*_, answer),) = rows(world.run("why", ADA).out)
+        assert "RCPT: 450 4.2.2 full; next try about 07:" in answer
+        world.clock.now += timedelta(hours=1)
+        assert world.run("why", ADA).out.endswith("RCPT: 450 4.2.2 full; to be tried now\n")
+
+
+def test_where_no_daemon_runs_no_next_try_is_promised(world: World) -> None:
+    idle = "paperboy run is not active: nothing is sent until you start it, or paperboy once\n"
+    world.announce(1)
+    world.smtp.faults.append(Fault("RCPT", "450 4.2.2 full", address=ADA, times=1))
+    world.run("once")
+    for _ in range(2):
+        told = world.run("why", ADA).out
+        assert told.endswith(f"RCPT: 450 4.2.2 full\n\n{idle}")
+        assert idle in world.run("status").out
+        world.clock.now += timedelta(hours=1)
+    world.run("once")
+    assert "250" in world.run("why", ADA).out
+    assert idle not in world.run("why", ADA).out
 
 
 def test_a_suppression_is_told_with_the_command_that_lifts_it(world: World) -> None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import click
 
+from paperboy import lock
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.people import mailbox_from, refusal
@@ -12,7 +13,8 @@ from paperboy.config.values import did_you_mean_address
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState
-from paperboy.store.history import Posted
+from paperboy.status import NOTHING_IS_SENT
+from paperboy.store.history import WAITING, Posted
 
 NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
 
@@ -32,17 +34,22 @@ def show(app: App, who: str, name: str | None) -> int:
     if not (on or posted or held):
         everybody = (address for each in app.home.lists for address in each.addresses())
         raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean_address(address, everybody)}")
-    rows = (_row(app, each) for each in posted)
+    running = lock.holder(app.settings.paperboy_database, "run") is not None
+    rows = (_row(app, each, running=running) for each in posted)
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
     refusals = (refusal(each, app.settings.timezone) for each in held)
-    output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."]])
+    waits = any(each.state in WAITING for each in posted)
+    idle = [NOTHING_IS_SENT] if waits and not running else []
+    output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."], idle])
     return 0
 
 
-def _row(app: App, each: Posted) -> Sequence[str]:
+def _row(app: App, each: Posted, *, running: bool) -> Sequence[str]:
+    """`running`: the daemon is active, so a next try can be promised."""
     now, zone = app.clock(), app.settings.timezone
     answer = each.reason or NO_REPLY.get(each.state, "no answer is known")
-    if again := each.next_try(now):
+    again = each.next_try(now)
+    if again and running:
         answer += f"; next try about {again.astimezone(zone):%H:%M %Z}" if again > now else "; to be tried now"
     return f"{each.date:%a %d %b}", each.list_name, each.state, f"{each.at.astimezone(zone):%d %b %H:%M %Z}", answer
 

@@ -187,7 +187,7 @@ def _following(seen: _Picture) -> Iterator[str]:
         said.append((each.name, f": {what}"))
     yield from (f"Next for {line}" for line in _together(said, seen.status.lists))
     if seen.holder is None and picture.IDLE not in seen.answer and any(each.next for each in seen.status.lists):
-        yield f"{picture.IDLE}: nothing is sent until you start it, or paperboy once"
+        yield picture.NOTHING_IS_SENT
 
 
 def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from datetime import datetime, tzinfo
 
 import click
 
+from paperboy import lock
 from paperboy.app import App
 from paperboy.cli import output, person
 from paperboy.config.settings import Settings
@@ -14,7 +15,8 @@ from paperboy.errors import UnknownNameError
 from paperboy.foreign import visible
 from paperboy.mail.text import counted
 from paperboy.models import Became, MailingList, Paper
-from paperboy.store.history import Life
+from paperboy.status import NOTHING_IS_SENT
+from paperboy.store.history import WAITING, Life
 from paperboy.tex import to_text
 
 # What people paste: a URL, or the id with its prefix and its version.
@@ -48,6 +50,9 @@ def why(app: App, asked_for: str, name: str | None) -> int:
     for each, life in known:
         tally = votes.get(each.name)
         output.say("", *_life(each, found[0] if found else None, life), *([f"  votes: {tally}"] if tally else []))
+    waits = any(_waits(each, found[0] if found else None, life) for each, life in known)
+    if waits and lock.holder(app.settings.paperboy_database, "run") is None:
+        output.say("", NOTHING_IS_SENT)
     return 0
 
 
@@ -99,9 +104,20 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
     }[life.became]
 
 
-def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
+def _waits(mailing_list: MailingList, paper: Paper | None, life: Life) -> bool:
+    """Whether a morning or a sending of the list has something to do with the paper yet."""
+    if life.became is None:
+        return bool(mailing_list.subscribers) and _is_in_categories(mailing_list, paper)
+    return life.deliveries is not None and not WAITING.isdisjoint(life.deliveries)
+
+
+def _is_in_categories(mailing_list: MailingList, paper: Paper | None) -> bool:
     crossed = paper.categories if paper and mailing_list.cross_lists else ()
-    if not set(mailing_list.categories) & {paper and paper.primary_category, *crossed}:
+    return not {paper and paper.primary_category, *crossed}.isdisjoint(mailing_list.categories)
+
+
+def _not_seen(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
+    if not _is_in_categories(mailing_list, paper):
         without = "" if mailing_list.cross_lists else "; cross_lists is false"
         return f"not in its categories ({', '.join(mailing_list.categories)}{without})"
     if not mailing_list.subscribers:
