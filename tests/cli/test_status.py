@@ -704,3 +704,20 @@ def test_a_month_begins_in_the_operators_zone(world: World) -> None:
     assert "Spent in October 2026 " in world.run("status").out
     world.env(TIMEZONE="Europe/Berlin")
     assert world.run("status").out.splitlines()[-1] == "Spent in November 2026  $0.0174  157,352 tokens"
+
+
+def test_each_day_that_was_given_up_has_its_reason(world: World) -> None:
+    """A weekend on which nothing ran, seen on Monday."""
+    world.announce(1)
+    world.run("once")
+    world.clock.now += timedelta(days=3)
+    world.announce(2)
+    world.run("once")
+    nothing = "no morning of this list finished: Paperboy was not running, or the list had no subscribers"
+    told = world.run("status", "--list", "foundations").out
+    assert told.count("gave up") == 2
+    assert f"foundations, Sun 22 Nov and Sat 21 Nov: {nothing}\n" in told
+    assert (
+        f"foundations, Sun 22 Nov: {nothing}\n" in world.run("status", "--mornings", "2", "--list", "foundations").out
+    )
+    assert nothing not in world.run("status", "--mornings", "1").out

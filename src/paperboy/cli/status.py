@@ -16,7 +16,7 @@ from paperboy.cli import output, shortlists
 from paperboy.cli.person import NO_REPLY
 from paperboy.cli.shortlists import Shortlists
 from paperboy.mail.text import together
-from paperboy.models import Counts, DeliveryState, Spending, Usage
+from paperboy.models import Counts, DeliveryState, Outcome, Spending, Usage
 from paperboy.status import NONE_SCORED, ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Undelivered
@@ -161,8 +161,7 @@ def _why(seen: _Picture) -> Iterator[str]:
             again = f"; {seen.again(call.try_at)}" if seen.holder and call.try_at else ""
             how = "failed, " if call.state is DeliveryState.FAILED else ""
             said.append((each.name, f", {call.date:%a %d %b}: webhook: {how}{call.reply}{again}"))
-        if each.newest and (odd := each.quiet or each.newest.reason) and (not each.quiet or odd not in seen.answer):
-            said.append((each.name, f", {each.newest.date:%a %d %b}: {odd}"))
+        said += [(each.name, f", {together(days)}: {odd}") for odd, days in _odd_days(each, seen.answer).items()]
     for signup in seen.signups:
         why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
         said.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))
@@ -172,6 +171,18 @@ def _why(seen: _Picture) -> Iterator[str]:
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         yield output.went_to_outbox(seen.in_outbox)
+
+
+def _odd_days(each: ListStatus, answer: str) -> dict[str, list[str]]:
+    """What was odd about the list's newest day, and why others were given up; each with its days, newest first."""
+    found: dict[str, list[str]] = {}
+    for day in each.days:
+        odd = day.reason if day is each.newest or day.outcome is Outcome.GAVE_UP else ""
+        if day is each.newest and each.quiet:
+            odd = "" if each.quiet in answer else each.quiet
+        if odd:
+            found.setdefault(odd, []).append(f"{day.date:%a %d %b}")
+    return found
 
 
 def _following(seen: _Picture) -> Iterator[str]:
