@@ -18,6 +18,7 @@ import base64
 import contextlib
 import mailbox
 import ssl
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -27,8 +28,13 @@ from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import trustme
-from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
+try:
+    import trustme
+    from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
+except ModuleNotFoundError as error:
+    if __name__ != "__main__":
+        raise
+    sys.exit(f"{error.name} is not installed; in the checkout: {sys.executable} -m pip install -e '.[test]'")
 
 Phase = Literal["connect", "EHLO", "STARTTLS", "AUTH", "refusal", "MAIL", "RCPT", "DATA", "body", "dot", "RSET", "QUIT"]
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import smtplib
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +60,11 @@ def test_server_requires_its_login() -> None:
         client.login("paperboy", "secret")
         client.sendmail("papers@example.org", ["ada@example.org"], b"Subject: yes\r\n\r\n")
     assert [(m.login, m.tls) for m in server.messages] == [("paperboy", True)]
+
+
+def test_run_by_hand_without_the_test_packages_names_the_command(tmp_path: Path) -> None:
+    without_packages = [sys.executable, "-S", "-m", "tests.servers.smtp", "--maildir", str(tmp_path / "Maildir")]
+    checkout = Path(__file__).parents[2]
+    ran = subprocess.run(without_packages, cwd=checkout, env={}, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (f"trustme is not installed; in the checkout: {sys.executable} -m pip install -e '.[test]'\n")
