@@ -247,8 +247,10 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, lin
 def test_wrong_line_of_a_list_is_one_line_with_its_place(operator: Operator, lines: list[str], told: str) -> None:
     operator.write("subscribers.yaml", LISTS + "".join(f"    {line}\n" for line in lines))
     assert operator.check() == (78, [f"lists: subscribers.yaml:{told}"])
-    for command in ("once", "preview strings", "run", "subscribers", "subscribe strings bob@wren.edu"):
+    for command in ("once", "preview strings", "run", "subscribers"):
         assert operator.run(*command.split()) == (78, [f"subscribers.yaml:{told}"])
+    told_all = ["Nobody was added to strings:", f"subscribers.yaml:{told}"]
+    assert operator.run("subscribe", "strings", "bob@wren.edu") == (78, told_all)
     assert {path.name for path in operator.home.iterdir()} == {".env", "subscribers.yaml", "prompts"}
 
 
