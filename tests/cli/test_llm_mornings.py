@@ -60,6 +60,8 @@ DEAD: dict[str, Any] = {"outcome": None, "counts": NONE, "code": 1, "alert": "Sc
 CASES = [
     Case("well", lambda server: None),
     Case("fails once", lambda server: server.fail("error 503", "nonsense")),
+    Case("drafts and then answers", lambda server: server.fail_always("drafted")),
+    Case("scores every paper twice", lambda server: server.fail_always("all duplicate")),
     Case("knows no options", lambda server: server.rejected.update(["json_schema", "temperature", "reasoning_effort"])),
     Case("counts no tokens", lambda server: setattr(server, "counts_tokens", False)),
     Case(

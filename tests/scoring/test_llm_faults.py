@@ -50,6 +50,8 @@ RECOVERED = [
     ("wrong type", 3, []),
     ("numbers as strings", 2, []),
     ("duplicate", 3, []),  # the paper is asked alone
+    ("all duplicate", 6, []),  # each paper is
+    ("drafted", 2, []),
 ]
 
 
@@ -280,6 +282,31 @@ def test_paper_scored_twice_has_the_score_that_it_gets_alone() -> None:
         server.faults.append(Fault(rewrite=lambda entries: [TWICE, *entries]))
         outcome = run(scorer, papers(4))
     assert (outcome.scores["2611.00001"], server.asked[1]) == (Score(7, 7), ["2611.00001"])
+
+
+def test_model_that_drafts_is_taken_at_its_last_word() -> None:
+    with LlmServer() as server, scorer_for(server) as scorer:
+        server.fail_always("drafted")
+        outcome = run(scorer, papers(40))
+    assert outcome.scores == {each.arxiv_id: invented_score(each.arxiv_id) for each in papers(40)}
+    assert (outcome.error, len(server.requests)) == ("", 10)
+
+
+def test_draft_counts_where_the_answer_after_it_was_cut_off() -> None:
+    with LlmServer(lambda _: Score(7, 7)) as server, scorer_for(server) as scorer:
+        server.fail("drafted and cut off")
+        outcome = run(scorer, papers(4))
+    assert (outcome.scores, len(server.requests)) == ({each.arxiv_id: Score(8, 7) for each in papers(4)}, 1)
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_model_that_scores_every_paper_twice_is_asked_for_each_alone(concurrency: int) -> None:
+    """And its server is not taken for dead, however many batches come back so."""
+    with LlmServer() as server, scorer_for(server, concurrency=concurrency) as scorer:
+        server.fail_always("all duplicate")
+        outcome = run(scorer, papers(60))
+    assert (outcome.error, outcome.unscored, len(outcome.scores)) == ("", {}, 60)
+    assert sorted(map(len, server.asked)) == [1] * 60 + [4] * 15
 
 
 class Stubborn:

@@ -97,7 +97,7 @@ def test_ids_that_were_not_asked_for_are_dropped() -> None:
         ([entry(relevance=8.5)], "relevance 8.5 is not a whole number from 1 to 10"),
         ([entry(relevance="high\n")], 'relevance "high\\n" is not a whole number from 1 to 10'),
         ([entry(relevance=[[9]])], 'relevance "[…]" is not a whole number from 1 to 10'),
-        ([entry(relevance={"a": 1})], "relevance null is not a whole number from 1 to 10"),
+        ([entry(relevance={"a": 1})], 'relevance "[…]" is not a whole number from 1 to 10'),
         ([entry(novelty=None)], "novelty null is not a whole number from 1 to 10"),
         ([entry(relevance="9" * 99)], f'relevance "{"9" * 38}… is not a whole number from 1 to 10'),
         ([entry(relevance=f"see {KEY}")], 'relevance "see …" is not a whole number from 1 to 10'),
@@ -115,6 +115,43 @@ def test_neither_of_two_different_entries_counts_but_the_last_one_for_a_paper_as
     reply = read_reply(entries, ASKED)
     assert (reply.scores, reply.defects) == ({B: GOOD[B]}, {A: "two different ones for the same paper"})
     assert read_reply(entries, [A]).scores == {A: GOOD[A]}
+
+
+DRAFT = [entry(relevance=4), entry(B, 5, 5)]
+DRAFTED = json.dumps({"scores": DRAFT})
+DRAFT_SCORES = {A: Score(4, 8, "Good."), B: Score(5, 5, "Good.")}
+CUT_OFF = json.dumps({"scores": [BOTH[0], entry("2502.00001"), BOTH[1]]})[:-30]
+
+
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        (f"{DRAFTED}\n\nOn reflection:\n\n{PLAIN}", GOOD),
+        (f"{DRAFTED}{json.dumps({'scores': [entry(relevance=1), entry(B)]})}{PLAIN}", GOOD),
+        (f"```json\n{json.dumps(DRAFT)}\n```\nOn reflection:\n```json\n{json.dumps(BOTH)}\n```", GOOD),
+        (json.dumps({"draft": DRAFT, "scores": BOTH}), GOOD),
+        (json.dumps([{"scores": DRAFT}, {"scores": BOTH}]), GOOD),
+        ("\n".join([DRAFTED, *map(json.dumps, BOTH)]), GOOD),
+        ("\n".join([*map(json.dumps, DRAFT), PLAIN]), GOOD),
+        (f"{DRAFTED} On reflection: {json.dumps([BOTH[0]])}", {**DRAFT_SCORES, A: GOOD[A]}),
+        (f"{DRAFTED} On reflection: {CUT_OFF}", DRAFT_SCORES),
+        (f"{json.dumps([DRAFT[1]])} On reflection: {CUT_OFF}", {A: GOOD[A], B: DRAFT_SCORES[B]}),
+        (f"{DRAFTED[:-2]}, On reflection: {PLAIN}", GOOD),
+        (f"{DRAFTED} On reflection: {json.dumps([entry(relevance=99), BOTH[1]])}", {B: GOOD[B]}),
+        (f"{DRAFTED} On reflection: {json.dumps([*DRAFT, *BOTH])}", {}),
+        (f"{json.dumps([*DRAFT, *BOTH])} On reflection: {PLAIN}", GOOD),
+        ("\n".join(map(json.dumps, [*DRAFT, *BOTH])), {}),
+        (f"{PLAIN} Is [2] a {{list}}? {json.dumps([entry('2502.00001'), 7, {}])} No.", GOOD),
+    ],
+    ids=[
+        "two lists", "three lists", "fenced", "lists of one object", "lists in a list", "list and JSON lines",
+        "JSON lines and list", "last one names one paper", "last one cut off", "paper named only where it is cut off",
+        "first one cut off", "last one unusable", "two in the last one", "two in the first one", "two in JSON lines",
+        "other lists after it",
+    ],
+)  # fmt: skip
+def test_entry_of_the_last_whole_list_that_names_a_paper_counts(text: str, scores: dict[str, Score]) -> None:
+    assert read_reply(text, ASKED).scores == scores
 
 
 def test_key_that_a_comment_quotes_is_hidden() -> None:

@@ -36,6 +36,12 @@ def _changed(**values: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, A
     return lambda entries: [{**entry, **(values if number == 0 else {})} for number, entry in enumerate(entries)]
 
 
+def _second_thoughts(text: str) -> str:
+    """Another list of scores, and then this one, as a reasoning model writes."""
+    draft = [{**entry, "relevance": entry["relevance"] % 10 + 1} for entry in json.loads(text)["scores"]]
+    return f"{json.dumps({'scores': draft})}\n\nOn reflection:\n\n{text}"
+
+
 FAULTS: Mapping[str, Fault] = {
     "rate limited": error(429, "Rate limit reached", code="rate_limit_exceeded"),
     "rate limited for 7 s": error(429, "Rate limit reached", {"Retry-After": "7"}, code="rate_limit_exceeded"),
@@ -80,6 +86,11 @@ FAULTS: Mapping[str, Fault] = {
     "boolean": Fault(rewrite=_changed(relevance=True)),
     "numbers as strings": Fault(rewrite=_changed(relevance="9", novelty="8")),
     "duplicate": Fault(rewrite=lambda entries: [*entries, {**entries[0], "relevance": 1}]),
+    "all duplicate": Fault(
+        rewrite=lambda entries: [{**entry, "novelty": mark} for mark in (8, 9) for entry in entries]
+    ),
+    "drafted": Fault(retell=_second_thoughts),
+    "drafted and cut off": Fault(retell=lambda text: _second_thoughts(text)[: -len(text) // 3], finish_reason="length"),
     "with a link": Fault(rewrite=_changed(relevance=9, comment="See [this](https://evil.example.org/x).")),
 }
 

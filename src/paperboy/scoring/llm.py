@@ -125,7 +125,8 @@ class _Run:
         """
         name, scored, defects = batch.mailing_list.name, reply.scores, reply.defects
         self.trust = 0 if scored else self.trust
-        self.in_a_row, self.failures[name] = (0, 0) if scored else (self.in_a_row + 1, self.failures[name] + 1)
+        answered = bool(scored) or TWICE in defects.values()  # asking alone cures that: no failure of the server
+        self.in_a_row, self.failures[name] = (0, 0) if answered else (self.in_a_row + 1, self.failures[name] + 1)
         missing = [paper for paper in batch.papers if paper.arxiv_id not in scored]
         if not scored:
             self.failure = failure or f"answers without a usable score ({defects[missing[0].arxiv_id]})"
@@ -134,7 +135,8 @@ class _Run:
         elif len(batch.papers) > 1:
             alone = [paper for paper in missing if defects[paper.arxiv_id] == TWICE]
             others = [paper for paper in missing if defects[paper.arxiv_id] != TWICE]
-            halves = even_parts(others, (len(others) + 1) // (1 if scored else 2))
+            half = (len(others) + 1) // (1 if scored else 2)
+            halves = even_parts(others, max(half, 1))
             self.waiting.extend([Batch(batch.mailing_list, part)] for part in (*halves, *even_parts(alone, 1)))
         elif missing:
             self.blamed.setdefault(name, {})[missing[0].arxiv_id] = f"{self.llm} {self.failure}"

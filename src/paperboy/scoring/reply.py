@@ -46,30 +46,46 @@ class Reply(NamedTuple):
 
 
 def read_reply(text: str, asked: Collection[str], hidden: Callable[[str], str] = str) -> Reply:
-    """Read the scores of the arXiv ids in `asked`. Unusable entries do not count, nor do two that differ for one id; of
-    those for a paper that is asked alone the last counts, since a model may draft. `hidden` removes secrets.
+    """Read the scores of the arXiv ids in `asked`. A model may draft: of each paper's entries, those of the last whole
+    array that names it count. Of these, unusable ones do not, nor do two that differ; of those for a paper that is
+    asked alone the last counts. `hidden` removes secrets.
     """
     answer = re.sub(r"^\s*<think>.*?</think>", "", text, count=1, flags=re.DOTALL)  # it may hold a draft of the scores
-    usable: dict[str, list[Score]] = defaultdict(list)
-    defects = dict.fromkeys(asked, "no entry for the paper")
-    for found in _objects(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
-        arxiv_id, comment = (
-            value if isinstance(value := found.get(key), str) else "" for key in ("arxiv_id", "comment")
-        )
-        # "https://arxiv.org/abs/2502.06786v2" and "[arXiv:2502.06786]" mean "2502.06786"
-        bare = re.sub(
-            r"^(?:https?://arxiv\.org/abs/|arxiv:)\s*|v\d+$", "", arxiv_id.strip(" []\n"), flags=re.IGNORECASE
-        )
-        relevance, novelty = _mark(found.get("relevance")), _mark(found.get("novelty"))
-        if bare in asked and relevance and novelty:
-            usable[bare].append(Score(relevance, novelty, hidden(clean_comment(comment)) if comment else ""))
-        elif bare in asked:
-            name = "novelty" if relevance else "relevance"
-            value = json.dumps("[…]" if isinstance(found.get(name), list) else found.get(name), ensure_ascii=False)
-            defects[bare] = f"{name} {shortened(hidden(one_line(value)), 40)} is not a whole number from 1 to 10"
-    scores = {arxiv_id: each[-1] for arxiv_id, each in usable.items() if len(asked) == 1 or len({*each}) == 1}
-    defects |= dict.fromkeys(usable, TWICE)
-    return Reply(scores, {arxiv_id: why for arxiv_id, why in defects.items() if arxiv_id not in scores})
+    entries: dict[str, list[Mapping[str, Any]]] = {}
+    for array in _arrays(answer[: MAX_TEXT_PER_PAPER * (len(asked) + 5)]):
+        named = defaultdict(list)
+        for found in array:
+            named[_bare_id(found)].append(found)
+        entries |= named
+
+    scores: dict[str, Score] = {}
+    defects: dict[str, str] = {}
+    for arxiv_id in asked:
+        usable: list[Score] = []
+        defect = "no entry for the paper"
+        for found in entries.get(arxiv_id, ()):
+            relevance, novelty = _mark(found.get("relevance")), _mark(found.get("novelty"))
+            if relevance and novelty:
+                comment = found.get("comment")
+                words = hidden(clean_comment(comment)) if isinstance(comment, str) else ""
+                usable.append(Score(relevance, novelty, words))
+            else:
+                name = "novelty" if relevance else "relevance"
+                mark = found.get(name)
+                value = json.dumps("[…]" if isinstance(mark, list | dict) else mark, ensure_ascii=False)
+                defect = f"{name} {shortened(hidden(one_line(value)), 40)} is not a whole number from 1 to 10"
+        if usable and (len(asked) == 1 or len({*usable}) == 1):
+            scores[arxiv_id] = usable[-1]
+        else:
+            defects[arxiv_id] = TWICE if usable else defect
+    return Reply(scores, defects)
+
+
+def _bare_id(entry: Mapping[str, Any]) -> str:
+    """Read an entry's arXiv id: "https://arxiv.org/abs/2502.06786v2" and "[arXiv:2502.06786]" mean "2502.06786"."""
+    arxiv_id = entry.get("arxiv_id")
+    written = arxiv_id.strip(" []\n") if isinstance(arxiv_id, str) else ""
+    return re.sub(r"^(?:https?://arxiv\.org/abs/|arxiv:)\s*|v\d+$", "", written, flags=re.IGNORECASE)
 
 
 def whole(digits: str) -> int:
@@ -83,20 +99,46 @@ def _mark(value: object) -> int | None:
     return int(whole[1]) if whole else None
 
 
-def _objects(text: str) -> Sequence[Mapping[str, Any]]:
-    """Find every whole JSON object in the text, in order and however it is wrapped."""
-    found: list[Mapping[str, Any]] = []
-    decoder, at = json.JSONDecoder(object_hook=found.append, parse_int=whole), 0
+def _arrays(text: str) -> Sequence[Sequence[Mapping[str, Any]]]:
+    """Find the objects of each whole JSON array in the text, in order and however it is wrapped. Objects in no array,
+    as JSON lines are, count as one array until the next. The first array has those of all that was cut off.
+    """
+    cut_off: list[Mapping[str, Any]] = []
+    outside: list[Mapping[str, Any]] = []
+    arrays = [cut_off, outside]
+    closed: list[Mapping[str, Any]] = []  # those of one value, whether it is whole or not
+
+    def close(found: Mapping[str, Any]) -> Mapping[str, Any]:
+        closed.append(found)
+        return found
+
+    decoder, at = json.JSONDecoder(object_hook=close, parse_int=whole), 0
     while (start := _OPENING.search(text, at)) is not None:
+        closed.clear()
         try:
-            _, at = decoder.raw_decode(text, start.start())
+            value, at = decoder.raw_decode(text, start.start())
         except RecursionError:
+            cut_off += closed
             break  # no reply is nested a thousand deep
         except json.JSONDecodeError as error:
-            at = max(error.pos, start.end())  # cut off or no JSON: `found` has what was whole before
+            cut_off += closed
+            at = max(error.pos, start.end())  # cut off or no JSON
             if at > _REREAD:
                 text, at = text[at:], 0
-    return found
+            continue
+        within = [(value, outside)]
+        while within:  # no recursion: a value may be nested as deep as Python's own calls
+            value, array = within.pop()
+            parts: Collection[Any] = ()
+            if isinstance(value, list):
+                array, outside = [], []
+                arrays += [array, outside]
+                parts = value
+            elif isinstance(value, dict):
+                array.append(value)
+                parts = value.values()
+            within += [(part, array) for part in reversed([*parts])]
+    return arrays
 
 
 def clean_comment(text: str) -> str:
