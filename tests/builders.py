@@ -19,7 +19,9 @@ EMBEDDED = Model(name="embedded scorer", is_llm=False)
 
 
 def paper(arxiv_id: str = "2611.00001", **changes: Any) -> Paper:
-    """A paper on cs.LG by two authors; its title names its id."""
+    """A paper on cs.LG by two authors; its title names its id. It was updated when it was published, unless told."""
+    if "published" in changes:
+        changes.setdefault("updated", changes["published"])
     default = Paper(
         arxiv_id=arxiv_id,
         version=1,

@@ -329,7 +329,7 @@ def test_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
 def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
     one, other = new(1), new(2)
     with ArxivServer([one, other], lasting_fault=dated("2126-11-20T00:00:00Z")) as server:
-        world.feed = ArxivFeed(server.url, delay_seconds=0)
+        world.feed = ArxivFeed(server.url, delay_seconds=0, clock=world.clock)
         world.run(foundations())
         assert world.store.papers.newest(["cs.LG"]) == THURSDAYS
         assert world.scorer.asked == [other.arxiv_id]

@@ -282,6 +282,7 @@ class App(ExitStack):
             proxy=self.proxy(url),
             feed_url=feed_url,
             feed_proxy=self.proxy(feed_url),
+            clock=self.clock,
         )
 
     def proxy(self, url: str) -> str:

@@ -14,6 +14,7 @@ from paperboy.arxiv_feed.announced import Announced, read_feed
 from paperboy.arxiv_feed.atom import FaultError
 from paperboy.errors import FeedError
 from tests.builders import paper
+from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults
 from tests.servers.arxiv_api import ArxivServer
 
@@ -21,6 +22,7 @@ RAW = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "raw"
 OLD = paper("2312.02073", published=datetime(2023, 12, 4, tzinfo=UTC), categories=("cs.CV", "cs.LG"))
 YOUNG = paper("2611.00001", categories=("cs.CV", "cs.LG"))
 NEW = paper("2611.00002")
+NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
 
 HEAD = b'<feed xmlns="http://www.w3.org/2005/Atom" xmlns:arxiv="http://arxiv.org/schemas/atom">'
 
@@ -43,7 +45,7 @@ def server() -> Iterator[ArxivServer]:
 
 def feed(server: ArxivServer, waits: list[float] | None = None) -> ArxivFeed:
     wait = [].append if waits is None else waits.append
-    return ArxivFeed(server.url, contact="ada@example.org", feed_url=server.feed_url, wait=wait)
+    return ArxivFeed(server.url, contact="ada@example.org", feed_url=server.feed_url, clock=Clock(NOW), wait=wait)
 
 
 # --- one feed
@@ -108,6 +110,16 @@ def test_cross_lists_come_by_their_ids_and_in_their_new_categories(server: Arxiv
     assert server.requests[-1].query["id_list"] == OLD.arxiv_id
 
 
+@pytest.mark.parametrize("name", ["published", "updated"])
+@pytest.mark.parametrize("year", [1990, 2027, 9999])
+def test_cross_list_with_a_bad_date_costs_no_other(
+    server: ArxivServer, name: str, year: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.papers[0] = replace(OLD, **{name: datetime(year, 12, 31, tzinfo=UTC)})
+    assert feed(server).cross_lists(["cs.LG"], everything) == [YOUNG]
+    assert f"Left out: {OLD.arxiv_id} with a bad date." in caplog.text
+
+
 def test_requests_are_polite(server: ArxivServer) -> None:
     """One at a time, three seconds apart, also after the fetch, and with our name."""
     waits: list[float] = []
@@ -126,7 +138,7 @@ def test_nothing_lacking_is_one_request(server: ArxivServer) -> None:
 
 
 def test_without_a_feed_there_is_no_request(server: ArxivServer) -> None:
-    assert ArxivFeed(server.url).cross_lists(["cs.LG"], everything) == []
+    assert ArxivFeed(server.url, clock=Clock(NOW)).cross_lists(["cs.LG"], everything) == []
     assert server.requests == []
 
 

@@ -15,6 +15,7 @@ from paperboy.arxiv_feed import ArxivFeed
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from tests.builders import paper
+from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults
 from tests.servers.arxiv_api import ArxivServer
 
@@ -31,7 +32,7 @@ def server() -> Iterator[ArxivServer]:
 
 
 def fetch(server: ArxivServer, seconds: float = 60) -> list[Paper]:
-    feed = ArxivFeed(server.url, delay_seconds=0, tries=2, seconds=seconds, wait=lambda _: None)
+    feed = ArxivFeed(server.url, delay_seconds=0, tries=2, seconds=seconds, clock=Clock(NOW), wait=lambda _: None)
     return feed.fetch(["cs.LG"], SINCE, NOW)
 
 
@@ -156,10 +157,11 @@ from paperboy.arxiv_feed import ArxivFeed
 from paperboy.errors import FeedError
 resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000,) * 2)
 url, since, until = sys.argv[1:]
-feed = ArxivFeed(url, delay_seconds=0, tries=2, wait=lambda _: None)
+until = datetime.fromisoformat(until)
+feed = ArxivFeed(url, delay_seconds=0, tries=2, clock=lambda: until, wait=lambda _: None)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    said = str(feed.fetch(["cs.LG"], datetime.fromisoformat(since), datetime.fromisoformat(until)))
+    said = str(feed.fetch(["cs.LG"], datetime.fromisoformat(since), until))
 except FeedError as error:
     said = str(error)
 print(json.dumps([said, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before]))
@@ -247,7 +249,7 @@ def test_count_that_grows_with_every_page_comes_to_an_end(server: ArxivServer) -
 def test_redirect_on_the_same_host_is_followed_after_the_delay(server: ArxivServer) -> None:
     waits: list[float] = []
     server.faults += [faults.redirected("#", status) for status in (301, 302, 307)]
-    feed = ArxivFeed(server.url, delay_seconds=3, wait=waits.append)
+    feed = ArxivFeed(server.url, delay_seconds=3, clock=Clock(NOW), wait=waits.append)
     assert feed.fetch(["cs.LG"], SINCE, NOW) == server.papers
     assert (len(server.requests), waits) == (4, [3, 3, 3])
 

@@ -21,6 +21,7 @@ from paperboy.arxiv_feed.atom import read_page
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from tests.builders import paper
+from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults
 from tests.servers.arxiv_api import ArxivServer, papers_from_day
 
@@ -61,6 +62,7 @@ class Asked:
             page_size=self.page_size,
             tries=self.tries,
             seconds=self.seconds,
+            clock=Clock(NOW),
             wait=self.waits.append,
         )
 
@@ -268,7 +270,7 @@ def test_unreachable_server_is_reported_without_the_password_of_its_address() ->
 @pytest.mark.parametrize("lookups", [2, 5])
 def test_host_that_dns_does_not_find_is_worded_once(lookups: int, caplog: pytest.LogCaptureFixture) -> None:
     waits: list[float] = []
-    feed = ArxivFeed("http://arxiv.invalid/api/query", lookups=lookups, wait=waits.append)
+    feed = ArxivFeed("http://arxiv.invalid/api/query", clock=Clock(NOW), lookups=lookups, wait=waits.append)
     with caplog.at_level("INFO"), pytest.raises(FeedError, match=rf"is not found by DNS .*, after {lookups} attempts"):
         feed.fetch(["cs.LG"], SINCE, NOW)
     assert waits == [6.0, 12.0, 24.0, 48.0][: lookups - 1]
@@ -284,13 +286,17 @@ def test_host_that_dns_does_not_find_is_worded_once(lookups: int, caplog: pytest
     ("fault", "defect"),
     [
         (faults.bad_date, "2611.00001 with a bad date"),
-        (faults.dated("9999-12-31T23:59:59Z"), "2611.00001 with a date outside the window"),
-        (faults.dated("2027-11-20T07:00:00Z"), "2611.00001 with a date outside the window"),
+        (faults.dated("9999-12-31T23:59:59Z"), "2611.00001 with a bad date"),
+        (faults.dated("2027-11-20T07:00:00Z"), "2611.00001 with a bad date"),
         (faults.dated("2026-11-20T07:01:00Z"), "2611.00001 with a date outside the window"),
         (faults.dated("2026-11-13T06:59:59Z"), "2611.00001 with a date outside the window"),
-        (faults.dated("0001-01-01T00:00:00Z"), "2611.00001 with a date outside the window"),
+        (faults.dated("0001-01-01T00:00:00Z"), "2611.00001 with a bad date"),
         (faults.dated("0001-01-01T00:00:00+23:59"), "2611.00001 with a bad date"),
         (faults.dated("99999-01-01T00:00:00Z"), "2611.00001 with a bad date"),
+        (faults.updated("9999-12-31T23:59:59Z"), "2611.00001 with a bad date"),
+        (faults.updated("2026-11-21T07:00:01Z"), "2611.00001 with a bad date"),
+        (faults.updated("1990-12-31T23:59:59Z"), "2611.00001 with a bad date"),
+        (faults.updated("0001-01-01T00:00:00Z"), "2611.00001 with a bad date"),
         (faults.no_id, "entry 1 without an arXiv id"),
         (faults.no_title, "2611.00001 without a title"),
         (faults.edited(r"<category[^>]*>", "", count=2), "2611.00001 without a category"),
@@ -310,6 +316,12 @@ def test_bad_entry_is_left_out_and_logged_alone(
 @pytest.mark.parametrize("instant", ["2026-11-13T07:00:00Z", "2026-11-20T07:00:59Z"])
 def test_window_includes_its_first_and_last_minute(server: ArxivServer, instant: str) -> None:
     server.faults += [faults.dated(instant)]
+    assert len(Asked(server.url).fetch()) == 30
+
+
+@pytest.mark.parametrize("instant", ["1991-01-01T00:00:00Z", "2026-11-21T07:00:00Z"])
+def test_version_may_be_from_1991_to_a_day_ahead_of_the_clock(server: ArxivServer, instant: str) -> None:
+    server.faults += [faults.updated(instant)]
     assert len(Asked(server.url).fetch()) == 30
 
 
@@ -447,6 +459,12 @@ def test_probe_is_one_small_request(server: ArxivServer) -> None:
     assert (request.query["search_query"], request.query["max_results"]) == ("cat:stat.ML", "1")
 
 
+def test_probe_asks_for_the_newest_paper(server: ArxivServer) -> None:
+    """The oldest of a category may be dated before arXiv began."""
+    server.papers[0] = replace(server.papers[0], published=datetime(1989, 4, 15, tzinfo=UTC))
+    assert Asked(server.url).feed.probe() == 30
+
+
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
@@ -469,7 +487,7 @@ def test_probe_does_not_retry(server: ArxivServer, fault: faults.Fault, says: st
 
 @pytest.mark.parametrize("contact", ["", "Ada\r\nX-Evil: 1 <ädä@example.org>"])
 def test_contact_cannot_break_the_header(server: ArxivServer, contact: str) -> None:
-    ArxivFeed(server.url, contact=contact).probe()
+    ArxivFeed(server.url, contact=contact, clock=Clock(NOW)).probe()
     said = f"paperboy/{__version__} (arXiv e-mail digests{'; AdaX-Evil: 1 <d@example.org>' if contact else ''})"
     assert server.requests[0].user_agent == said
 
@@ -488,7 +506,7 @@ class _File(BaseHTTPRequestHandler):
 
 def captured(name: str, *, total: int = 1) -> tuple[Paper, ...]:
     """The papers of a captured page; `total` where it is the first page of a longer result."""
-    return read_page(re.sub(rb"(totalResults>)\d+", rb"\g<1>%d" % total, raw(name))).papers
+    return read_page(re.sub(rb"(totalResults>)\d+", rb"\g<1>%d" % total, raw(name)), NOW).papers
 
 
 def raw(name: str) -> bytes:

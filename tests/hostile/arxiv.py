@@ -15,6 +15,7 @@ from paperboy.arxiv_feed import ArxivFeed
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from tests.builders import paper
+from tests.fakes import Clock
 from tests.hostile.http import ENDS, EVIL, TRANSPORT, read_request, reply
 from tests.hostile.talk import Reply, Talker, broken
 from tests.servers.arxiv_api import _respond
@@ -38,7 +39,15 @@ _FIELDS = {
 def fetch(port: int) -> list[list[Paper] | str]:
     """Fetch more often than there are hostile replies; what each fetch gave."""
     url = f"http://127.0.0.1:{port}/api/query"
-    feed = ArxivFeed(url, delay_seconds=0, page_size=PAGE, tries=TRIES, seconds=SECONDS, wait=lambda _seconds: None)
+    feed = ArxivFeed(
+        url,
+        delay_seconds=0,
+        page_size=PAGE,
+        tries=TRIES,
+        seconds=SECONDS,
+        clock=Clock(UNTIL),
+        wait=lambda _seconds: None,
+    )
     came: list[list[Paper] | str] = []
     for _ in range(TRIES + 1):
         try:

@@ -187,6 +187,11 @@ def dated(published: str) -> Fault:
     return edited(r"<published>[^<]*", f"<published>{published}")
 
 
+def updated(instant: str) -> Fault:
+    """Another date of the last version in the page's first entry."""
+    return in_first_entry("updated", f"<updated>{instant}</updated>")
+
+
 bad_date = dated("yesterday")  # in the page's first entry, like the next two
 no_id = edited(r"(<entry>\s*)<id>[^<]*</id>", r"\g<1>")
 no_title = edited(r"(<entry>.*?)<title>[^<]*</title>", r"\g<1>")

@@ -19,6 +19,8 @@ from paperboy.tex import name_to_text
 LONGEST = 30_000  # papers that arXiv lists for one query
 TITLE, ABSTRACT, COMMENT, DOI, AUTHOR = 1_000, 10_000, 2_000, 300, 200  # characters; arXiv takes abstracts up to 1,920
 AUTHORS, CATEGORIES = 5_000, 50
+EARLIEST = datetime(1991, 1, 1, tzinfo=UTC)  # arXiv began in August
+AHEAD = timedelta(days=1)  # of our clock: a later date is wrong
 MARKUP = 600_000  # elements and attributes of a page; the busiest 2,000 papers have some 100,000
 
 _NAMESPACES = {
@@ -66,8 +68,8 @@ class Page:
     bad: tuple[str, ...]  # the other entries, each with its defect
 
 
-def read_page(body: bytes, window: Window | None = None) -> Page:
-    """Read a page of the papers submitted in a window. Raises FaultError if it is not whole.
+def read_page(body: bytes, now: datetime, window: Window | None = None) -> Page:
+    """Read a page of the papers submitted in a window, by now. Raises FaultError if it is not whole.
 
     One bad entry must not cost all others; a page with more than one in ten is broken.
     """
@@ -84,7 +86,7 @@ def read_page(body: bytes, window: Window | None = None) -> Page:
         raise FaultError(f"counts {total} papers", "Set ARXIV_LOOKBACK_DAYS to fewer days.", backoff=0)
     if not entries or total < len(entries):
         raise FaultError(f"sent a page of {len(entries)} papers and counts {'none' if total < 0 else total}")
-    read = [_paper(entry, place, window) for place, entry in enumerate(entries, 1)]
+    read = [_paper(entry, place, now, window) for place, entry in enumerate(entries, 1)]
     bad = [defect for defect in read if isinstance(defect, str)]
     if len(bad) > min(len(entries) - 1, max(1, len(entries) // 10)):
         raise FaultError(f"sent {len(bad)} bad entries in {len(entries)} ({', '.join(bad[:3])})")
@@ -111,15 +113,12 @@ def _text(element: Any, path: str) -> str:
     return "".join(texts(element, path))
 
 
-def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
+def _paper(entry: Any, place: int, now: datetime, window: Window | None) -> Paper | str:
     """Turn an entry into a Paper, or name its defect."""
     if (match := _ID.fullmatch(_text(entry, "atom:id").strip())) is None:
         return f"entry {place} without an arXiv id"
     try:
-        published, updated = (
-            datetime.strptime(_text(entry, path).strip(), "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
-            for path in ("atom:published", "atom:updated")
-        )
+        published, updated = (_instant(_text(entry, path), now) for path in ("atom:published", "atom:updated"))
     except (ValueError, OverflowError):
         return f"{match['id']} with a bad date"
     # arXiv selects by the very date that it shows; whether the last minute's seconds belong to it, it does not say.
@@ -146,6 +145,14 @@ def _paper(entry: Any, place: int, window: Window | None) -> Paper | str:
         comment=shortened(" ".join(_text(entry, "arxiv:comment").split()), COMMENT),
         doi=shortened(_text(entry, "arxiv:doi").strip(), DOI),
     )
+
+
+def _instant(text: str, now: datetime) -> datetime:
+    """Read a date. Raises ValueError for one that cannot be true, and OverflowError."""
+    instant = datetime.strptime(text.strip(), "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
+    if not EARLIEST <= instant <= now + AHEAD:
+        raise ValueError
+    return instant
 
 
 def _authors(names: list[str]) -> tuple[str, ...]:

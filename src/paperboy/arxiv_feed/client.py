@@ -53,13 +53,15 @@ class ArxivFeed:
     `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3
     against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are for a whole reply. `tries` includes the
     first one; `lookups` are the tries where DNS does not find the host. `proxy`, a URL, is for https. `feed_url` is the
-    address of the announcement feed, without its categories; empty: there is none. `feed_proxy` is for that.
+    address of the announcement feed, without its categories; empty: there is none. `feed_proxy` is for that. `clock`
+    bounds the dates of papers.
     """
 
     def __init__(
         self,
         url: str,
         *,
+        clock: Callable[[], datetime],
         delay_seconds: float = 3.0,
         contact: str = "",
         page_size: int = 2_000,  # arXiv gives no more
@@ -71,6 +73,7 @@ class ArxivFeed:
         feed_proxy: str = "",
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
+        self._clock = clock
         self._host, self._page_size, self._tries = urlsplit(url).hostname, page_size, tries
         self._lookups, self._seconds, self._delay, self._wait = lookups, seconds, delay_seconds, wait
         self._pause = 0.0  # before the next request
@@ -159,7 +162,8 @@ class ArxivFeed:
         """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
         try:
             with closing(self._http):
-                return self._ask(f"cat:{category}", 0, page_size=1).total
+                newest = arxiv.Search(f"cat:{category}", sort_by=arxiv.SortCriterion.SubmittedDate)
+                return self._read(newest, 0, 1, None, self._seconds).total
         except FaultError as fault:
             then = fault.hint or f"A morning would ask up to {self._tries} times, with growing waits."
             raise FeedError(f"{self._host} {fault}. {then}") from fault
@@ -204,7 +208,7 @@ class ArxivFeed:
             said = str(fault)
         return self._retried(query, start, window, attempt + 1, said)
 
-    def _ask(self, query: str, start: int, page_size: int, window: Window | None = None) -> Page:
+    def _ask(self, query: str, start: int, page_size: int, window: Window) -> Page:
         """Ask for a page once. Raises FaultError."""
         search = arxiv.Search(query, sort_by=arxiv.SortCriterion.SubmittedDate, sort_order=arxiv.SortOrder.Ascending)
         return self._read(search, start, page_size, window, self._seconds)
@@ -214,7 +218,7 @@ class ArxivFeed:
         reply = self._get(url, self._http, seconds, "ARXIV_API_URL")
         status = reply.status
         if status == 200:
-            page = read_page(reply.body, window)
+            page = read_page(reply.body, self._clock(), window)
             if page.bad:
                 logger.warning("Left out: %s. Every morning asks for it again.", ", ".join(page.bad))
             return page
