@@ -1,6 +1,7 @@
 """Text from outside, made fit for a line, a message or a terminal."""
 
 import base64
+import time
 import unicodedata
 from urllib.parse import quote
 
@@ -76,6 +77,11 @@ def test_shortened_text_never_exceeds_its_limit(text: str, most: int) -> None:
         quote(SECRET, safe=""),
         base64.b64encode(SECRET.encode()).decode(),
         base64.urlsafe_b64encode(SECRET.encode()).decode(),
+        f"{SECRET[:4]} {SECRET[4:]}",
+        f"{SECRET[:7]}\r\n\t{SECRET[7:]}",
+        f"{SECRET[:7]}\\n{SECRET[7:]}",
+        " ".join(SECRET),
+        "\n".join(base64.b64encode(SECRET.encode()).decode()),
         *(base64.b64encode(f"\0{user}\0{SECRET}".encode()).decode() for user in ("u", "us", "use", "user")),
         *(base64.b64encode(f"{user}:{SECRET} and more".encode()).decode() for user in ("u", "us", "use", "user")),
     ],
@@ -84,7 +90,7 @@ def test_secret_is_hidden_however_a_server_echoes_it(echoed: str) -> None:
     said = hidden(f"Bad key {echoed}, try again with {echoed}!", SECRET)
     assert said.startswith("Bad key ")
     assert said.count("…") == 2
-    assert SECRET[:6] not in said
+    assert SECRET[:6] not in "".join(said.split())
     assert all(core not in said for core in (echoed[4:-4], quote(SECRET)))
 
 
@@ -92,6 +98,20 @@ def test_secret_that_is_short_takes_no_ordinary_word_with_it() -> None:
     assert hidden("there is none", "none") == "there is none"
     assert hidden("there is none", "none", least=4) == "there is …"
     assert hidden("nothing to hide", "", least=0) == "nothing to hide"
+    assert hidden("nothing to hide", " " * 8) == "nothing to hide"
+
+
+def test_secret_with_a_space_or_a_backslash_is_hidden_in_each_form() -> None:
+    """As Google shows the passwords that it makes, and takes them without the spaces, too."""
+    assert hidden("abcd efgh, abcdefgh, abcd\nefgh", "abcd efgh") == "…, …, …"
+    assert hidden(r"abcd\nefgh", r"abcd\nefgh") == "…"
+
+
+@pytest.mark.parametrize("text", ["a" + " " * 100_000, "a " * 50_000, "aaaaaaa" + " " * 100_000, r"a\n" * 50_000])
+def test_secret_is_looked_for_in_linear_time(text: str) -> None:
+    start = time.process_time()
+    assert hidden(text * 10, "aaaaaaab") == text * 10
+    assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize(

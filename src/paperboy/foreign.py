@@ -7,6 +7,7 @@ visible             what a terminal or a log would obey is shown as an escape
 shortened           cut after a word
 cut                 where prose may end: after a sentence, or a word
 hidden              without a secret
+without_url         without a URL, which is often a secret
 without_addresses   for the log, and reports that more people see than the operator
 mentions            finds one address
 """
@@ -16,7 +17,7 @@ import unicodedata
 from base64 import b64encode
 from functools import lru_cache
 from itertools import accumulate, takewhile
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlsplit
 
 _LONGEST_WORD = 1000  # characters of a word that is composed; a run of marks takes time quadratic in its length
 
@@ -29,6 +30,7 @@ _INVISIBLE = (
 ) + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
 _REMOVED = re.compile(f"[{_INVISIBLE}]")
 _ESCAPED = re.compile(f"[{_INVISIBLE}\t-\r\x1c-\x1f\x85\u2028\u2029]")
+_BREAK = r"(?:\s|\\[nrt])*"  # a server may break a long word, and quote JSON within JSON
 _PART = r"[^\s<>()\[\]{}\"',;:@]"
 _ADDRESS = re.compile(rf"(?<!{_PART})({_PART}){_PART}*(@{_PART}+)")  # tried where a word begins: the time is linear
 
@@ -100,20 +102,30 @@ def _is_abbreviation(match: re.Match[str]) -> bool:
 
 
 def hidden(text: str, secret: str, least: int = 8) -> str:
-    """The text with "…" for each copy of the secret: as it is, quoted for a URL, and within base64, in any case.
+    """The text with "…" for each copy of the secret: as it is, quoted for a URL, and within base64, in any case, and
+    also where spaces or line ends break it.
 
     A secret of fewer than `least` characters stays, since ordinary words would go with it. Hide before shortening.
     """
-    if len(secret) < max(least, 1):
+    if len(secret) < least or not secret.strip():
         return text
     return _forms(secret).sub("…", text)
+
+
+def without_url(text: str, url: str) -> str:
+    """The text without the URL, or a part of it that a server repeats; its scheme and its host alone stay."""
+    _, _, _, *parts = re.split(r"[/?&=#]", url)
+    for secret in (url, url.partition(urlsplit(url).netloc)[2], *sorted(parts, key=len, reverse=True)):
+        text = hidden(text, secret, least=5)
+    return text
 
 
 @lru_cache(maxsize=8)
 def _forms(secret: str) -> re.Pattern[str]:
     plain = secret.encode(errors="replace")
     forms = {secret, quote(plain), quote(plain, safe=""), quote_plus(plain), *_within_base64(plain)}
-    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), re.IGNORECASE)
+    longest_first = ("".join(form.split()) for form in sorted(forms, key=len, reverse=True))
+    return re.compile("|".join(_BREAK.join(map(re.escape, form)) for form in longest_first), re.IGNORECASE)
 
 
 def _within_base64(secret: bytes) -> set[str]:

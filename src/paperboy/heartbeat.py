@@ -3,7 +3,7 @@
 import logging
 from urllib.parse import urlsplit
 
-from paperboy.foreign import hidden
+from paperboy.foreign import without_url
 from paperboy.wire import Http, NoReplyError
 
 logger = logging.getLogger(__name__)
@@ -14,11 +14,10 @@ _MOST = 1_000_000  # bytes
 
 def beat(url: str, proxy: str = "") -> None:
     """Fetch it. A failure is only logged, without the path, which is often a secret."""
-    parts = urlsplit(url)
     try:
         status = Http(most=_MOST, proxy=proxy).request("GET", url, {}, seconds=_SECONDS).status
         problem = "" if 200 <= status < 300 else f"it answers {status}"
     except NoReplyError as error:
-        problem = hidden(hidden(str(error), url), f"{parts.path}?{parts.query}" if parts.query else parts.path)
+        problem = without_url(str(error), url)
     if problem:
-        logger.warning("HEARTBEAT_URL at %s could not be fetched: %s", parts.hostname, problem)
+        logger.warning("HEARTBEAT_URL at %s could not be fetched: %s", urlsplit(url).hostname, problem)

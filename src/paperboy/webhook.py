@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from paperboy.errors import StoreError, StoreWriteError
-from paperboy.foreign import hidden, one_line, shortened
+from paperboy.foreign import one_line, shortened, without_url
 from paperboy.mail import archive
 from paperboy.mail.page import Copy, Item, Page, page
 from paperboy.mail.text import JOINER
@@ -224,8 +224,5 @@ def _judge(reply: Reply) -> Answer:
 
 
 def _without(url: str, text: str) -> str:
-    """The text on one line and without the URL, which is often a secret, or a part of it that a server repeats."""
-    _, _, _, *parts = re.split(r"[/?&=#]", url)
-    for each in (url, url.partition(urlsplit(url).netloc)[2], *sorted(parts, key=len, reverse=True)):
-        text = hidden(text, each, least=5)
-    return shortened(one_line(text), _REPLY)
+    """The text on one line and without the URL, which is often a secret."""
+    return shortened(one_line(without_url(text, url)), _REPLY)

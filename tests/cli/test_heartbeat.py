@@ -22,6 +22,7 @@ class Monitor:
 
     url: str = ""
     status: int = 200
+    says: bytes = b""  # instead of HTTP
     requests: list[str] = field(default_factory=list)
 
 
@@ -32,6 +33,9 @@ def monitor() -> Iterator[Monitor]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             told.requests.append(self.path)
+            if told.says:
+                self.wfile.write(told.says)
+                return
             self.send_response(told.status, f"you asked for {self.path}")
             self.end_headers()
 
@@ -100,6 +104,19 @@ def test_heartbeat_that_fails_is_logged_without_its_path(world: World, monitor: 
         world.run("work", "morning", "galaxies")
         assert f"HEARTBEAT_URL at 127.0.0.1 could not be fetched: {said}\n" in ran.err
         assert "0c5a" not in ran.err + ran.out
+
+
+@pytest.mark.parametrize("path", ["/{}", "/ping/{}", "/{}/nightly", "/ping?key={}&status=up"])
+def test_part_of_the_heartbeats_address_that_is_echoed_alone_is_not_logged(
+    world: World, monitor: Monitor, path: str
+) -> None:
+    uuid = "0c5a7d1e-93b4-4f0e-8a52-7f6be3d81a90"
+    world.env(HEARTBEAT_URL=monitor.url.removesuffix(SECRET) + path.format(uuid))
+    monitor.says = f"{uuid} is no check of ours; {uuid[:13]} {uuid[13:]}\r\n".encode()
+    world.announce(1)
+    ran = world.run("once")
+    assert "HEARTBEAT_URL at 127.0.0.1 could not be fetched: … is no check of ours; …" in ran.err
+    assert "0c5a7d1e" not in ran.err + ran.out
 
 
 @pytest.mark.parametrize("url", ["hc-ping.com/0c5a", "https://ada:0c5a@example.org/", "ftp://example.org/0c5a", "0c5a"])
