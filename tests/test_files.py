@@ -90,6 +90,23 @@ def test_file_whose_size_the_system_does_not_know_is_read_whole() -> None:
         files.read(version, most=20)
 
 
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [("", 1), ("a\n", 2), ("<<<<<<<\n>>>>>>> b\n", 3), (" <<<<<<< a\n", 2), ("\n\n<<<<<<< a\nb\n", 3)],
+)
+def test_merge_conflict_begins_at_the_first_line_with_gits_mark(before: str, line: int) -> None:
+    with pytest.raises(ValueError, match=rf"has a merge conflict \(line {line}\)"):
+        files.text(f"{before}{CONFLICT}".encode())
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["<<<<<<< a\n", ">>>>>>> b\n<<<<<<< a\n", "<<<<<<< a >>>>>>> b\n", "<<<<<<<\n>>>>>>>\n", "x<<<<<<< a\n>>>>>>> b\n"],
+)
+def test_marks_that_enclose_nothing_are_no_merge_conflict(written: str) -> None:
+    assert files.text(written.encode()) == written
+
+
 OPERATORS = (".env", "subscribers.yaml", "prompts/topics/physics.md", "prompts/score.md.j2", "emails/digest.txt.j2")
 
 

@@ -6,7 +6,6 @@ a home's files are: who may use them, and who makes them.
 
 import os
 import pwd
-import re
 import shlex
 import stat
 from contextlib import suppress
@@ -14,7 +13,7 @@ from pathlib import Path
 
 MOST_BYTES = 64_000_000
 _PIECE = 1_000_000  # bytes
-_CONFLICT = re.compile(r"^<{7} .*\n(?s:.*?)^>{7} ", re.MULTILINE)  # as git leaves it in a file
+_OURS, _THEIRS = "<<<<<<< ", ">>>>>>> "  # how git begins the first and the last line of a conflict
 
 
 def read(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -56,9 +55,10 @@ def text(content: bytes) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"is not UTF-8 text (line {line}); save it as UTF-8") from None
     found = found.replace("\r\n", "\n").replace("\r", "\n")
-    if conflict := _CONFLICT.search(found):
-        line, fix = found.count("\n", 0, conflict.start()) + 1, "keep one of the two versions, and remove git's marks"
-        raise ValueError(f"has a merge conflict (line {line}); {fix}")
+    start = 0 if found.startswith(_OURS) else found.find(f"\n{_OURS}")
+    if start >= 0 and found.find(f"\n{_THEIRS}", start) >= 0:
+        line = found.count("\n", 0, start + 1) + 1
+        raise ValueError(f"has a merge conflict (line {line}); keep one of the two versions, and remove git's marks")
     return found
 
 

@@ -5,6 +5,7 @@ import re
 import ssl
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -136,6 +137,16 @@ def test_broken_template_is_named_with_its_line(world: World, name: str, text: s
     ran = world.run("check", "--offline")
     assert told in ran.out
     assert ran.code == 78
+
+
+def test_file_of_gits_marks_alone_is_read_in_a_moment(world: World) -> None:
+    """Not in a time that grows with the square of its lines, which was a minute here."""
+    world.write("prompts/topics/marks.md", "<<<<<<< a\n" * 30_000)
+    world.write("subscribers.yaml", LISTS.replace("dwarf galaxies", "topics/marks.md"))
+    began = time.process_time()
+    ran = world.run("check", "--offline")
+    assert time.process_time() - began < 15
+    assert "topics: must have at most 100,000 characters" in ran.out
 
 
 def test_refused_key_is_a_fault_and_is_not_printed(world: World) -> None:
