@@ -95,17 +95,32 @@ def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
     if excluded:
         return f"it is in {excluded} (exclude)"
     must, never = mailing_list.keywords.must, mailing_list.keywords.never
-    if word := next((word for word in never if _occurs(word, paper)), ""):
+    if never and (word := _first(never, paper)):
         return f"its title or abstract has {word!r} (keywords: never)"
-    if must and not any(_occurs(word, paper) for word in must):
+    if must and not _first(must, paper):
         return f"its title and abstract have none of {', '.join(map(repr, must))} (keywords: must)"
     return ""
 
 
-def _occurs(words: str, paper: Paper) -> bool:
-    """Whether title or abstract has the word or phrase: whole words, case and accents apart; a hyphen is a space."""
-    pattern = rf"(?<!\w){re.escape(_text_key(words))}(?!\w)"
-    return any(re.search(pattern, _text_key(text)) for text in (paper.title, paper.abstract))
+def _first(words: tuple[str, ...], paper: Paper) -> str:
+    """Return the word or phrase that comes first in title or abstract, as the list spells it; empty if none does. They
+    are compared as whole words, case and accents apart; a hyphen is a space.
+    """
+    pattern, by_key = _pattern(words)
+    found = pattern.search(_text_key(paper.title)) or pattern.search(_text_key(paper.abstract))
+    return by_key[found[0]] if found else ""
+
+
+@lru_cache(maxsize=64)  # a list's papers are looked through one after another
+def _pattern(words: tuple[str, ...]) -> tuple[re.Pattern[str], Mapping[str, str]]:
+    """Compile one pattern for all words, since one for each would be compiled again for each paper; and return each
+    word by its key.
+    """
+    by_key = dict[str, str]()
+    for word in words:
+        by_key.setdefault(_text_key(word), word)
+    alternatives = "|".join(map(re.escape, by_key))
+    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)"), by_key
 
 
 @lru_cache(maxsize=12_000)  # titles and abstracts of three busy days; with fewer, each list would begin anew
