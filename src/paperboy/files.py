@@ -38,7 +38,8 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}; it must be a file that Paperboy's user may read") from None
     if len(content) > most:
-        raise ValueError(f"is larger than {most // 1_000_000} MB; is it the right file?")
+        limit = f"{most // 1_000_000} MB" if most >= 1_000_000 else f"{most // 1000} kB"
+        raise ValueError(f"is larger than {limit}; is it the right file?")
     return content
 
 

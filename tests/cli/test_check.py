@@ -149,6 +149,17 @@ def test_file_of_gits_marks_alone_is_read_in_a_moment(world: World) -> None:
     assert "topics: must have at most 100,000 characters" in ran.out
 
 
+def test_env_file_that_cannot_be_one_is_refused_in_a_moment(world: World) -> None:
+    for text, told in (
+        ("".join(f"SMTP_HOS{number}=1\n" for number in range(60_000)), ".env: is larger than 100 kB; is it the"),
+        (f"A=x{' ' * 90_000}y\n", ".env:1: this line has 1000 spaces in a row; remove them"),
+    ):
+        world.write(".env", text)
+        began = time.process_time()
+        assert f"fault  settings: {told}" in world.run("check", "--offline").out
+        assert time.process_time() - began < 10
+
+
 def test_refused_key_is_a_fault_and_is_not_printed(world: World) -> None:
     world.announce(1)
     world.llm.api_key = "right"
