@@ -1,7 +1,6 @@
 """The command `paperboy`: find the home, import the one command that is asked for, turn errors into exit codes."""
 
 import importlib
-import io
 import logging
 import os
 import sys
@@ -151,8 +150,12 @@ def _home_option() -> click.Option:
 
 
 def main() -> None:
-    """The console script. Where the locale knows ASCII alone, other characters are printed as escapes."""
+    """The console script. A command whose results did not reach stdout fails; without stderr nothing does."""
     os.umask(0o077)  # whatever is made is its owner's alone: it holds addresses
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(invoke(enter=files.become_owner))
+    stdout = output.take_streams()
+    code = invoke(enter=files.become_owner)
+    if stdout.failure:
+        lost = f"standard output: {stdout.failure.strerror}; the results are lost, but the work was not affected"
+        output.complaint(PaperboyError(lost), os.environ)
+        code = code or PaperboyError.exit_code
+    sys.exit(code)

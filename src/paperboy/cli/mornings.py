@@ -7,7 +7,7 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -185,11 +185,13 @@ class Stop(ExitStack):
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
         if self.gently:
             self.asked = True
-            os.write(2, b"Stopping after the current message.\n")
+            with suppress(OSError):  # stderr may be full, or gone
+                os.write(2, b"Stopping after the current message.\n")
             return
-        if os.isatty(2):
-            os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
-        os.write(2, b"Stopped before sending began; nothing is lost.\n")
+        with suppress(OSError):
+            if os.isatty(2):
+                os.write(2, b"\x1b[?25h\n")  # the bars hide the cursor
+            os.write(2, b"Stopped before sending began; nothing is lost.\n")
         os._exit(130 if signum == signal.SIGINT else 1)  # every commit stands; an ordinary exit would wait for the LLM
 
 

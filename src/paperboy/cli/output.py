@@ -6,6 +6,7 @@ control characters, marks of the writing direction and line ends that came from 
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -18,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 import click
 
@@ -50,6 +51,49 @@ if TYPE_CHECKING:
 _PIPED = 200  # columns of a table that is not on a terminal
 _LEAST = 24  # columns for the first and the last of a table
 _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in the same column
+
+# ── Streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Stream(io.FileIO):
+    """A standard stream that keeps the error of a write that failed, instead of raising it: the work goes on."""
+
+    failure: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write what can be written. A reader of the results who has gone, as `head` does, still ends the command."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError) and self.fileno() == 1:
+                raise
+            self.failure = error
+            return len(data)
+
+
+def take_streams() -> Stream:
+    """Make failed writes to stdout and stderr harmless; gives stdout, which knows whether one has failed.
+
+    A closed descriptor is opened: else the next file, the database perhaps, would have its number, and get what is
+    written to stderr. In place of stdout it cannot be written, so that lost results are noticed.
+    """
+    for number, how in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, how)  # gets the lowest number that is free, this one
+            os.set_inheritable(number, True)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - for as long as the process lives
+    stdout, stderr = Stream(1, "w", closefd=False), Stream(2, "w", closefd=False)
+    sys.stdout, sys.stderr = _text(stdout, sys.stdout), _text(stderr, sys.stderr)
+    return stdout
+
+
+def _text(stream: Stream, old: TextIO | None) -> TextIO:
+    """The stream in its old encoding. What that cannot express, as where the locale knows ASCII alone, is escaped."""
+    buffered, encoding = io.BufferedWriter(stream), old.encoding if old else None
+    return io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=True)
+
 
 # ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
