@@ -256,6 +256,28 @@ def test_copy_that_cannot_be_made_is_one_line(world: World, tmp_path: Path, plac
     assert (tmp_path / "there").read_text() == "mine"
 
 
+def test_copy_is_not_written_through_a_link_that_was_there_before(world: World, tmp_path: Path) -> None:
+    world.run("suppress", "ada@example.org")
+    precious, folder = tmp_path / "precious.txt", tmp_path / "copies"
+    precious.write_text("mine")
+    folder.mkdir()
+    for name in (".x.db.part", "x.db.part"):
+        (folder / name).symlink_to(precious)
+    assert world.run("backup", str(folder / "x.db")).code == 0
+    assert precious.read_text() == "mine"
+    assert sorted(path.name for path in folder.iterdir()) == [".x.db.part", "x.db", "x.db.part"]
+    assert mode(folder / "x.db") == 0o600
+
+
+def test_name_of_a_copy_may_be_as_long_as_the_file_system_takes(world: World, tmp_path: Path) -> None:
+    world.run("suppress", "ada@example.org")
+    assert world.run("backup", str(tmp_path / f"{'x' * 252}.db")).code == 0
+    ran = world.run("backup", str(tmp_path / f"{'y' * 253}.db"))
+    assert (ran.code, "Traceback" in ran.err) == (78, False)
+    assert "y.db: the copy cannot be made (File name too long); choose a shorter name" in ran.err
+    assert [path.name for path in tmp_path.iterdir() if path != world.path] == [f"{'x' * 252}.db"]
+
+
 def test_home_without_a_database_has_nothing_to_copy(world: World) -> None:
     ran = world.run("backup")
     assert ran.code == 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import lzma
 import os
 import shlex
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, date, datetime
@@ -238,22 +240,23 @@ def backup(path: Path, copy: Path) -> None:
 
     Raises StoreError and leaves no half of a file.
     """
-    half = copy.with_name(f".{copy.name}.part")
     try:
-        os.close(os.open(half, os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600))
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=_BUSY_SECONDS, uri=True)) as connection:
-            connection.execute("vacuum into ?", [str(half)])
-        with half.open("rb") as written:
-            os.fsync(written.fileno())
-        half.rename(copy)
+        with suppress(FileNotFoundError):
+            copy.lstat()  # a name that is too long fails here, before the work
+        with tempfile.TemporaryDirectory(prefix=".backup-", dir=copy.parent) as folder:
+            half = Path(folder, "copy.db")  # where nobody else can put a link
+            os.close(os.open(half, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", timeout=_BUSY_SECONDS, uri=True)) as connection:
+                connection.execute("vacuum into ?", [str(half)])
+            with half.open("rb") as written:
+                os.fsync(written.fileno())
+            half.rename(copy)
     except OSError as error:
-        fix = "name a file in a folder in which this user may write"
+        is_too_long = error.errno == errno.ENAMETOOLONG
+        fix = "choose a shorter name" if is_too_long else "name a file in a folder in which this user may write"
         raise StoreError(f"{copy}: the copy cannot be made ({error.strerror}); {fix}") from error
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{path}: {_advice(error)}") from error
-    finally:
-        with suppress(OSError):
-            half.unlink()
 
 
 def _file_at(path: Path) -> tuple[int, int]:
