@@ -59,7 +59,24 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
 
 def test_no_command_prints_the_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke([]) == 2
-    assert "Commands" in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert invoke(["--help"]) == 0
+    assert (captured.out, captured.err) == ("", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["statsu"], "No such command 'statsu', did you mean 'status'?\n"),
+        (["Susbcribe"], "No such command 'Susbcribe', did you mean 'subscribe'?\n"),
+        (["nonsense"], "No such command 'nonsense'.\n"),
+    ],
+)
+def test_misspelt_command_gets_a_suggestion(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke(arguments) == 2
+    assert capsys.readouterr().err.endswith(f"\nError: {meant}")
 
 
 @pytest.mark.parametrize(

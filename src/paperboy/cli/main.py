@@ -73,6 +73,15 @@ class _Commands(click.Group):
             command.params.append(_home_option())
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _COMMANDS and not ctx.resilient_parsing:
+            from paperboy.config.values import did_you_mean
+
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], self.list_commands(ctx)) or '.'}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items() if line])
@@ -116,7 +125,8 @@ def invoke(
     try:
         code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
     except click.ClickException as error:
-        error.message = visible(error.message)  # type: ignore[misc]  # click prints it
+        if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # which is our help, with its lines
+            error.message = visible(error.message)  # type: ignore[misc]  # click prints it
         error.show()
         return error.exit_code
     except PaperboyError as error:
