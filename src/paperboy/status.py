@@ -335,9 +335,10 @@ def _alike(first: ListStatus, names: Iterable[tuple[int, str]], papers: int, in_
     return Alike(**own, names=tuple(names), papers=papers, in_outbox=in_outbox)
 
 
-def answer(status: Status | Brief, *, at_work: bool = False, running: bool = True) -> str:
+def answer(status: Status | Brief, *, at_work: bool = False, running: bool = True, reasons_follow: bool = False) -> str:
     """One line of at most 120 characters, without an address. `at_work`: a morning is under way. `running`: the
-    daemon is active, so a next try can be promised.
+    daemon is active, so a next try can be promised. `reasons_follow`: nothing is cut, however long the line; a reason
+    that does not fit is left out, since it follows in full.
     """
     status = status.brief if isinstance(status, Status) else status
     if len(status.on(State.EMPTY)) == len(status.lists):
@@ -345,31 +346,36 @@ def answer(status: Status | Brief, *, at_work: bool = False, running: bool = Tru
     if not any(each.next for each in status.lists):
         return "All lists are paused, so there is no mail."
     wrong = list(_wrong(status, at_work=at_work, running=running))
-    well = _well(status, "Everyone else" if wrong else "Everyone", running=running)
-    return shortened(one_line(" ".join([*wrong[:1], *well][:2])), MOST)
+    well = list(_well(status, "Everyone else" if wrong else "Everyone", running=running))
+    line = one_line(" ".join([*(what + why for what, why in wrong[:1]), *well][:2]))
+    if not reasons_follow:
+        return shortened(line, MOST)
+    if len(line) > MOST:
+        line = one_line(" ".join([*(f"{what}." for what, _ in wrong[:1]), *well][:2]))
+    return line
 
 
-def _wrong(status: Brief, *, at_work: bool, running: bool) -> Iterator[str]:
-    """Problems, worst first. A reason ends its sentence, where it may be cut."""
+def _wrong(status: Brief, *, at_work: bool, running: bool) -> Iterator[tuple[str, str]]:
+    """Problems, worst first: each with the end of its sentence, a reason, which may be cut."""
     if lists := status.on(Outcome.GAVE_UP):
         then = f"next try {_first(each.next for each in lists)}" if running else IDLE
         why = _why((each.days[0].reason, each.number) for each in lists)
-        yield f"No digest today for {_names(lists)}; {then}{why}"
+        yield f"No digest today for {_names(lists)}; {then}", why
     if lists := status.on(State.DUE):
         since = min(each.standing.start for each in lists).astimezone(lists[0].mailing_list.timezone)
         head = f"{_names(lists)}, due since {since:%H:%M %Z}"
         last = ((each, each.attempt) for each in lists)
         tried = ((of.reason, each.number) for each, of in last if of and of.at >= each.standing.start)
         then = _again(status, (each.standing.next_try for each in lists)) if running else f"; {IDLE}"
-        yield f"A morning is running: {head}." if at_work else f"Not yet: {head}{then}{_why(tried)}"
+        yield (f"A morning is running: {head}", ".") if at_work else (f"Not yet: {head}{then}", _why(tried))
     if number := sum(each.number for each in status.missed):
         of, tries = counted(status.subscribers, "subscriber"), [each.next_try for each in status.missed]
         what = "today's mail" if any(each.mailed_today for each in status.lists) else "the last digest"
         reasons = [(each.reason, each.number) for each in status.missed if each.reason]
         if reasons or None in tries:
-            yield f"{number} of {of} did not get {what}{_again(status, tries) if running else ''}{_why(reasons)}"
+            yield f"{number} of {of} did not get {what}{_again(status, tries) if running else ''}", _why(reasons)
         else:
-            yield f"{status.subscribers - number} of {of} got {what} so far; {number} to be sent."
+            yield f"{status.subscribers - number} of {of} got {what} so far; {number} to be sent", "."
 
 
 def _well(status: Brief, everyone: str, *, running: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
 from paperboy.store.readers import Reader
 from tests.cli.conftest import LISTS, World
+from tests.servers.llm_faults import error
 from tests.servers.smtp import Fault
 
 FRIDAY = date(2026, 11, 20)
@@ -121,6 +122,25 @@ def test_status_json_reports_the_newest_day_of_each_list(world: World) -> None:
     assert foundations["usage"]["calls"] == 1
     assert told["month"]["usage"]["prompt_tokens"] > foundations["usage"]["prompt_tokens"] > 500
     assert told["months"] == [{"month": "2026-11", **told["month"]}]
+
+
+def test_reason_too_long_for_the_first_line_is_shown_once_and_whole(world: World) -> None:
+    """In the JSON the answer is one line of at most 120 characters, cut, beside the whole reason."""
+    reason = "You exceeded your current quota, please check your plan and billing details, and come back with more"
+    world.announce(1)
+    world.llm.lasting_fault = error(429, reason)
+    world.run("once", "--list", "foundations")
+    for cause in (f"429: {reason}", f"RCPT: 550 5.1.1 {reason}"):
+        printed = world.run("status", "--list", "foundations").out
+        assert "…" not in printed
+        assert (printed.count(reason), printed.count("You exceeded"), printed.count(cause)) == (1, 1, 1)
+        told = json.loads(world.run("status", "--json", "--list", "foundations").out)
+        assert "You exceeded your" in told["answer"]
+        assert len(told["answer"]) <= 120
+        world.llm.lasting_fault = None
+        world.smtp.faults += [Fault("RCPT", f"550 5.1.1 {reason}")] * 2
+        world.clock.now += timedelta(hours=1)
+        world.run("once", "--list", "foundations")
 
 
 def test_status_counts_votes_of_thirty_days_by_list_and_names_nobody(world: World) -> None:
@@ -416,7 +436,7 @@ def test_a_list_that_is_due_says_why_and_when_it_is_tried_again(world: World) ->
     world.clock.now += timedelta(minutes=1)
     with running(world):
         printed = world.run("status").out
-    assert printed.startswith("Not yet: foundations and galaxies, due since 07:00 UTC; next try 07:15 UTC: 127.0.0.1")
+    assert printed.startswith("Not yet: foundations and galaxies, due since 07:00 UTC; next try 07:15 UTC.\n")
     assert "\nfoundations and galaxies: 127.0.0.1" in printed
     assert printed.count("(last tried Fri 20 Nov 07:00 UTC, next try about 07:15 UTC)\n") == 1
     assert "\nNext for foundations and galaxies: due since Fri 20 Nov 07:00 UTC\n" in printed
@@ -570,11 +590,12 @@ def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> Non
     assert (entry["quiet"], entry["next_batch"]) == ("arXiv announced nothing (weekend)", "2026-11-23T07:00:00+00:00")
 
 
-def test_a_quiet_day_whose_reason_has_no_room_in_the_answer_says_it_below(world: World) -> None:
+def test_reason_of_a_quiet_day_is_shown_once_and_whole_beside_another_problem(world: World) -> None:
     had(world, Outcome.GAVE_UP, reason="arXiv's answer has 2 papers of 40 " * 4)
     had(world, Outcome.QUIET, list_name="galaxies")
     printed = world.run("status").out
-    assert "\ngalaxies, Fri 20 Nov: arXiv had nothing new in its categories\n" in printed
+    assert printed.count("No mail today for galaxies: arXiv had nothing new in its categories; the next batch ") == 1
+    assert printed.count("arXiv had nothing new") == 1
 
 
 def test_a_holiday_that_the_operator_names_counts(world: World) -> None:

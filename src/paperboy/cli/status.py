@@ -66,7 +66,7 @@ def status(
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0
-    seen = _look(app, names, mornings)
+    seen = _look(app, names, mornings, as_page=not as_json)
     if as_json:
         undelivered = {"undelivered": [_lack(row, seen.status.now) for row in seen.status.undelivered]}
         output.show_page(undelivered if only_undelivered else _as_json(seen) | undelivered)
@@ -111,14 +111,14 @@ def _suppressed(app: App, *, as_json: bool) -> output.Page:
     return [output.table(("Address", "List", "Since", "Why"), rows) or ["Nobody is suppressed."]]
 
 
-def _look(app: App, names: tuple[str, ...], mornings: int) -> _Picture:
+def _look(app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> _Picture:
     settings, store, now = app.settings, app.store_to_ask, app.clock()
     wanted, database = app.home.named(names), settings.paperboy_database
     lists = [each for each in app.home.lists if each.name in wanted]
     holder, morning = lock.holder(database), lock.holder(database, "morning")
     at_work = bool(morning or lock.holder(database, "sending"))
     found = picture.read(store, lists, now, app.patience, settings.arxiv_holidays, mornings, at_work=at_work)
-    answer = picture.answer(found, at_work=bool(morning), running=bool(holder))
+    answer = picture.answer(found, at_work=bool(morning), running=bool(holder), reasons_follow=as_page)
     months = store.history.months(now.astimezone(settings.timezone), names)
     others = {each.name for each in app.home.lists} - wanted
     lasting = alerts.lasting([each for each in store.alerts.all() if each.subject not in others])
