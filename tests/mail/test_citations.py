@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperboy.mail.citations import balanced, bibtex, coins, highwire
+from paperboy.tex import printing, to_text
 from tests.builders import paper
+from tests.mail.real_days import HERE, SHARED
 
 
 def read(bib: str) -> dict[str, dict[str, str]]:
@@ -93,7 +96,88 @@ def test_title_keeps_its_tex_and_what_breaks_the_file_is_made_safe(written: str,
     assert title(written) == safe
 
 
-@given(st.text(alphabet='{}\\%&#$a @,\n"', max_size=40))
+@pytest.mark.parametrize(
+    ("written", "safe"),
+    [
+        (r"\input{/etc/passwd}", r"\textbackslash{}input{/etc/passwd}"),
+        (r"On \immediate\write18{ls}", r"On \textbackslash{}immediate\textbackslash{}write18{ls}"),
+        (r"\csname input\endcsname x", r"\textbackslash{}csname input\textbackslash{}endcsname x"),
+        (r"\begin{input}{x}\end{input}", r"\textbackslash{}begin{input}{x}\textbackslash{}end{input}"),
+        (r"In $x + \input{x}$", r"In $x + \textbackslash{}input{x}$"),
+        (r"In \(\def\x{y}\)", r"In \(\textbackslash{}def\textbackslash{}x{y}\)"),
+        (r"\@input{x}", r"\textbackslash{}@input{x}"),
+        (r"^^5cinput{x}", r"\^{}\^{}5cinput{x}"),
+        (r"$^^5cinput{x}$", r"$^{}^5cinput{x}$"),
+        (r"\^^69nput{x}", r"\^\^{}69nput{x}"),
+        (r"\i^^6eput{x}", r"\i\^{}\^{}6eput{x}"),
+        (r"{\in{put x", r"\textbackslash{}input x"),
+        (r"\\\input{x}", r"\\\textbackslash{}input{x}"),
+        (r"Our \ourmacro", r"Our \textbackslash{}ourmacro"),
+    ],
+)
+def test_command_in_a_title_is_shown_and_not_executed(written: str, safe: str) -> None:
+    assert title(written) == safe
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        r"Lema\^itre, F\'elix, {\L}ukasz and \c{C}a\u{g}r{\i}",
+        r"CO$_2$ at $z\sim 5$, $10^{5}\,{\rm M}_{\odot}$ and \(\alpha\)-divergence",
+        r"$\mathcal{O}(\sqrt{T})$ and $\frac{1}{2}\left(\hat{x} \leq \mathbb{E}[x]\right)$",
+        r"Fig.~2 of \emph{GRB~160821B}: 50\% of R\&D in $\text{if $x$}$",
+    ],
+)
+def test_accents_and_formulas_of_a_title_stay(written: str) -> None:
+    assert title(written) == written
+
+
+@pytest.mark.parametrize(
+    ("written", "safe"),
+    [
+        ("GW231109_235456", r"GW231109\_235456"),
+        ("10^5 for $5 and $10", r"10\^{}5 for \$5 and \$10"),
+        (r"A $\tau$-$DM relation", r"A $\tau$-\$DM relation"),
+    ],
+)
+def test_sign_of_formulas_outside_one_is_escaped(written: str, safe: str) -> None:
+    assert title(written) == safe
+
+
+PIECES = st.sampled_from(
+    [*"\\\\\\^^^$${}()_@ ", "input", "write18", "in", "put", "i", "6e", "5c", "69", "alpha", "begin"]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_no_command_that_does_more_than_print_is_left(text: str) -> None:
+    """Read as TeX does: ^^6e and ^^. are characters, also within a command's name."""
+    safe, before = title(text), ""
+    while safe != before:
+        before = safe
+        safe = re.sub(r"\^\^([0-9a-f]{2})", lambda code: chr(int(code[1], 16)), safe, count=1)
+        safe = re.sub(r"\^\^([\x00-\x7f])", lambda sign: chr(ord(sign[1]) ^ 64), safe, count=1)
+    names = re.findall(r"\\([A-Za-z@]+|.)", safe)
+    assert {*names} <= printing() | {"textbackslash", *"()"}
+    assert not {"input", "write", "begin", "csname", "def", "@input"} & printing()
+
+
+@pytest.mark.skipif(not HERE, reason="../shared is not there")
+def test_real_titles_read_in_the_file_as_they_do_in_a_mail() -> None:
+    """But where authors wrote macros of their own, or a formula without its dollars."""
+    data = SHARED / "data"
+    lines = [
+        line
+        for path in (data / "astro_scored.jsonl", *(data / "days").glob("*.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    titles = {json.loads(line)["title"] for line in lines}
+    other = [written for written in titles if to_text(title(written)) != to_text(written)]
+    assert len(titles) > 1_000
+    assert len(other) <= len(titles) / 1_000
+
+
+@given(st.text(alphabet='{}\\%&#$^_a @,\n"', max_size=40))
 def test_no_title_and_no_name_breaks_the_file(text: str) -> None:
     of = paper(title=text, authors=(text, "Ada Lovelace"), doi=text)
     (fields,) = read(bibtex([of, paper("2611.00002")][:1])).values()

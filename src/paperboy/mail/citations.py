@@ -16,8 +16,10 @@ from paperboy.curate import name_key
 from paperboy.foreign import one_line
 from paperboy.mail.text import prose
 from paperboy.models import Paper
+from paperboy.tex import formulas, printing
 
 _MOST_AUTHORS = 200
+_TEX = re.compile(r"\\([A-Za-z]+|.?)|[&%#$_^]")  # what TeX obeys
 _OF_TITLES = {"a", "an", "the", "on", "of", "in", "for", "and", "to", "is", "are", "do", "does", "towards"}
 
 
@@ -78,16 +80,40 @@ def _plain(text: str) -> str:
 
 
 def _safe(title: str) -> str:
-    """A title with its TeX: no brace ends the field early or late, no backslash hides the field's own, and no comment
-    begins in it. To BibTeX an escaped brace is a brace.
+    """A title with its TeX: no brace ends the field early or late, no backslash hides the field's own, no comment
+    begins in it, and no command of arXiv's authors is executed. To BibTeX an escaped brace is a brace.
     """
-    text = re.sub(r"(?<!\\)((?:\\\\)*)([&%#])", r"\1\\\2", one_line(title))
-    text = re.sub(r"[\\\s]+$", "", text)
+    text = re.sub(r"[\\\s]+$", "", one_line(title))
     if not balanced(text):
         text = text.replace(r"\{", r"\lbrace ").replace(r"\}", r"\rbrace ")
     if not balanced(text):
         text = re.sub(r"[\\\s]+$", "", re.sub(r"[{}]", "", text))
-    return text.strip()
+    return _harmless(text.strip())  # at last: without braces, \in{}put would be a command
+
+
+def _harmless(tex: str) -> str:
+    """TeX with its formulas, letters and accents; what else TeX would obey is escaped."""
+    pieces, at = [], 0
+    for start, end, body in formulas(tex):
+        width = (end - start - len(body)) // 2  # of the dollars around it
+        opening, closing = tex[start : start + width], tex[end - width : end]
+        pieces += [_TEX.sub(_in_prose, tex[at:start]), opening, _TEX.sub(_in_formula, body), closing]
+        at = end
+    pieces.append(_TEX.sub(_in_prose, tex[at:]))
+    return re.sub(r"\^(?=\^)", "^{}", "".join(pieces))  # TeX reads ^^5c as a backslash, wherever it stands
+
+
+def _in_prose(found: re.Match[str]) -> str:
+    if found[0] == "^":
+        return r"\^{}"
+    return f"\\{found[0]}" if found[0] in {"$", "_"} else _in_formula(found)
+
+
+def _in_formula(found: re.Match[str]) -> str:
+    if found[0] in {"&", "%", "#"}:
+        return f"\\{found[0]}"
+    is_command = found[0][0] == "\\" and found[1] not in printing()
+    return rf"\textbackslash{{}}{found[1]}" if is_command else found[0]
 
 
 def balanced(text: str) -> bool:

@@ -304,3 +304,21 @@ def symbols() -> dict[str, str]:
         found |= {f"up{name}": found[name], f"Up{name}": capital, f"up{name.capitalize()}": capital}
         found |= {f"var{name.capitalize()}": capital}
     return found
+
+
+_FORMATTING = _names(
+    "text textit textbf texttt textsc textsl textrm textsf textup textmd textnormal emph mbox enquote ensuremath"
+    " operatorname underline mathrm mathit mathsf mathtt mathnormal mathcal mathscr mathbf boldsymbol bm pmb mathbb"
+    " mathds mathbbm mathfrak frac tfrac dfrac cfrac nicefrac sfrac binom sqrt not overset underset stackrel substack"
+    " overbrace underbrace xrightarrow xleftarrow textsuperscript textsubscript ce ion isotope SI si qty unit num ang"
+    " abs norm bra ket braket texorpdfstring"
+)
+_LAYOUT = _names("par newpage newline linebreak nolinebreak break smallskip medskip bigskip hfil hfill item @")
+
+
+@cache
+def printing() -> frozenset[str]:
+    r"""The macros that only print: signs, accents, fonts and the parts of formulas. None of them reads or writes a
+    file, defines another, or builds a name as `\begin` and `\csname` do.
+    """
+    return frozenset({*symbols(), *ACCENTS, *DECLARATIONS, *_FORMATTING} - _LAYOUT)

@@ -38,13 +38,13 @@ def to_marked(tex: str) -> str:
     tex = _clean(tex)
     taken = {*tex}
     free = (chr(code) for code in range(0xF0000, 0x10FFFE) if chr(code) not in taken)
-    formulas = dict(zip(free, _formulas(tex), strict=False))  # one private character stands for each in the prose
+    found = dict(zip(free, formulas(tex), strict=False))  # one private character stands for each in the prose
     pieces, at = [], 0
-    for mark, (start, end, _) in formulas.items():
+    for mark, (start, end, _) in found.items():
         pieces += [tex[at:start], mark]
         at = end
     prose = _read(_typography("".join(pieces) + tex[at:]), math=False)
-    bodies = {mark: _formula(body) for mark, (_, _, body) in formulas.items()}
+    bodies = {mark: _formula(body) for mark, (_, _, body) in found.items()}
     return settled(re.sub(_MARK, lambda mark: bodies.get(mark[0], mark[0]), prose))
 
 
@@ -82,7 +82,7 @@ _PLAINLY = re.compile(r"\{?[-+/A-Za-z]\}?|'{1,2}|[\s\d.,]+'*")  # $W$1, and $ 30
 _PROSE = re.compile(r"\s[a-z]{2,}(\s|$)")
 
 
-def _formulas(tex: str) -> Iterator[tuple[int, int, str]]:
+def formulas(tex: str) -> Iterator[tuple[int, int, str]]:
     """Start, end and inside of each formula."""
     at = 0
     braces: dict[int, int] | None = None  # found when they are needed
