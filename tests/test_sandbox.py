@@ -71,6 +71,25 @@ def test_each_render_has_its_own_time() -> None:
         assert not templates.text("main.j2")
 
 
+def test_renders_that_share_a_limit_fail_at_once_when_one_has_used_it_up() -> None:
+    """By its fault, whatever the template; and outside each has its own time again."""
+    endless = "{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}"
+    templates = made(endless=endless, short="short")
+    with sandbox.one_limit(0.5), sandbox.one_limit(60):
+        assert templates.text("short.j2") == "short"
+        for name in ("endless.j2", *["short.j2"] * 10):
+            with pytest.raises(ConfigError) as caught:
+                templates.text(name)
+            assert [str(problem) for problem in caught.value.problems] == [f"emails/endless.j2:1: {LONG}"]
+    assert templates.text("short.j2") == "short"
+
+
+def test_slow_renders_add_up_to_the_limit_that_they_share() -> None:
+    templates = made(slow="{% for a in range(10**4) %}{% endfor %}")
+    with sandbox.one_limit(0.1), pytest.raises(ConfigError, match="takes too long"):
+        "".join(templates.text("slow.j2") for _ in range(10_000))
+
+
 def test_same_text_as_jinja_gives() -> None:
     text = "{% for k, v in rows|dictsort if v %}{{ k }}{{ '%05.1f' % v }}{{ k * 3 }}{% endfor %}{{ 2 ** 10 }}"
     rows = {"b": 2, "a": 1, "c": 0}

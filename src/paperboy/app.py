@@ -324,7 +324,9 @@ class App(ExitStack):
 
     def _tried(self, source: Path) -> tuple[Home, list[Problem]]:
         """A copy, and all that is wrong in it. Each file is tried, whatever is wrong in the others."""
-        with self.at(Home(self.path, Settings(), (), source)) as tried:
+        from paperboy.sandbox import one_limit
+
+        with self.at(Home(self.path, Settings(), (), source)) as tried, one_limit():
 
             def load() -> None:
                 tried.home = Home.load(self.path, self.environ, source)

@@ -88,11 +88,12 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     late = f"did not answer within {patience:g} s"
     home = Home(app.path, settings or Settings(), lists or (), app.path)
     with app.at(home) as tried, ThreadPool(4) as pool:  # of daemon threads, so that no silent server delays the exit
-        servers = _servers(tried, late) if settings and not offline else ()
+        # First, since whatever scores needs the prompt, and with a broken one would try it again.
+        prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
+        servers = _servers(tried, late, scores=prompt is not None) if settings and not offline else ()
         asked = [(pool.apply_async(look), silence) for look, silence in servers]
         yield from _tried("emails", lambda: _templates(tried))
-        prompt, faults = _read("prompts", lambda: tried.prompt)
-        yield from faults or [Finding("prompts", "the prompt renders")]
+        yield from prompt_faults or [Finding("prompts", "the prompt renders")]
         languages = sorted({each.language for each in lists or ()} - {"en"})
         if prompt and languages and not prompt.names_language():
             yield Finding("prompts", _OLD_PROMPT.format(", ".join(languages)), note=True)
@@ -255,7 +256,7 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
             yield Finding("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}", note=True)
 
 
-def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
+def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
     """A probe for each server that the settings name, and the finding if it is silent, in the order of the report."""
     settings = app.settings
     if not settings.uses_outbox:
@@ -269,9 +270,10 @@ def _servers(app: App, late: str) -> Iterator[tuple[Callable[[], list[Finding]],
     if settings.web_url:
         silence = _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}")
         yield lambda: _web(app), Finding("web", silence, note=True)
-    host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
-    silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
-    yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
+    if scores:
+        host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
+        silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
+        yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
     if settings.cluster:
         silence = f"{settings.cluster} {late}; without it, mornings take longer"
         yield lambda: _cluster(app), Finding("cluster", silence, note=True)

@@ -1,11 +1,13 @@
 """The operator's Jinja templates: rendered in a sandbox within limits; a fault names file and line.
 
 A template may lay out text; it may not reach into Python. A render has a limit of output, and one of processor time,
-which is looked at in each turn of a loop and each call.
+which is looked at in each turn of a loop and each call. Renders that belong together share one: see `one_limit`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from time import thread_time
 from traceback import walk_tb
 from typing import Any
@@ -23,6 +25,33 @@ MOST_SECONDS = 20.0
 _MOST_BITS = 100_000  # of a number
 
 _until: ContextVar[float] = ContextVar("until")  # the end of this thread's render
+
+
+@dataclass
+class _Limit:
+    """The time that the renders of one `one_limit` have left."""
+
+    seconds: float
+    problem: Problem | None = None  # the fault of the template that used it up
+
+
+_shared: ContextVar[_Limit | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def one_limit(seconds: float = MOST_SECONDS) -> Iterator[None]:
+    """Let all renders within share one limit of time; within another `one_limit` they share that one. Once a template
+    has used it up, each further render fails at once, by the fault of that template.
+    """
+    token = _shared.set(_shared.get() or _Limit(seconds))
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+class _TooLongError(TemplateRuntimeError):
+    pass
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -50,7 +79,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
         """Render a template, or one block of it. Raises ConfigError, also for what goes beyond a limit."""
-        _until.set(thread_time() + self._seconds)
+        limit = _shared.get() or _Limit(self._seconds)
+        if limit.problem:
+            raise ConfigError([limit.problem])
+        began = thread_time()
+        _until.set(began + min(limit.seconds, self._seconds))
         try:
             template = self.get_template(name)
             if block and block not in template.blocks:
@@ -58,7 +91,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
             start = template.blocks[block] if block else template.root_render_func
             return "".join(_limited(start(template.new_context(values))))
         except Exception as error:  # a template can raise anything
-            raise ConfigError([self._problem(error, name)]) from error
+            problem = self._problem(error, name)
+            if isinstance(error, _TooLongError):
+                limit.problem = problem
+            raise ConfigError([problem]) from error
+        finally:
+            limit.seconds -= thread_time() - began
 
     def compiled(self, name: str) -> None:
         """Compile a template, for its syntax. Raises ConfigError."""
@@ -120,7 +158,7 @@ def _each(items: Iterable[Any]) -> Iterator[Any]:
 
 def _step() -> None:
     if thread_time() > _until.get():
-        raise TemplateRuntimeError("takes too long; does it loop too often?")
+        raise _TooLongError("takes too long; does it loop too often?")
 
 
 def _limited(pieces: Iterator[str]) -> Iterator[str]:

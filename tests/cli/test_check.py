@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from paperboy.sandbox import MOST_SECONDS
 from paperboy.store import Store
 from tests.builders import paper
 from tests.cli.conftest import LISTS, World
@@ -158,6 +159,29 @@ def test_env_file_that_cannot_be_one_is_refused_in_a_moment(world: World) -> Non
         began = time.process_time()
         assert f"fault  settings: {told}" in world.run("check", "--offline").out
         assert time.process_time() - began < 10
+
+
+def test_templates_that_loop_cost_check_one_limit_together(world: World) -> None:
+    """And not one for each block of the prompt and each sample of a mail or page that they are tried on."""
+    loops = "{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}"
+    blocks = [f"{{% block {block} %}}{loops}{{% endblock %}}" for block in ("rubric", "reply", "topics", "papers")]
+    world.write("prompts/score.md.j2", "\n".join(blocks))
+    world.write("emails/_palette.j2", loops)
+    world.env(WEB_URL="https://papers.example.org")
+    began = time.process_time()
+    ran = world.run("check", "--offline")
+    assert time.process_time() - began < 1.9 * MOST_SECONDS
+    assert "fault  prompts: prompts/score.md.j2:1: takes too long; does it loop too often?" in ran.out
+    assert ran.code == 78
+
+
+def test_server_that_scores_is_not_asked_by_a_broken_prompt(world: World) -> None:
+    """Which would be tried, and reported, once more."""
+    world.announce(1)
+    world.write("prompts/score.md.j2", "{{ nonsense }}")
+    ran = world.run("check")
+    assert ran.out.count("fault  ") == ran.out.count("fault  prompts: ") > 0
+    assert (world.llm.requests, ran.code) == ([], 78)
 
 
 def test_refused_key_is_a_fault_and_is_not_printed(world: World) -> None:

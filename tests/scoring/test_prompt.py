@@ -260,10 +260,10 @@ def test_error_in_an_included_file_names_that_file(tmp_path: Path) -> None:
 def test_template_that_loops_for_ever_is_reported_with_its_line(tmp_path: Path) -> None:
     loops = "{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}"
     with pytest.raises(ConfigError) as caught:
-        Prompt([template(tmp_path, reply=loops, topics="{{ 'x' * 10**8 }}")], seconds=0.3)
+        Prompt([template(tmp_path, reply="{{ 'x' * 10**8 }}", topics=loops)], seconds=0.3)
     assert [str(problem) for problem in caught.value.problems] == [
-        "prompts/score.md.j2:2: takes too long; does it loop too often?",
-        "prompts/score.md.j2:3: gives more than 16 MB; does it loop too often?",
+        "prompts/score.md.j2:2: gives more than 16 MB; does it loop too often?",
+        "prompts/score.md.j2:3: takes too long; does it loop too often?",
     ]
 
 

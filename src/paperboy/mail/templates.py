@@ -114,13 +114,14 @@ class Templates:
         """
         folders = self.languages if languages is None else self.used(languages)
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
-        found = {
-            each: each for each in _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
-        }
-        for language in dict.fromkeys(("en", *sorted(folders))):
-            for each in self._with_samples(language):
-                suffix = "" if language == "en" or f"/{language}/" in each.place else f" (in {language})"
-                found.setdefault(each, replace(each, message=each.message + suffix))
+        with sandbox.one_limit(self.seconds):
+            found = {
+                each: each for each in _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
+            }
+            for language in dict.fromkeys(("en", *sorted(folders))):
+                for each in self._with_samples(language):
+                    suffix = "" if language == "en" or f"/{language}/" in each.place else f" (in {language})"
+                    found.setdefault(each, replace(each, message=each.message + suffix))
         if found:
             raise ConfigError(list(found.values()))
 
