@@ -177,6 +177,7 @@ def test_arxiv_without_dns_is_tried_twice_in_a_shell_and_five_times_by_the_daemo
 def test_each_failure_is_said_once(world: World, monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> None:
     """By the log; neither the summary, nor the line of what waits, nor the alert repeats it."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("COLUMNS", "500")  # or the terminal's lines would wrap
     world.env(ALERT_TO="op@example.org", OPENAI_MODEL="gpt-7")
     world.announce(1)
     world.announce(2, categories=("astro-ph.GA",))

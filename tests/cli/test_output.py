@@ -157,6 +157,81 @@ def test_counts_in_a_sentence_name_all_that_was_left_out() -> None:
     assert output.papers(Counts(considered=9, below=9)) == "0 of 9 papers"
 
 
+# ---- eighty columns
+
+LONG = "mail: the server at 127.0.0.1:25 refuses the connection; start it, or correct SMTP_HOST and SMTP_PORT in .env"
+PATH = f"/srv/{'papers/' * 12}outbox"
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int = 80) -> Terminal:
+    """Where stdout leads from now on."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout", found := Terminal())
+    return found
+
+
+def test_long_line_on_a_terminal_wraps_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = on_a_terminal(monkeypatch)
+    output.say(LONG, f"  It is in {PATH}", "short", mark="note   ", fg="yellow")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines() == [
+        "note   mail: the server at 127.0.0.1:25 refuses the connection; start it, or",
+        "  correct SMTP_HOST and SMTP_PORT in .env",
+        "note     It is in",
+        f"  {PATH}",
+        "note   short",
+    ]
+
+
+def test_mark_that_wraps_keeps_its_style(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = on_a_terminal(monkeypatch)
+    output.say("", mark=f"    {LONG}", fg="yellow")
+    head, _, tail = LONG.partition(" or correct")
+    assert stdout.getvalue() == f"\x1b[33m    {head} or\n      correct{tail}\x1b[0m\n"
+
+
+def test_file_and_commands_to_paste_stay_as_they_are_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = on_a_terminal(monkeypatch)
+    output.say(LONG, verbatim=True)
+    assert stdout.getvalue() == f"{LONG}\n"
+
+
+def test_long_line_elsewhere_stays_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say(LONG * 3)
+    assert capsys.readouterr().out == f"{LONG * 3}\n"
+
+
+def test_warning_and_wrong_usage_wrap_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stderr = terminal(monkeypatch)
+    output.set_up("INFO", {})
+    logger.warning("%s", LONG)
+    assert invoke(["status", "--mornings", "as many as there are on the page that I looked at this morning"]) == 2
+    lines = stderr.getvalue().splitlines()
+    assert lines[:2] == [
+        "mail: the server at 127.0.0.1:25 refuses the connection; start it, or correct",
+        "  SMTP_HOST and SMTP_PORT in .env",
+    ]
+    assert max(map(len, lines)) <= 80
+    assert lines[-2:] == [
+        "Error: Invalid value for '--mornings': 'as many as there are on the page that I",
+        "  looked at this morning' is not a valid integer range.",
+    ]
+
+
+@pytest.mark.parametrize("columns", [50, 70, 80])
+def test_cell_of_a_table_wraps_between_words(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    address, name = "alexandra.long-name@some.university.example.edu", "learning-theory-of-everything"
+    reason = "asked to leave the list by the link of a mail"
+    rows = [(address, "all", "Fri 20 Nov 2026", reason), (name, "all", "Fri 20 Nov 2026", "by hand")]
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    stdout = on_a_terminal(monkeypatch, columns)
+    output.show_page([output.table(("Address", "List", "Since", "Why"), rows)])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert address in " ".join(lines).split()
+    assert {word for line in lines for word in line.split()} >= set(reason.split())
+
+
 # ---- tables
 
 

@@ -63,7 +63,7 @@ def init(app: App, folder: Path | None) -> int:
     output.say(f"Say what the list wants to read in prompts/topics/{first.name}.md, and who reads it in {LISTS_FILE}.")
     output.say("Mail goes to the folder outbox/ until .env names a mail server. Then:" if not server else "Then:", "")
     program = output.program() + ("" if home == Path.cwd() else f" --home {shlex.quote(str(home))}")
-    output.say(f"  {program} check", f"  {program} preview {first.name}")
+    output.say(f"  {program} check", f"  {program} preview {first.name}", verbatim=True)
     return 0
 
 

@@ -1,6 +1,7 @@
 """The command `paperboy`: find the home, import the one command that is asked for, turn errors into exit codes."""
 
 import importlib
+import io
 import logging
 import os
 import sys
@@ -127,7 +128,8 @@ def invoke(
     except click.ClickException as error:
         if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # which is our help, with its lines
             error.message = visible(error.message)  # type: ignore[misc]  # click prints it
-        error.show()
+        error.show(shown := io.StringIO())
+        output.say(*shown.getvalue().splitlines(), err=True)
         return error.exit_code
     except PaperboyError as error:
         output.complaint(error, environ)

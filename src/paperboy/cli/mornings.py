@@ -56,7 +56,8 @@ def demo(app: App, *, open_it: bool) -> int:
         if open_it and not webbrowser.open(page.as_uri()):
             output.say("No browser could be opened.", err=True)
     output.say(f"  {outbox / 'Maildir'}   (every copy; read it with: mutt -f {outbox / 'Maildir'})")
-    output.say("", "Next, make a home of your own, in a folder that you name:", f"  {output.program()} init FOLDER")
+    output.say("", "Next, make a home of your own, in a folder that you name:")
+    output.say(f"  {output.program()} init FOLDER", verbatim=True)
     return 0
 
 

@@ -13,6 +13,7 @@ import os
 import shlex
 import shutil
 import sys
+import textwrap
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     Page = Mapping[str, Any] | Iterable[Sequence[Part]]
 
 _PIPED = 200  # columns of a table that is not on a terminal
-_LEAST = 24  # columns for the first and the last of a table
+_LEAST = 10  # columns for the first and the last of a table, unless they need less
 _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in the same column
 
 # ── Streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -98,11 +99,34 @@ def _text(stream: Stream, old: TextIO | None) -> TextIO:
 # ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def say(*lines: str, mark: str = "", err: bool = False, **style: Any) -> None:
-    """Print lines, each after the mark in a style of `click.style`."""
-    start = click.style(visible(mark), **style) if mark else ""
+def say(*lines: str, mark: str = "", err: bool = False, verbatim: bool = False, **style: Any) -> None:
+    """Print lines, each after the mark in a style of `click.style`. On a terminal long ones wrap between words, unless
+    they are `verbatim`: a file, or commands to paste.
+    """
+    start, stream = visible(mark), sys.stderr if err else sys.stdout
     for line in lines:
-        click.echo(start + visible(line), err=err)
+        text = start + visible(line)
+        if not verbatim:
+            text = _wrapped(text, stream)
+        marked = len(start) if text.startswith(start) else len(text)  # the mark itself may have wrapped
+        styled = click.style(text[:marked], **style) if mark else ""
+        click.echo(styled + text[marked:], err=err)
+
+
+def _wrapped(line: str, stream: TextIO) -> str:
+    """The line as the stream shows it: a terminal would break it within words. What follows its first is indented."""
+    columns = shutil.get_terminal_size().columns if stream.isatty() else 0
+    if not columns or _width(line) <= columns:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return "\n".join(_broken(line, columns, indent))
+
+
+def _broken(text: str, columns: int, indent: str = "", *, after_hyphens: bool = False) -> list[str]:
+    """The text in lines, all but the first indented. A word that is longer, as a path may be, stays whole."""
+    return textwrap.wrap(
+        text, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=after_hyphens
+    )
 
 
 def program() -> str:
@@ -136,26 +160,43 @@ class Table:
         from rich.padding import Padding
         from rich.segment import Segment
         from rich.style import Style
-        from rich.table import Table
 
-        columns = zip_longest(self.heads, *self.rows, fillvalue="")
-        widths = [max(map(_width, column)) for column in columns]
-        if sum(width + 2 for width in widths) - 2 <= options.max_width:  # rich takes a second for a thousand rows
-            if any(self.heads):
-                yield from (Segment(_aligned(self.heads, widths), Style(bold=True)), Segment.line())
-            yield Segment("".join(f"{_aligned(row, widths)}\n" for row in self.rows))
-            return
-        if options.max_width - sum(width + 2 for width in widths[1:-1]) < _LEAST:
-            for first, *others in self.rows:
+        heads, *rows = zip(*zip_longest(self.heads, *self.rows, fillvalue=""), strict=True)
+        widths = [max(map(_width, column)) for column in zip(heads, *rows, strict=True)]
+        if not _fit(widths, [heads, *rows], options.max_width):
+            for first, *others in rows:
                 yield from [first] if first else []
                 yield Padding("\n".join(_filled(others, options.max_width - 2)), (0, 0, 0, 2))
             return
-        made = Table(box=None, pad_edge=False, header_style="bold", show_header=any(self.heads))
-        for number, head in enumerate(self.heads):
-            made.add_column(head, no_wrap=0 < number < len(self.heads) - 1, overflow="fold")
-        for row in self.rows:
-            made.add_row(*row)
-        yield made
+        if any(heads):
+            yield from (Segment(_row(heads, widths), Style(bold=True)), Segment.line())
+        yield Segment("".join(f"{_row(row, widths)}\n" for row in rows))
+
+
+def _fit(widths: list[int], rows: Sequence[Sequence[str]], most: int) -> bool:
+    """Make the last column narrower, then the first, until a line has at most so many columns; False if it cannot
+    be done without breaking words.
+    """
+    for number in (-1, 0):
+        if (excess := sum(width + 2 for width in widths) - 2 - most) > 0:
+            pieces = (piece for row in rows for piece in _cell(row[number], 1))
+            least = max(map(_width, pieces), default=0)
+            widths[number] = max(widths[number] - excess, least, min(widths[number], _LEAST))
+    return sum(width + 2 for width in widths) - 2 <= most
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """A row of a table, on as many lines as its first and its last cell take."""
+    if all(_width(cell) <= width for cell, width in zip(cells, widths, strict=True)):
+        return _aligned(cells, widths)
+    first, *middle, last = cells
+    columns = [_cell(first, widths[0]), *([cell] for cell in middle), _cell(last, widths[-1])]
+    return "\n".join(_aligned(line, widths) for line in zip_longest(*columns, fillvalue=""))
+
+
+def _cell(text: str, columns: int) -> list[str]:
+    """The lines of a cell. The name of a list may go on after a hyphen, an address may not."""
+    return _broken(text, columns, after_hyphens="@" not in text)
 
 
 def _width(cell: str) -> int:
@@ -237,7 +278,8 @@ class _Stderr(logging.Handler):
         if record.levelno >= logging.WARNING and record.name != _ALERTS:
             self.failures.append(without_addresses(text))
         mark = _priority(record.levelno) if self._journal else ""
-        lines = (f"{mark}{'  ' if number else ''}{visible(line)}" for number, line in enumerate(text.split("\n")))
+        first, *others = map(visible, text.split("\n"))
+        lines = [_wrapped(mark + first, sys.stderr), *(f"{mark}  {line}" for line in others)]
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 

@@ -69,23 +69,24 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
     else:
         folders = _both_names([home, *places, found.paperboy_outbox])
         text = unit(home, python, user, group, folders)
-    output.say(*text.splitlines())
+    output.say(*text.splitlines(), verbatim=True)
     if user == "root":
         add = f"sudo useradd --system paperboy && sudo chown -R paperboy: {shlex.quote(str(home))}"
         note = f"{home} belongs to root, and so would the service; give it its own user, and print this again: {add}"
-        output.say(note, err=True)
+        output.say(note, err=True, verbatim=True)
     if here:
         which = f"Your environment, which the service does not have, sets {together(here)}"
         output.say(f"{which}: what it needs goes into .env", err=True)
     for folder in folders if user else ():
         if not folder.is_dir() and (for_web or not folder.resolve().is_relative_to(home.resolve())):
             make = f"sudo install -d -o {user} -g {group} -m 700 {shlex.quote(str(folder))}"
-            output.say(f"{folder} does not exist, and the service could not make it: {make}", err=True)
+            output.say(f"{folder} does not exist, and the service could not make it: {make}", err=True, verbatim=True)
     if sys.stdout.isatty() and sys.stderr.isatty():
         again = shlex.join([str(python), "-m", "paperboy", "--home", str(home), "service"])
         again += " --user" * as_user + " --web" * for_web
         name = "paperboy-web" if for_web else "paperboy"
-        output.say(*(_INSTALL_AS_USER if as_user else _INSTALL).format(again=again, name=name).split("\n"), err=True)
+        install = (_INSTALL_AS_USER if as_user else _INSTALL).format(again=again, name=name)
+        output.say(*install.split("\n"), err=True, verbatim=True)
     return 0
 
 
