@@ -324,9 +324,9 @@ class App(ExitStack):
 
     def _tried(self, source: Path) -> tuple[Home, list[Problem]]:
         """A copy, and all that is wrong in it. Each file is tried, whatever is wrong in the others."""
-        from paperboy.sandbox import one_limit
+        from paperboy.sandbox import one_timeout
 
-        with self.at(Home(self.path, Settings(), (), source)) as tried, one_limit():
+        with self.at(Home(self.path, Settings(), (), source)) as tried, one_timeout():
 
             def load() -> None:
                 tried.home = Home.load(self.path, self.environ, source)

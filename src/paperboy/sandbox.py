@@ -1,7 +1,8 @@
 """The operator's Jinja templates: rendered in a sandbox within limits; a fault names file and line.
 
 A template may lay out text; it may not reach into Python. A render has a limit of output, and one of processor time,
-which is looked at in each turn of a loop and each call. Renders that belong together share one: see `one_limit`.
+which is looked at in each turn of a loop and each call. Of renders that belong together one may reach it: see
+`one_timeout`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,26 +29,26 @@ _until: ContextVar[float] = ContextVar("until")  # the end of this thread's rend
 
 
 @dataclass
-class _Limit:
-    """The time that the renders of one `one_limit` have left."""
+class _Trial:
+    """Renders that belong together, of which one may take too long."""
 
-    seconds: float
-    problem: Problem | None = None  # the fault of the template that used it up
+    timeout: Problem | None = None  # the fault of that one
 
 
-_shared: ContextVar[_Limit | None] = ContextVar("shared", default=None)
+_trial: ContextVar[_Trial | None] = ContextVar("trial", default=None)
 
 
 @contextmanager
-def one_limit(seconds: float = MOST_SECONDS) -> Iterator[None]:
-    """Let all renders within share one limit of time; within another `one_limit` they share that one. Once a template
-    has used it up, each further render fails at once, by the fault of that template.
+def one_timeout() -> Iterator[None]:
+    """Let only one render within take its whole time: after it each further one fails at once, by the same fault.
+
+    Within another `one_timeout`, it is part of that one.
     """
-    token = _shared.set(_shared.get() or _Limit(seconds))
+    token = _trial.set(_trial.get() or _Trial())
     try:
         yield
     finally:
-        _shared.reset(token)
+        _trial.reset(token)
 
 
 class _TooLongError(TemplateRuntimeError):
@@ -79,11 +80,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def text(self, name: str, block: str = "", **values: Any) -> str:
         """Render a template, or one block of it. Raises ConfigError, also for what goes beyond a limit."""
-        limit = _shared.get() or _Limit(self._seconds)
-        if limit.problem:
-            raise ConfigError([limit.problem])
-        began = thread_time()
-        _until.set(began + min(limit.seconds, self._seconds))
+        trial = _trial.get() or _Trial()
+        if trial.timeout:
+            raise ConfigError([trial.timeout])
+        _until.set(thread_time() + self._seconds)
         try:
             template = self.get_template(name)
             if block and block not in template.blocks:
@@ -93,10 +93,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         except Exception as error:  # a template can raise anything
             problem = self._problem(error, name)
             if isinstance(error, _TooLongError):
-                limit.problem = problem
+                trial.timeout = problem
             raise ConfigError([problem]) from error
-        finally:
-            limit.seconds -= thread_time() - began
 
     def compiled(self, name: str) -> None:
         """Compile a template, for its syntax. Raises ConfigError."""

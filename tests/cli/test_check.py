@@ -161,7 +161,7 @@ def test_env_file_that_cannot_be_one_is_refused_in_a_moment(world: World) -> Non
         assert time.process_time() - began < 10
 
 
-def test_templates_that_loop_cost_check_one_limit_together(world: World) -> None:
+def test_templates_that_loop_cost_check_one_timeout_together(world: World) -> None:
     """And not one for each block of the prompt and each sample of a mail or page that they are tried on."""
     loops = "{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}"
     blocks = [f"{{% block {block} %}}{loops}{{% endblock %}}" for block in ("rubric", "reply", "topics", "papers")]

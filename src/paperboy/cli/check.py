@@ -5,7 +5,7 @@ import click
 from paperboy.app import App
 from paperboy.check import findings
 from paperboy.cli import output
-from paperboy.sandbox import one_limit
+from paperboy.sandbox import one_timeout
 
 _COLOURS = {"fault": "red", "note": "yellow", "ok": "green"}
 
@@ -29,7 +29,7 @@ def check(app: App, *, offline: bool) -> int:
       /opt/paperboy/bin/paperboy --home /var/lib/paperboy check
     """  # noqa: D301 - click reads \b as "leave these lines as they are"
     code = 0
-    with one_limit():
+    with one_timeout():
         for finding in findings(app, offline=offline):
             output.say(f"{finding.what}: {finding.message}", mark=f"{finding.mark:7}", fg=_COLOURS[finding.mark])
             code = max(code, finding.exit_code)

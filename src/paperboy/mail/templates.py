@@ -114,7 +114,7 @@ class Templates:
         """
         folders = self.languages if languages is None else self.used(languages)
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
-        with sandbox.one_limit(self.seconds):
+        with sandbox.one_timeout():
             found = {
                 each: each for each in _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
             }

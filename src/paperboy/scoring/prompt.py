@@ -53,7 +53,7 @@ class Prompt:
     def __init__(self, folders: Sequence[Path], seconds: float = sandbox.MOST_SECONDS) -> None:
         self._sandbox = sandbox.Sandbox("prompts", partial(_source, folders), seconds, undefined=StrictUndefined)
         self._shown = lru_cache(KEPT)(self._show)  # the lists that share a batch ask one after another
-        with sandbox.one_limit(seconds):
+        with sandbox.one_timeout():
             problems = list(dict.fromkeys(self._trial()))
         if problems:
             raise ConfigError(problems)
