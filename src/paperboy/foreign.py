@@ -107,7 +107,7 @@ def hidden(text: str, secret: str, least: int = 8) -> str:
 
     A secret of fewer than `least` characters stays, since ordinary words would go with it. Hide before shortening.
     """
-    if len(secret) < least or not secret.strip():
+    if len("".join(secret.split())) < max(least, 1):
         return text
     return _forms(secret).sub("…", text)
 

@@ -195,6 +195,14 @@ def test_file_and_commands_to_paste_stay_as_they_are_on_a_terminal(monkeypatch: 
     assert stdout.getvalue() == f"{LONG}\n"
 
 
+def test_command_to_paste_at_the_end_of_an_error_stays_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = on_a_terminal(monkeypatch)
+    command = "sudo chown -R ada '/srv/astronomy/the papers of  all groups/data'"
+    output.say(f"user ada cannot write /srv/astronomy/data, which belongs to root; {command}")
+    lines = ["user ada cannot write /srv/astronomy/data, which belongs to root;", f"  {command}"]
+    assert stdout.getvalue().splitlines() == lines
+
+
 def test_long_line_elsewhere_stays_whole(capsys: pytest.CaptureFixture[str]) -> None:
     output.say(LONG * 3)
     assert capsys.readouterr().out == f"{LONG * 3}\n"
@@ -230,6 +238,19 @@ def test_cell_of_a_table_wraps_between_words(monkeypatch: pytest.MonkeyPatch, co
     assert max(map(len, lines)) <= columns
     assert address in " ".join(lines).split()
     assert {word for line in lines for word in line.split()} >= set(reason.split())
+
+
+def test_long_word_in_the_last_column_is_broken_and_the_table_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "https://support.example.com/mail/answer/81126#authentication-and-more-words-of-an-anchor"
+    rows = [("foundations", "Fri 20 Nov", "sent", "250 ok"), ("galaxies", "Fri 20 Nov", "failed", f"550 see {url}")]
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    stdout = on_a_terminal(monkeypatch)
+    output.show_page([output.table(("List", "Digest", "State", "Reply"), rows)])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["List", "foundations", "galaxies"]
+    assert max(map(len, lines)) <= 80
+    last_column = "".join(line[lines[0].index("Reply") :].strip() for line in lines[2:])
+    assert url in last_column
 
 
 # ---- tables

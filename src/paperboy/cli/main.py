@@ -126,10 +126,11 @@ def invoke(
     try:
         code = cli.main(arguments, prog_name="paperboy", standalone_mode=False, obj=(parts, enter))
     except click.ClickException as error:
-        if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # which is our help, with its lines
+        is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)  # with lines of its own
+        if not is_help:
             error.message = visible(error.message)  # type: ignore[misc]  # click prints it
         error.show(shown := io.StringIO())
-        output.say(*shown.getvalue().splitlines(), err=True)
+        output.say(*shown.getvalue().splitlines(), err=True, verbatim=is_help)
         return error.exit_code
     except PaperboyError as error:
         output.complaint(error, environ)

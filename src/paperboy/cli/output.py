@@ -10,6 +10,7 @@ import io
 import json
 import logging
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
     Page = Mapping[str, Any] | Iterable[Sequence[Part]]
 
 _PIPED = 200  # columns of a table that is not on a terminal
-_LEAST = 10  # columns for the first and the last of a table, unless they need less
+_COMMAND = re.compile(r"\b(?:sudo|chmod|chown|rm|mkdir) .*")  # to paste, as errors end with
+_GLUE = "\N{NO-BREAK SPACE}"
+_LEAST_FIRST, _LEAST_LAST = 10, 24  # columns for the first and the last of a table, unless they need less
 _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in the same column
 
 # ── Streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -114,19 +117,25 @@ def say(*lines: str, mark: str = "", err: bool = False, verbatim: bool = False, 
 
 
 def _wrapped(line: str, stream: TextIO) -> str:
-    """The line as the stream shows it: a terminal would break it within words. What follows its first is indented."""
-    columns = shutil.get_terminal_size().columns if stream.isatty() else 0
+    """The line as the stream shows it: a terminal would break it within words. What follows its first is indented.
+
+    A word that is longer, as a path may be, stays whole; so does the end of a line from a command to paste on.
+    """
+    columns = _columns(stream)
     if not columns or _width(line) <= columns:
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return "\n".join(_broken(line, columns, indent))
+    whole = _COMMAND.sub(lambda command: command[0].replace(" ", _GLUE), line)
+    lines = textwrap.wrap(whole, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace(_GLUE, " ")
 
 
-def _broken(text: str, columns: int, indent: str = "", *, after_hyphens: bool = False) -> list[str]:
-    """The text in lines, all but the first indented. A word that is longer, as a path may be, stays whole."""
-    return textwrap.wrap(
-        text, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=after_hyphens
-    )
+def _columns(stream: TextIO) -> int:
+    """The width of a terminal; 0: the stream is none, or does not say."""
+    if not stream.isatty():
+        return 0
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
 
 
 def program() -> str:
@@ -174,15 +183,20 @@ class Table:
 
 
 def _fit(widths: list[int], rows: Sequence[Sequence[str]], most: int) -> bool:
-    """Make the last column narrower, then the first, until a line has at most so many columns; False if it cannot
-    be done without breaking words.
+    """Make the last column narrower, then the first, until a line has at most so many columns; False if that cannot be
+    done. Words of the first stay whole; a long one of the last, as a URL in a reply, must not cost the table.
     """
-    for number in (-1, 0):
-        if (excess := sum(width + 2 for width in widths) - 2 - most) > 0:
-            pieces = (piece for row in rows for piece in _cell(row[number], 1))
-            least = max(map(_width, pieces), default=0)
-            widths[number] = max(widths[number] - excess, least, min(widths[number], _LEAST))
-    return sum(width + 2 for width in widths) - 2 <= most
+    excess = sum(width + 2 for width in widths) - 2 - most
+    if excess > 0:
+        last = max(widths[-1] - excess, min(widths[-1], _LEAST_LAST))
+        excess -= widths[-1] - last
+        widths[-1] = last
+    if excess > 0:
+        words = [_width(word) for row in rows for word in _cell(row[0], 1)]
+        first = max(widths[0] - excess, min(widths[0], _LEAST_FIRST), *words)
+        excess -= widths[0] - first
+        widths[0] = first
+    return excess <= 0
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -190,13 +204,15 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
     if all(_width(cell) <= width for cell, width in zip(cells, widths, strict=True)):
         return _aligned(cells, widths)
     first, *middle, last = cells
-    columns = [_cell(first, widths[0]), *([cell] for cell in middle), _cell(last, widths[-1])]
+    columns = [_cell(first, widths[0]), *([cell] for cell in middle), _cell(last, widths[-1], breaks=True)]
     return "\n".join(_aligned(line, widths) for line in zip_longest(*columns, fillvalue=""))
 
 
-def _cell(text: str, columns: int) -> list[str]:
-    """The lines of a cell. The name of a list may go on after a hyphen, an address may not."""
-    return _broken(text, columns, after_hyphens="@" not in text)
+def _cell(text: str, columns: int, *, breaks: bool = False) -> list[str]:
+    """The lines of a cell. The name of a list may go on after a hyphen, an address may not. `breaks`: a word that is
+    longer than a line is broken.
+    """
+    return textwrap.wrap(text, columns, break_long_words=breaks, break_on_hyphens="@" not in text)
 
 
 def _width(cell: str) -> int:
