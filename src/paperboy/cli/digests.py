@@ -99,7 +99,12 @@ def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str
     help="Only to those for whom it failed or may have failed; also send the digests of the last two weeks that "
     "were given up.",
 )
-@click.option("--to", "address", metavar="ADDRESS", help="Only to this address, even if it already got it.")
+@click.option(
+    "--to",
+    "address",
+    metavar="ADDRESS",
+    help="Only to this address, even if it already got it; one that is not on the list gets a test mail.",
+)
 @click.pass_obj
 def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> int:
     """Send a list's newest digest again, to those on the list it did not reach or who joined since. Without LIST and

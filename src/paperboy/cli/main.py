@@ -1,5 +1,6 @@
 """The command `paperboy`: find the home, import the one command that is asked for, turn errors into exit codes."""
 
+import errno
 import importlib
 import io
 import logging
@@ -101,8 +102,9 @@ class _Commands(click.Group):
 def cli(ctx: click.Context, home: Path) -> None:
     """Paperboy mails the new arXiv papers, scored for what each list wants to read, once per morning.
 
-    Exit codes: 0 done · 1 something is still due, or check found a fault beyond the files · 2 wrong usage · 75
-    another `run` holds this home · 78 settings, lists, templates or database are unusable · 130 stopped by Ctrl-C.
+    Exit codes: 0 done · 1 something is still due, check found a fault beyond the files, or stdout took no results · 2
+    wrong usage · 75 another `run` holds this home · 78 settings, lists, templates or database are unusable · 130
+    stopped by Ctrl-C.
     """
     from paperboy.app import App
 
@@ -168,7 +170,9 @@ def main() -> None:
     stdout = output.take_streams()
     code = invoke(enter=files.become_owner)
     if stdout.failure:
-        lost = f"standard output: {stdout.failure.strerror}; the results are lost, but the work was not affected"
+        is_closed = stdout.failure.errno == errno.EBADF
+        why = "it is closed" if is_closed else stdout.failure.strerror
+        lost = f"standard output: {why}; the results could not be written, and nothing else was affected"
         output.complaint(PaperboyError(lost), os.environ)
         code = code or PaperboyError.exit_code
     sys.exit(code)
