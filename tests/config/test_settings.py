@@ -407,3 +407,11 @@ def test_invalid_credentials_are_reported_without_their_text(tmp_path):
         "credentials: LOG_LEVEL: its file is not a regular file; put one in its place",
         "credentials: KEEP_DAYS: must be a whole number from 31 to 36500",
     ]
+
+
+def test_repr_of_the_settings_shows_no_token_command(tmp_path):
+    """An argument of it may be a secret."""
+    write(tmp_path, MAIL + "SMTP_USERNAME=ada\nSMTP_TOKEN_COMMAND='tool client_secret=hunter2'\n")
+    settings = load(tmp_path, {})
+    assert settings.smtp_token_command == ("tool", "client_secret=hunter2")
+    assert "hunter2" not in repr(settings)

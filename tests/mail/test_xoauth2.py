@@ -258,11 +258,28 @@ def test_token_that_the_server_repeats_is_hidden(server: SmtpServer, connect: Co
         assert secret not in said + repr(sender)
 
 
-def test_refusal_before_a_hang_up_stays_a_refusal(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
-    server.faults.append(Fault("AUTH", spared=1))
-    error = failure(connect(Tool(tmp_path, "stale", TOKEN).command()))
-    assert "refuses the access token" in str(error)
+def test_server_that_hangs_up_on_a_refused_token_is_offered_the_next(
+    server: SmtpServer, connect: Connect, tmp_path: Path
+) -> None:
+    """In place of the 535 that follows its challenge."""
+    server.faults.append(Fault("refusal"))
+    with closing(connect(Tool(tmp_path, "stale", TOKEN).command())) as sender:
+        assert sender.send(envelope()).state is DeliveryState.SENT
+    assert server.tokens == ["stale", TOKEN]
+
+
+def test_hang_up_on_the_only_token_is_a_refusal_in_words(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
+    server.challenge = b'{"status":"400"}'
+    server.faults.append(Fault("refusal"))
+    error = failure(connect(Tool(tmp_path, "stale").command()))
+    assert "refuses the access token for ada@example.org: 535 (the token is malformed)" in str(error)
     assert not error.temporary
+
+
+def test_unexpected_reply_to_a_token_is_no_login(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:
+    server.faults.append(Fault("AUTH", "503 5.5.1 Bad sequence of commands"))
+    error = failure(connect(Tool(tmp_path, TOKEN).command()))
+    assert "refuses the access token for ada@example.org: 503 5.5.1" in str(error)
 
 
 def test_login_by_token_refused_for_now_is_temporary(server: SmtpServer, connect: Connect, tmp_path: Path) -> None:

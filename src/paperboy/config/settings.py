@@ -164,9 +164,12 @@ def _mailbox(text: str) -> Subscriber:
     return found
 
 
-def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "") -> Any:
-    """A field whose value is read from text, and the text that `.env.example` shows; where that is empty, `empty`."""
-    return field(default=read(default) if default else empty, metadata={"read": read, "default": default})
+def _setting(read: Callable[[str], object], default: str = "", *, empty: object = "", shown: bool = True) -> Any:
+    """A field whose value is read from text, and the text that `.env.example` shows; where that is empty, `empty`.
+    `shown`: in a repr.
+    """
+    value = read(default) if default else empty
+    return field(default=value, repr=shown, metadata={"read": read, "default": default})
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,7 @@ class Settings:
     smtp_security: Literal["starttls", "tls", "none"] = _setting(notation.one_of("starttls", "tls", "none"), "starttls")
     smtp_username: str = _setting(_login)
     smtp_password: SecretStr = _setting(_secret, empty=SecretStr(""))
-    smtp_token_command: tuple[str, ...] = _setting(_command, empty=())  # its words
+    smtp_token_command: tuple[str, ...] = _setting(_command, empty=(), shown=False)  # its words; may hold a secret
     smtp_connections: int = _setting(_connections, "auto")  # 0: as many as the server takes well
     smtp_max_per_minute: int = _setting(notation.whole(0, 1_000_000), "0")  # 0: no limit
     mail_from: Subscriber | None = _setting(_mailbox, empty=None)

@@ -253,16 +253,20 @@ class SmtpTransport:
         if self.tokens is None and _NO_PASSWORDS.search(str(refused)):
             return MailServerError(f"{self} {_WANTS_TOKENS.format(refused)}")
         if refused.verdict is Verdict.SENDER:
+            login = f"SMTP_USERNAME and {'SMTP_TOKEN_COMMAND' if self.tokens else 'SMTP_PASSWORD'}"
             return MailServerError(
                 f"{self} refuses the sender {sender}: {refused}. If that is not about how much you send, set MAIL_FROM "
-                "to an address that it lets you send from, and SMTP_USERNAME and SMTP_PASSWORD for a login."
+                f"to an address that it lets you send from, and {login} for a login."
             )
         return None
 
     # --- the connection
 
-    def _opened(self) -> _Connection:
-        """A new connection: greeted, secured and logged in. Raises MailServerError."""
+    def _opened(self, tries: int = 2) -> _Connection:
+        """A new connection: greeted, secured and logged in. Raises MailServerError.
+
+        After a refused token, another one is offered on a connection of its own: a server may hang up.
+        """
         if (self.password or self.tokens) and self.security == "none":
             what, setting = ("a token", "SMTP_TOKEN_COMMAND") if self.tokens else ("a password", "SMTP_PASSWORD")
             raise MailServerError(
@@ -291,6 +295,8 @@ class SmtpTransport:
             raise
         except (OSError, ValueError) as error:
             self._drop()
+            if tries > 1 and self._has_another_token(error):
+                return self._opened(tries - 1)
             raise self._failure(step, error) from None  # the error may hold the password
         return connection
 
@@ -298,7 +304,7 @@ class SmtpTransport:
         """Log in by one mechanism, where smtplib's `login` tries all: several refusals may lock the account."""
         offered = connection.esmtp_features.get("auth", "").upper().split()
         if self.tokens and "XOAUTH2" in offered:
-            self._offer_tokens(connection, self.tokens)
+            self._offer(connection, self.tokens)
             return
         connection.user, connection.password = self.username, self.password
         ways = {} if self.tokens else {"PLAIN": connection.auth_plain, "LOGIN": connection.auth_login}
@@ -306,41 +312,27 @@ class SmtpTransport:
             raise smtplib.SMTPNotSupportedError(", ".join(offered) or "none")
         connection.auth(way, ways[way])
 
-    def _offer_tokens(self, connection: _Connection, tokens: xoauth2.TokenCommand) -> None:
-        """Offer the token, and if the server refuses it another one. The same one again would be refused again."""
-        refused: smtplib.SMTPAuthenticationError | None = None
-        for _ in range(2):
-            token = tokens.token()
-            if refused and token == self._token:
-                break
-            self._token = token
-            try:
-                self._offer(connection, token)
-            except smtplib.SMTPAuthenticationError as error:
-                tokens.forget(token)
-                refused = error
-                if error.smtp_code < 500:
-                    break
-            except OSError:
-                if refused is None:
-                    raise
-                break  # a server may hang up once it has refused a token
-            else:
-                return
-        if refused:
-            raise refused
-
-    def _offer(self, connection: _Connection, token: str) -> None:
-        """Offer a token in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954)."""
+    def _offer(self, connection: _Connection, tokens: xoauth2.TokenCommand) -> None:
+        """Offer the token in a line of its own: with AUTH, it would be longer than a command may be (RFC 4954)."""
+        self._token = tokens.token()
         code, reply = connection.docmd("AUTH", "XOAUTH2")
         if code == 334:
-            code, reply = connection.docmd(xoauth2.credentials(self.username, token))
+            code, reply = connection.docmd(xoauth2.credentials(self.username, self._token))
         if code == 334:  # why the token is refused; the code of the refusal follows an empty line
             reason = xoauth2.reason(reply)
-            code, reply = connection.docmd("")
+            try:
+                code, reply = connection.docmd("")
+            except OSError:  # it hangs up instead
+                code, reply = 535, b""
             reply += f" ({reason})".encode() if reason else b""
-        if code not in {235, 503}:
+        if code != 235:
+            tokens.forget(self._token)
             raise smtplib.SMTPAuthenticationError(code, reply)
+
+    def _has_another_token(self, error: Exception) -> bool:
+        """Whether the server refused a token for good, and the command now prints another. Raises MailServerError."""
+        refused = isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= 500
+        return self.tokens is not None and refused and self.tokens.token() != self._token
 
     def _connect(self, connection: _Connection) -> None:
         if self._aborted:
