@@ -59,7 +59,9 @@ def test_no_answered_commit_is_lost_beside_commands(web: Web, caplog: pytest.Log
         left = [answer for future in leaving for answer in future.result()]
         suppressed = [code for future in suppressing for code in future.result()]
 
-    assert {status for _, status in left} <= {200, 503}  # 503: it waited too long for the others
+    statuses = {status for _, status in left}
+    assert 200 in statuses
+    assert statuses <= {200, 503}  # 503: it waited too long for the others
     assert {code for _, code in suppressed} == {0}
     assert "damaged" not in caplog.text
     with closing(sqlite3.connect(web.world.path / "data" / "paperboy.db")) as connection:

@@ -181,9 +181,9 @@ def backup(app: App, file: Path | None) -> int:
     By default, and in FILE if that is a folder, the copy is called backup-DATE-TIME.db; the default folder is that of
     the database. The other files of a home are plain ones: .env, subscribers.yaml, prompts/ and emails/.
 
-    To restore a copy, stop the service, remove the database with the two files beside it that end in -wal and -shm,
-    put the copy in its place, and start the service. It does not know what was sent since: today's digest may go out
-    again.
+    To restore a copy, stop the services, that of the web pages too, remove the database with the two files beside it
+    that end in -wal and -shm (one left behind spoils the copy), put the copy in its place, and start the services. It
+    does not know what was sent since: today's digest may go out again.
     """
     from paperboy.store.database import backup
 

@@ -72,7 +72,8 @@ class Signups:
     def ask(self, token: str, list_name: str, address: str, now: datetime) -> bool:
         """Note a request. Return False, whatever the address, while a rate limit is reached.
 
-        For a mailbox that had a request within a day nothing is noted, and True returned: nobody may learn who asked.
+        For a mailbox that had a request within a day nothing is noted, and True returned, so that the page tells no
+        stranger who has asked. (Whoever has filled the rate to its last request can still see whether one was noted.)
         """
         values = {
             "token": token,

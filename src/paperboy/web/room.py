@@ -185,7 +185,8 @@ class Room:
         try:
             yield store
         except StoreError:  # the next request opens a new connection
-            self._stores.pop(thread).close()
+            self._stores.pop(thread, None)
+            store.close()
             raise
 
     def close(self) -> None:
