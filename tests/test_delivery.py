@@ -344,6 +344,27 @@ def test_refused_connection_leaves_the_work_to_the_others(world: World) -> None:
     assert (report.states, report.problem) == ({SENT: 53}, "")
 
 
+def test_idle_connection_stays_for_the_last_message_of_one_that_is_refused(world: World) -> None:
+    begun, left = threading.Event(), threading.Semaphore(0)
+
+    class Working(FakeTransport):
+        def send(self, envelope: Envelope, following: Envelope | None = None) -> Receipt:
+            assert not self.sent or begun.wait(10)
+            left.release()
+            return super().send(envelope, following)
+
+    class Refused(FakeTransport):
+        def send(self, envelope: Envelope, following: Envelope | None = None) -> Receipt:
+            begun.set()
+            assert all(left.acquire(timeout=10) for _ in range(12))  # the other has nothing left to do
+            raise MailServerError("too many connections", temporary=True)
+
+    working = Working()
+    world.transports = [working, Refused()]
+    report = world.deliver(world.crowd(10))
+    assert (report.states, report.problem, len(working.sent)) == ({SENT: 13}, "", 13)
+
+
 def test_last_connection_pauses_ever_longer_before_it_gives_up(world: World) -> None:
     world.transports = [FakeTransport(down=1, temporary=True), FakeTransport(down=1, temporary=True)]
     report = world.deliver()

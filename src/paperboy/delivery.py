@@ -130,6 +130,7 @@ class Round:
     _begun: int = 1  # connections; the first goes ahead, so that a wrong password is offered only once
     _connections: int = 1  # of these, still at work
     _most: int = 1  # that may be, from now on
+    _under_way: int = 0  # connections with a message that may yet be put back: until then, the idle ones stay
     _well: int = 0  # messages taken
     _grows_to: int = 1
     _complained_at: float = float("-inf")  # on the timer: the server, last
@@ -224,6 +225,9 @@ class Round:
                     with self._lock:
                         goes_on, task = self._after(transport, task, came, ahead)
                         ahead = self._at_once() if task and transport.pipelines else None
+                        if task is None:
+                            self._under_way -= 1
+                            self._lock.notify_all()
                     if goes_on and task is None:
                         task = self._next()
             except BaseException as error:  # noqa: BLE001  # raised again by `_run`, when nothing is under way
@@ -257,21 +261,26 @@ class Round:
                 if self._is_over() or self._connections > self._most:
                     self._connections -= 1
                     return None
+                if not self._waiting:
+                    self._lock.wait(_POLL)
+                    continue
                 pause = self._not_before - self.timer()
                 if pause <= 0 and (task := self._read(self._popped())) and self._reserved(task):
+                    self._under_way += 1
                     return task
             if pause > 0:
                 self.wait(min(pause, _POLL))
 
     def _is_over(self) -> bool:
         full = len(self._held) >= _MOST_HELD
-        return not self._waiting or full or bool(self._problem) or self._crash is not None or self.stopped()
+        done = not self._waiting and not self._under_way
+        return done or full or bool(self._problem) or self._crash is not None or self.stopped()
 
     def _at_once(self) -> _Task | None:
         """A delivery whose message may begin now, not reserved yet; None as long as the server has accepted nobody."""
         if not self._taken or self._connections > self._most:
             return None
-        while not self._is_over() and self._not_before <= self.timer():
+        while self._waiting and not self._is_over() and self._not_before <= self.timer():
             if task := self._read(self._waiting.popleft()):
                 return task
         return None
