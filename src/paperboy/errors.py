@@ -26,7 +26,7 @@ class ConfigError(PaperboyError):
 
 
 class StoreError(PaperboyError):
-    """The database cannot be opened, is broken, or belongs to a newer Paperboy."""
+    """The database cannot be opened, is broken, or has another version's schema."""
 
     exit_code = 78
 

@@ -5,7 +5,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.store import Store
 from paperboy.store.database import Database, backup
+from paperboy.store.schema import VERSION
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_secret_stays_the_same_and_differs_between_homes(path: Path, tmp_path: P
     other.close()
 
 
-def test_opening_twice_migrates_once(path: Path) -> None:
+def test_opening_again_changes_nothing(path: Path) -> None:
     Store.open(path).close()
     before = path.read_bytes()
     Store.open(path).close()
@@ -118,27 +119,23 @@ def test_truncated_database_is_refused_with_the_fix(path: Path) -> None:
         Store.open(path, check=True)
 
 
-def test_database_of_a_newer_paperboy_is_refused_and_untouched(path: Path) -> None:
-    Store.open(path).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute(
-            "insert into _sqlite_migrations (migration_set, name, applied_at) values ('paperboy', 'm999_later', '')"
-        )
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"written by a newer Paperboy \(it has 'm999_later'\); upgrade"):
-        Store.open(path)
-    assert path.read_bytes() == before
+OTHERS = {
+    "an older Paperboy": "create table papers (arxiv_id text primary key)",
+    "a newer Paperboy": f"create table papers (arxiv_id text primary key); pragma user_version = {VERSION + 1}",
+    "another program": "create table holiday_photos (name text)",
+}
 
 
-def test_somebody_elses_database_is_refused(path: Path) -> None:
-    """An SQLite file of another program must not get our tables."""
+@pytest.mark.parametrize("of", OTHERS)
+def test_database_of_another_schema_is_refused_and_untouched(path: Path, of: str) -> None:
     path.parent.mkdir()
-    with sqlite3.connect(path) as connection:
-        connection.execute("create table holiday_photos (name text)")
-    connection.close()
-    with pytest.raises(StoreError, match="belongs to another program"):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(OTHERS[of])
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"another version of Paperboy.*move the file away") as caught:
         Store.open(path)
+    assert caught.value.exit_code == 78
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("inner", [False, True])

@@ -1,4 +1,4 @@
-"""SQLite: all SQL that touches the database, and all migrations, a file per noun."""
+"""SQLite: all SQL that touches the database, a file per noun."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ where tables.type = 'table' and columns.name in
 
 
 class Store(AbstractContextManager["Store"]):
-    """The database of one home, opened and migrated. The nouns are its attributes."""
+    """The database of one home. The nouns are its attributes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -74,8 +74,8 @@ class Store(AbstractContextManager["Store"]):
 
     @classmethod
     def open(cls, path: Path, mark: Path | None = None, *, check: bool = False, patience: float = 30) -> Store:
-        """Open the file, create it if it is missing and no `mark` says that it was there, migrate it; `check` reads
-        all of it first. Raises StoreError if it is unusable. `patience`: seconds that it waits for other writers.
+        """Open the file, or create it if it is missing and no `mark` says that it was there; `check` reads all of it
+        first. Raises StoreError if it is unusable. `patience`: seconds that it waits for other writers.
         """
         return cls(Database.open(path, mark, check=check, patience=patience))
 

@@ -22,12 +22,17 @@ from paperboy import files
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.foreign import shortened, visible
 from paperboy.models import Became, DeliveryState, Outcome
-from paperboy.store.packing import unpack
-from paperboy.store.schema import KNOWN, NOW, migrations
+from paperboy.store.schema import VERSION, create
 
 logger = logging.getLogger(__name__)
 
 _BUSY_SECONDS = 30
+
+_OTHER_SCHEMA = (
+    "this is the database of another version of Paperboy, or of another program; before version 1.0 none is migrated. "
+    "Go on with that version; or begin anew: move the file away, and pass everybody whom that version's "
+    "`paperboy status --suppressed` lists to `paperboy suppress`"
+)
 
 _T = TypeVar("_T")
 _Values = Sequence[Any] | Mapping[str, Any]
@@ -48,7 +53,7 @@ class Database:
     def open(
         cls, path: Path, mark: Path | None = None, *, check: bool = False, patience: float = _BUSY_SECONDS
     ) -> Database:
-        """Open and migrate the file; `check` reads all of it first. Raises StoreError and leaves it as it was.
+        """Open the file, or make it; `check` reads all of it first. Raises StoreError and leaves it as it was.
         `patience`: seconds that it waits for other writers.
 
         `mark` is a file, wherever the database lies, that is made as soon as there is one: from then on a database that
@@ -94,7 +99,7 @@ class Database:
             return False
 
     def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
-        """Check and migrate. With `mark` nothing new is made. Raises StoreError."""
+        """Check the file, and make the tables of a new one. With `mark` nothing new is made. Raises StoreError."""
         try:
             self._prepare(mark, check=check)
         except sqlite3.DatabaseError as error:
@@ -103,33 +108,28 @@ class Database:
     def _prepare(self, mark: Path | None, *, check: bool) -> None:
         if check and (found := self._connection.execute("pragma quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(str(found))
-        if refusal := self._refusal():
-            raise StoreError(f"{self.path}: {refusal}")
-        if migrations.pending(self._utils):
-            if mark and not migrations.applied(self._utils):
+
+        if self._is_empty():
+            if mark:
                 raise StoreError(_lost(self.path, "is empty", mark))
             self._connection.execute("begin exclusive")  # waits for another who does the same
-            migrations.apply(self._utils)  # in savepoints; skips what the other one did
+            if self._is_empty():
+                create(self._utils)
             self._connection.execute("commit")
+
         self._connection.execute("pragma foreign_keys = on")
         with suppress(sqlite3.OperationalError):  # locked: another process opens it, too, and WAL mode persists
             self._connection.execute("pragma journal_mode = wal")
         self._connection.execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
 
-    def _refusal(self) -> str:
-        """Why this database cannot be used; empty: it can."""
-        tables = set(self._utils.table_names())  # before the steps: another process may be making both just now
-        last = max((step.name for step in migrations.applied(self._utils)), default="")
-        if not last and tables - {migrations.migrations_table}:
-            why = "belongs to another program;"
-        elif last > NOW:
-            why = f"was written by a newer Paperboy (it has {last!r}); upgrade Paperboy, or"
-        elif last not in KNOWN:
-            why = "is from a Paperboy too old to migrate; open it once with the version before this one "
-            why += "(paperboy status does that), or"
-        else:
-            return ""
-        return f"this database {why} name another file with PAPERBOY_DATABASE"
+    def _is_empty(self) -> bool:
+        """Return whether there are no tables yet. Raises StoreError if they are others than ours."""
+        # in one statement, while another process may be making them
+        query = "select user_version, (select count(*) from sqlite_master) from pragma_user_version"
+        version, tables = self._connection.execute(query).fetchone()
+        if tables and version != VERSION:
+            raise StoreError(f"{self.path}: {_OTHER_SCHEMA}")
+        return not tables
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
@@ -308,8 +308,7 @@ _MEANING: Mapping[str, Callable[[Any], object]] = {
     "outcome": Outcome,
     "became": Became,
     "state": DeliveryState,
-    "message": unpack,
-    "shown": lzma.decompress,
+    **dict.fromkeys(("message", "shown"), lzma.decompress),
 }
 _KEYS = ("list", "list_name", "date", "arxiv_id", "id", "digest_id", "cause", "category")  # no addresses
 
