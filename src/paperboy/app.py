@@ -118,17 +118,11 @@ class App(ExitStack):
         database = self.settings.paperboy_database
         return require(database, self._mark) or database.exists()
 
-    def store_of(self, home: Home, kept: Store | None = None) -> Store | None:
-        """Return a connection to the database of a version of the home; None if there is no database yet.
-
-        It is `kept` if that is still a connection to this file, checked as a new one is. Raises StoreError.
-        """
+    def store_of(self, home: Home) -> Store | None:
+        """Open the database of a version of the home; None if there is no database yet. Raises StoreError."""
         database = home.settings.paperboy_database
-        mark = self._mark if require(database, self._mark) else None
-        if mark is None and not database.exists():
+        if not require(database, self._mark) and not database.exists():
             return None
-        if kept and kept.path == database and kept.is_current(mark):
-            return kept
         return Store.open(database, self._mark, patience=_PATIENCE_OF_A_PAGE)
 
     @property

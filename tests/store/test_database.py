@@ -13,7 +13,7 @@ import pytest
 
 from paperboy.errors import StoreError, StoreWriteError
 from paperboy.store import Store
-from paperboy.store.database import Database, backup
+from paperboy.store.database import Database
 from paperboy.store.schema import VERSION
 
 
@@ -79,18 +79,6 @@ def test_opening_again_keeps_the_locks_of_other_connections(path: Path) -> None:
         assert seen_by_another_process() == ""
         kept.suppressions.add("ada@example.org", "", "by hand", datetime(2026, 11, 20, tzinfo=UTC))
         assert seen_by_another_process() == "ada@example.org"
-
-
-def test_connection_is_current_until_its_path_names_another_file(path: Path, tmp_path: Path) -> None:
-    with Store.open(path) as store:
-        assert store.is_current()
-        backup(path, tmp_path / "copy.db")
-        path.unlink()
-        assert not store.is_current()
-        (tmp_path / "copy.db").rename(path)
-        assert not store.is_current()
-        with Store.open(path) as restored:
-            assert restored.is_current()
 
 
 def test_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:

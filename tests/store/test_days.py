@@ -40,7 +40,6 @@ def test_frozen_day_is_read_back_whole(store: Store) -> None:
     assert outcome(store, "foundations", TODAY) is None
     store.days.freeze(DAY, NOW)
     assert outcome(store, "foundations", TODAY) is Outcome.DIGEST
-    assert store.days.composed("foundations", TODAY) == COMPOSED
     assert [entry.arxiv_id for entry in store.papers.unseen(mailing_list())] == ["2611.00003"]
     found = waiting(store)
     assert [delivery.addressed for delivery in found] == list(DAY.addressed)
@@ -65,7 +64,7 @@ def test_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         store.days.freeze(twice, NOW)
     assert outcome(store, "foundations", TODAY) is None
-    assert store.days.composed("foundations", TODAY) is None
+    assert store.days.digests("foundations") == {}
     assert store.deliveries.waiting(NOW) == ()
 
 
@@ -78,7 +77,7 @@ def test_list_has_one_digest_a_day(store: Store) -> None:
 
 def test_day_without_a_mail_has_no_digest(store: Store) -> None:
     store.days.freeze(Day("foundations", TODAY, Outcome.QUIET, reason="weekend"), NOW)
-    assert store.days.composed("foundations", TODAY) is None
+    assert store.days.digests("foundations") == {}
     with pytest.raises(IndexError):
         store.days.composed_by_id(7)
     (summary,) = store.history.days(["foundations"])["foundations"]

@@ -57,15 +57,6 @@ def test_state_is_found_by_list_kind_and_key_until_another_takes_its_place(store
     assert store.learned.state(LIST, Kind.SCORES, "key") is None
 
 
-@pytest.mark.parametrize("broken", ["since = 'x'", "oldest = 'x'", "oldest = null", "until = null", "examples = null"])
-def test_broken_state_is_none_at_all(store: Store, broken: str) -> None:
-    """It is learned again, and no morning or status is held up."""
-    store.learned.keep(LIST, Kind.SCORES, STATE, NOW)
-    store.learned._database.execute(f"update learned set {broken}")  # noqa: S608  # ours
-    assert store.learned.state(LIST, Kind.SCORES, "key") is None
-    assert set(store.learned.progress([LIST])) <= {LIST}
-
-
 # --- scores
 
 
@@ -102,14 +93,6 @@ def test_only_an_llms_scores_of_the_list_and_its_criteria_since_then_count_and_t
     froze(store)
     assert learned_from(store) == [(ids[0], 9)]
     assert store.learned.newest(LIST, "nothing") is None
-
-
-def test_thousands_of_scores_are_read_in_parts(store: Store) -> None:
-    ids = [f"2611.{number:05}" for number in range(2_500)]
-    fetched(store, *ids)
-    judged(store, dict.fromkeys(ids, 3))
-    froze(store)
-    assert [arxiv_id for arxiv_id, _ in learned_from(store)] == ids
 
 
 # --- votes

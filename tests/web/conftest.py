@@ -26,17 +26,6 @@ CLICK = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate", "Sec-Fet
 SCRIPT = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}  # what form.submit() sends
 
 
-_rooms: list[Room] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed_rooms() -> Iterator[None]:
-    """Rooms keep connections to the database."""
-    yield
-    while _rooms:
-        _rooms.pop().close()
-
-
 @dataclass
 class Web:
     """The readers' side of a home."""
@@ -48,7 +37,6 @@ class Web:
         world = self.world
         app = App(world.path, world.environ, world.clock, world.waits.append, lambda: 0.0, None, print)  # type: ignore[arg-type]
         self.room = Room(app)
-        _rooms.append(self.room)
 
     def get(self, path: str, **options: object) -> TestResponse:
         """Follow a link: one that begins with WEB_URL, or a path."""

@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import sys
-from contextlib import closing
 from types import FrameType
 
 import click
@@ -37,9 +36,8 @@ def web(app: App) -> int:
         message = f"the web room needs two more packages ({error.name} is missing): {install}"
         raise ConfigError([Problem("paperboy web", message)]) from error
     host, port = app.settings.web_listen
-    room = Room(app)
     try:
-        serving = server(room, app.settings.web_listen, app.environ, os.getpid())
+        serving = server(Room(app), app.settings.web_listen, app.environ, os.getpid())
     except OSError as error:
         message = f"{host}:{port} cannot be listened on ({error.strerror}); choose another address or port"
         raise ConfigError([Problem("WEB_LISTEN", message)]) from error
@@ -49,8 +47,7 @@ def web(app: App) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     logger.info("the web room listens on %s:%d for %s", host, port, app.settings.web_url)
-    with closing(room):
-        serving.run()
+    serving.run()
     return 0
 
 

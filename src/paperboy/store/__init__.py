@@ -86,21 +86,6 @@ class Store(AbstractContextManager["Store"]):
         database.prepare()
         return cls(database)
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._database.path
-
-    def is_current(self, mark: Path | None = None) -> bool:
-        """Return whether the path still names the file that is open, after the checks that `open` makes.
-
-        Raises StoreError as `open` does.
-        """
-        if not self._database.is_current():
-            return False
-        self._database.prepare(mark)
-        return True
-
     def changes(self) -> tuple[int, int]:
         """What is another as soon as anybody has written."""
         return self._database.changes()

@@ -75,18 +75,17 @@ class Alerts:
         self._database = database
 
     def all(self) -> tuple[Kept, ...]:
-        """The whole outbox by cause, oldest first, but for causes that only an older version knows."""
-        known = ", ".join(f"'{cause}'" for cause in Cause)
-        query = f"select * from alerts where cause in ({known}) order by cause, noted, subject"
-        return tuple(Kept(**row | {"cause": Cause(row["cause"])}) for row in self._database.rows(query))
+        """Return the whole outbox by cause, oldest first."""
+        rows = self._database.rows("select * from alerts order by cause, noted, subject")
+        return tuple(Kept(**row | {"cause": Cause(row["cause"])}) for row in rows)
 
     def note(self, notes: Iterable[Note], at: datetime) -> None:
         """Add or update the notes. One that says nothing new keeps its date until it is reported, so each try of its
         mail is the same message. Joins the transaction of the caller.
         """
         with self._database.transaction():
-            for each in notes:
-                self._database.execute(_NOTE, asdict(each) | {"facts": json.dumps(each.facts), "at": iso(at)})
+            for note in notes:
+                self._database.execute(_NOTE, asdict(note) | {"facts": json.dumps(note.facts), "at": iso(at)})
 
     def end(self, cause: Cause, subject: str, at: datetime) -> None:
         """Mark it as over, which is then to be reported."""
@@ -113,5 +112,4 @@ class Alerts:
         self._change(f"update alerts set next_try = ? where {_OF}", iso(until), cause, subject)
 
     def _change(self, statement: str, *values: str | None) -> None:
-        with self._database.transaction():
-            self._database.execute(statement, values)
+        self._database.commit(statement, values, durable=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import lzma
 import os
 import shlex
@@ -23,8 +22,6 @@ from paperboy.errors import StoreError, StoreWriteError
 from paperboy.foreign import shortened, visible
 from paperboy.models import Became, DeliveryState, Outcome
 from paperboy.store.schema import VERSION, create
-
-logger = logging.getLogger(__name__)
 
 _BUSY_SECONDS = 30
 
@@ -46,8 +43,6 @@ class Database:
         self.path = path
         self._connection = connection
         self._utils = sqlite_utils.Database(connection)
-        self._durable: bool | None = None  # what the connection's commits are now
-        self._file: tuple[int, int] | None = None  # device and inode; None: it is in memory
 
     @classmethod
     def open(
@@ -72,7 +67,6 @@ class Database:
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             with suppress(PermissionError):  # somebody else's
                 path.chmod(0o600)  # its owner's alone, whoever made it; the WAL beside it inherits that
-            file = _file_at(path)  # before SQLite opens it: if it is replaced in between, `is_current` is false
             # several threads may use it, one at a time: whoever starts them sees to that
             connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
@@ -80,7 +74,6 @@ class Database:
             fix = files.denied(path) or files.denied(path.parent) or "PAPERBOY_DATABASE must name a file in a folder"
             raise StoreError(f"{path}: the database cannot be opened ({reason or error}); {fix}") from error
         database = cls(path, connection)
-        database._file = file
         try:
             database.prepare(had, check=check)
         except StoreError:
@@ -90,13 +83,6 @@ class Database:
             with suppress(OSError):  # a home that is read-only, or a full disk: next time
                 mark.touch(0o600)
         return database
-
-    def is_current(self) -> bool:
-        """Return whether the path still names the file that is open; a restored backup is another one."""
-        try:
-            return self._file == _file_at(self.path)
-        except OSError:
-            return False
 
     def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
         """Check the file, and make the tables of a new one. With `mark` nothing new is made. Raises StoreError."""
@@ -141,7 +127,7 @@ class Database:
         if self._connection.in_transaction:
             yield
             return
-        self._commits_are(durable)
+        self._commits_are(durable=durable)
         self.execute("begin immediate")
         try:
             yield
@@ -151,10 +137,8 @@ class Database:
                 self.execute("rollback")
             raise
 
-    def _commits_are(self, durable: bool) -> None:
-        if durable is not self._durable:
-            self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
-            self._durable = durable
+    def _commits_are(self, *, durable: bool) -> None:
+        self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -169,9 +153,9 @@ class Database:
             if self._connection.in_transaction:
                 self.execute("rollback")
 
-    def rows(self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False) -> list[Any]:
-        """What `make` gives for each row of a query, called with its columns as keywords, which have the values that
-        `_MEANING` has for that name. Raises StoreError for a row that is spoilt; `without_spoilt` logs it instead.
+    def rows(self, sql: str, values: _Values = (), make: _Make = dict) -> list[Any]:
+        """Return what `make` gives for each row of a query, called with its columns as keywords, which have the values
+        that `_MEANING` has for that name. Raises StoreError for a row that is spoilt, by a disk or by hand.
         """
         cursor = self._connection.cursor()
         if not (found := self._guarded(lambda: cursor.execute(sql, values).fetchall())):
@@ -188,10 +172,7 @@ class Database:
                 where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
                 what = visible(shortened(f"{where}: {error}", 300))
                 advice = "restore a backup, or correct that row with the program sqlite3"
-                spoilt = StoreError(f"{self.path}: a row is spoilt ({what}); {advice}")
-                if not without_spoilt:
-                    raise spoilt from error
-                logger.error("%s", spoilt)
+                raise StoreError(f"{self.path}: a row is spoilt ({what}); {advice}") from error
         return made
 
     def changes(self) -> tuple[int, int]:
@@ -203,11 +184,12 @@ class Database:
         """Run one statement inside a transaction; gives how many rows it touched."""
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
-    def commit(self, sql: str, values: _Values = ()) -> int:
-        """Run one statement as a transaction of its own, which survives the end of the process; gives how many rows it
+    def commit(self, sql: str, values: _Values = (), *, durable: bool = False) -> int:
+        """Run one statement as a transaction of its own, or as part of the one around it; return how many rows it
         touched. It waits for another writer as `transaction` does, and takes less time.
         """
-        self._commits_are(durable=False)
+        if not self._connection.in_transaction:
+            self._commits_are(durable=durable)
         return self.execute(sql, values)
 
     def execute_all(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -257,12 +239,6 @@ def backup(path: Path, copy: Path) -> None:
         raise StoreError(f"{copy}: the copy cannot be made ({error.strerror}); {fix}") from error
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{path}: {_advice(error)}") from error
-
-
-def _file_at(path: Path) -> tuple[int, int]:
-    """Return the device and inode of a file. Raises OSError."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
 
 
 def require(path: Path, mark: Path) -> bool:

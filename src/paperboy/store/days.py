@@ -26,7 +26,7 @@ class Days:
         """The outcome of each list's local date, by the list's name. None: none yet, or a quiet look too early."""
         dates = {zone: now.astimezone(zone).date().isoformat() for zone in {each.timezone for each in lists}}
         wanted = json.dumps({each.name: dates[each.timezone] for each in lists})
-        found = {name: row for row in self._database.rows(_OUTCOMES, [wanted]) for name in json.loads(row["names"])}
+        found = {row["list"]: row for row in self._database.rows(_OUTCOMES, [wanted])}
         return {each.name: _outcome(each, found.get(each.name)) for each in lists}
 
     def last(self, list_name: str, until: date = date.max) -> date | None:
@@ -37,7 +37,7 @@ class Days:
         return last
 
     def looked(self, list_name: str, before: date) -> datetime | None:
-        """When the list last looked at all papers that arXiv had, on a day before that one."""
+        """Return when the list last looked at all papers that arXiv had, on a day before that one."""
         query = "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
         values = [list_name, before.isoformat(), Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
         at: datetime | None = self._database.rows(query, values)[0]["at"]
@@ -48,13 +48,12 @@ class Days:
         known = self._known()
         values = {"names": json.dumps([name for name in list_names if name not in known]), "now": iso(now)}
         if self._database.rows(f"select value {_NEWS}", values):
-            with self._database.transaction():
-                self._database.execute(f"insert into lists select value, :now {_NEWS}", values)
+            self._database.commit(f"insert into lists select value, :now {_NEWS}", values, durable=True)
             known = self._known()
         return known
 
     def _known(self) -> dict[str, datetime]:
-        return {name: row["since"] for row in self._database.rows(_KNOWN) for name in json.loads(row["names"])}
+        return {row["name"]: row["since"] for row in self._database.rows("select name, since from lists")}
 
     def pause(self, list_name: str) -> None:
         """Forget that the list has begun: when it comes back, it is news, and starts with the newest batch."""
@@ -64,12 +63,11 @@ class Days:
 
     def begin_again(self, list_name: str, since: datetime) -> None:
         """Let papers submitted since then, which were too old when the list began, come to it after all."""
-        with self._database.transaction(durable=False):
-            self._database.execute(
-                f"delete from seen_rows where list_id = {LIST_KEY} and became = :became and paper_id in "
-                "(select paper_keys.id from papers join paper_keys using (arxiv_id) where published >= :since)",
-                {"list": list_name, "became": CODES[Became.BEFORE_START], "since": iso(since)},
-            )
+        self._database.commit(
+            f"delete from seen_rows where list_id = {LIST_KEY} and became = :became and paper_id in "
+            "(select paper_keys.id from papers join paper_keys using (arxiv_id) where published >= :since)",
+            {"list": list_name, "became": CODES[Became.BEFORE_START], "since": iso(since)},
+        )
 
     def started(self, list_name: str, absence: timedelta) -> frozenset[str]:
         """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
@@ -96,21 +94,18 @@ class Days:
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
-        with self._database.transaction(durable=False):
-            instants = map(iso, (attempt.at, attempt.since, attempt.next_try))
-            values = [attempt.list_name, attempt.reason, *instants]
-            self._database.execute("insert or replace into attempts values (?, ?, ?, ?, ?)", values)
+        instants = map(iso, (attempt.at, attempt.since, attempt.next_try))
+        values = [attempt.list_name, attempt.reason, *instants]
+        self._database.commit("insert or replace into attempts values (?, ?, ?, ?, ?)", values)
 
     def retry_now(self, now: datetime) -> None:
         """End the retry backoff of all lists: whatever failed may be fixed."""
-        with self._database.transaction():
-            self._database.execute("update attempts set next_try = ? where next_try > ?", [iso(now), iso(now)])
+        self._database.commit("update attempts set next_try = ? where next_try > ?", [iso(now), iso(now)])
 
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
-        rows = self._database.rows(_ATTEMPTS)
-        found = ((name, row) for row in rows for name in json.loads(row["names"]))
-        return {name: Attempt(name, row["reason"], row["at"], row["since"], row["next_try"]) for name, row in found}
+        query = "select list as list_name, reason, at, since, next_try from attempts"
+        return {attempt.list_name: attempt for attempt in self._database.rows(query, make=Attempt)}
 
     def tries(self, list_name: str) -> dict[str, int]:
         """By arXiv id: on how many of the list's mornings an unseen paper could not be scored, though others were."""
@@ -196,22 +191,16 @@ class Days:
         newest: date = digests[0]["date"]
         return newest
 
-    def composed(self, list_name: str, day: date) -> Composed | None:
-        """The digest of a list's day, as it was frozen."""
-        return next(iter(self._composed("list = ? and date = ?", list_name, day.isoformat())), None)
-
     def digests(self, list_name: str) -> dict[date, int]:
         """The ids of the list's digests that are kept, by day, newest first; without those that reached nobody."""
         query = "select date, id from digests where list = ? and superseded is null order by date desc"
         return {row["date"]: row["id"] for row in self._database.rows(query, [list_name])}
 
     def composed_by_id(self, digest_id: int) -> Composed:
-        """The digest that a delivery belongs to."""
-        return self._composed("id = ?", digest_id)[0]
-
-    def _composed(self, condition: str, *values: str | int) -> list[Composed]:
-        query = f"select date, list, subject, sender, message from digests where {condition}"
-        return self._database.rows(query, values, _digest)
+        """Return the digest that a delivery belongs to, as it was frozen."""
+        query = "select date, list, subject, sender, message from digests where id = ?"
+        composed: Composed = self._database.rows(query, [digest_id], _digest)[0]
+        return composed
 
 
 def _outcome(mailing_list: MailingList, row: Mapping[str, Any] | None) -> Outcome | None:
@@ -224,17 +213,10 @@ def _digest(subject: str, sender: str, message: bytes, **_: object) -> Composed:
     return Composed(subject, sender, message)
 
 
-# A row for all lists that share it: there may be thousands of lists, and only a few rows. `list` is for a spoilt row.
 _OUTCOMES = """
-select date, outcome, case outcome when 'quiet' then at end as at, min(list) as list, json_group_array(list) as names
+select list, date, outcome, at
 from json_each(?) as wanted cross join days on list = wanted.key and date = wanted.value
-group by 1, 2, 3
 """
-_ATTEMPTS = """
-select min(list) as list_name, reason, at, since, next_try, json_group_array(list) as names
-from attempts group by reason, at, since, next_try
-"""
-_KNOWN = "select min(name) as list, since, json_group_array(name) as names from lists group by since"
 _NEWS = """
 from json_each(:names) where value not in (select name from lists) and value not in (select list from started)
 """

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from paperboy.store.database import Database, iso
 from paperboy.store.seen import LIST_KEY, instant_of
 
 LEAST_VOTES, MOST_VOTES = 10, 1_000  # papers with a vote: before anything is learned from votes, and of the newest
-AT_ONCE = 1_000  # rows
 BACKGROUND = 10  # papers without a vote, for each with one
 _REST = timedelta(hours=1)  # between two looks at new votes
 
@@ -73,17 +72,18 @@ class Learned:
         self._database = database
 
     def state(self, list_name: str, kind: Kind, key: str) -> State | None:
-        """What the list has learned with that key."""
-        query = f"select list, {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
-        found = self._database.rows(query, [list_name, kind, key], _state, without_spoilt=True)
-        return next(iter(found), None)  # a spoilt one is learned again
+        """Return what the list has learned with that key."""
+        query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
+        return next(iter(self._database.rows(query, [list_name, kind, key], State)), None)
 
     def progress(self, list_names: Collection[str]) -> dict[str, Progress]:
-        """How much those lists have learned from scores that have learned anything."""
-        query = "select list, examples, oldest from learned where kind = 'scores' and examples > 0 and list in "
-        names = [json.dumps(list(list_names))]
-        rows = self._database.rows(f"{query} (select value from json_each(?))", names, without_spoilt=True)
-        return {row["list"]: Progress(row["examples"], row["oldest"]) for row in rows if row["oldest"]}
+        """Return how much those lists have learned from scores that have learned anything."""
+        query = """
+            select list, examples, oldest from learned
+            where kind = 'scores' and examples > 0 and list in (select value from json_each(?))
+        """
+        rows = self._database.rows(query, [json.dumps(list(list_names))])
+        return {row["list"]: Progress(row["examples"], row["oldest"]) for row in rows}
 
     def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
         """Keep a state instead of the one before; None: there is nothing to learn from."""
@@ -91,11 +91,10 @@ class Learned:
         if state:
             instants = map(iso, (state.since, state.oldest, state.until))
             values = [state.key, *instants, state.until_id, state.examples, state.weights]
-        with self._database.transaction(durable=False):
-            self._database.execute(
-                f"insert or replace into learned (list, kind, at, {_STATE}) values ({', '.join('?' * 10)})",
-                [list_name, kind, iso(at), *values],
-            )
+        self._database.commit(
+            f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [list_name, kind, iso(at), *values],
+        )
 
     def due(self, list_names: Collection[str], now: datetime, *, scores: bool) -> dict[str, frozenset[Kind]]:
         """Of these lists, those that may have something to learn: from scores of the past, since another day of
@@ -113,19 +112,14 @@ class Learned:
         at: datetime | None = self._database.rows(query, _of(list_name, criteria))[0]["at"]
         return at
 
-    def judged(self, list_name: str, criteria: str, since: datetime, after: State | None = None) -> Iterator[Judged]:
-        """The papers that LLMs have scored since then for the list on these criteria, in the order in which they did;
+    def judged(self, list_name: str, criteria: str, since: datetime, after: State | None = None) -> tuple[Judged, ...]:
+        """Return the papers that LLMs have scored since then for the list on these criteria, in the order of that;
         `after` the last that a state has learned. Those of the newest morning come with the next: until that is over,
         more of them may come.
         """
         at, arxiv_id = (after.until, after.until_id) if after else (since, "")
-        while True:
-            values = _of(list_name, criteria) | {"at": at.timestamp(), "arxiv_id": arxiv_id, "most": AT_ONCE}
-            rows: list[Judged] = self._database.rows(_JUDGED, values, Judged)
-            yield from rows
-            if len(rows) < AT_ONCE:
-                return
-            at, arxiv_id = rows[-1].at, rows[-1].arxiv_id
+        values = _of(list_name, criteria) | {"at": at.timestamp(), "arxiv_id": arxiv_id}
+        return tuple(self._database.rows(_JUDGED, values, Judged))
 
     def voted(self, list_name: str) -> tuple[Voted, ...]:
         """The newest papers with a vote whose text is kept; and some that the list has had and nobody voted on, drawn
@@ -135,14 +129,6 @@ class Learned:
         if len(voted) < LEAST_VOTES:
             return ()
         return *voted, *self._database.rows(_UNVOTED, {"list": list_name, "most": BACKGROUND * len(voted)}, Voted)
-
-
-def _state(**columns: Any) -> State:
-    """The state of a row. Raises ValueError if something is missing in it."""
-    del columns["list"]
-    if None in columns.values():
-        raise ValueError("a value is missing")
-    return State(**columns)
 
 
 def _of(list_name: str, criteria: str) -> dict[str, object]:
@@ -159,11 +145,9 @@ where :scores and {_NEWEST_DAY} > coalesce(learned.at, '')
 and exists (select 1 from spending)
 union all select name.value, 'votes'
 from json_each(:names) as name left join learned on learned.list = name.value and kind = 'votes'
-where exists (select 1 from votes) and (
-    (learned.at is null and exists (select 1 from votes where votes.list = name.value))
-    or (learned.at < :rested and exists (select 1 from votes where votes.list = name.value and votes.at >= learned.at))
-    or {_NEWEST_DAY} > learned.at
-)
+where {_NEWEST_DAY} > learned.at or (coalesce(learned.at, '') < :rested and exists (
+    select 1 from votes where votes.list = name.value and votes.at >= coalesce(learned.at, '')
+))
 """
 
 # The list's own newest morning is not over before its day is frozen; and that is dated to its beginning. By whole
@@ -175,7 +159,7 @@ and novelty is not null and abstract != '' and given < (
 )"""
 _JUDGED = f"""
 select arxiv_id, title, abstract, relevance, {instant_of("given")} as at from {_SCORES}
-and (given, arxiv_id) > (:at, :arxiv_id) order by given, arxiv_id limit :most
+and (given, arxiv_id) > (:at, :arxiv_id) order by given, arxiv_id
 """
 
 _VOTED = """

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from paperboy.models import MailingList, Paper, Text
+from paperboy.models import Became, MailingList, Paper, Text
 from paperboy.store.database import Database, iso
-from paperboy.store.seen import PAPER_KEYS, Seen
+from paperboy.store.seen import CODES, LIST_KEY, PAPER_KEYS, day_number
 
 
 class Papers:
@@ -18,12 +18,10 @@ class Papers:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._read: dict[str, Paper] = {}
-        self._keys: dict[tuple[str, bool], dict[int, str]] = {}  # arXiv ids by key, in order, of some categories
 
     def forget(self) -> None:
         """Drop the papers that were read."""
         self._read.clear()
-        self._keys.clear()
 
     def add(self, papers: Sequence[Paper], categories: Collection[str], at: datetime) -> int:
         """Store a complete fetch of these categories in one transaction, or single papers without any; gives how many
@@ -56,9 +54,16 @@ class Papers:
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by arXiv id."""
-        keys = self._in_categories(mailing_list)
-        seen = Seen(self._database).of(mailing_list.name, min(keys, default=0), before)
-        return self._papers([arxiv_id for key, arxiv_id in keys.items() if key not in seen])
+        asked = {
+            "list": mailing_list.name,
+            "categories": _json(mailing_list.categories),
+            "crossed": mailing_list.cross_lists,
+            "besides": day_number(before) if before else None,
+        }
+        arxiv_ids = [row["arxiv_id"] for row in self._database.rows(_UNSEEN, asked)]
+        missing = [arxiv_id for arxiv_id in arxiv_ids if arxiv_id not in self._read]
+        self._read |= self.by_id(missing)
+        return tuple(self._read[arxiv_id] for arxiv_id in arxiv_ids)
 
     def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Text, ...]:
         """The texts of stored papers in the list's categories that were submitted since then, seen or not, by arXiv
@@ -72,13 +77,12 @@ class Papers:
     def authors(self, categories: Collection[str], since: datetime) -> list[tuple[str, ...]]:
         """The authors of each stored paper in these categories that was submitted since then."""
         query = f"select authors from papers where {_IN_CATEGORIES} and published >= ?"
-        found = self._database.rows(query, [_json(categories), iso(since)], without_spoilt=True)
-        return [row["authors"] for row in found]
+        return [row["authors"] for row in self._database.rows(query, [_json(categories), iso(since)])]
 
     def by_id(self, arxiv_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by arXiv id."""
         query = "select * from papers where arxiv_id in (select value from json_each(?))"
-        found = self._database.rows(query, [_json(arxiv_ids)], paper_of, without_spoilt=True)
+        found = self._database.rows(query, [_json(arxiv_ids)], paper_of)
         return {paper.arxiv_id: paper for paper, _ in found}
 
     def lacking(self, categories: Mapping[str, Collection[str]]) -> tuple[str, ...]:
@@ -88,25 +92,6 @@ class Papers:
         missing = [each for each, its in categories.items() if not set(its) <= set(known.get(each, ()))]
         return tuple(sorted(missing, key=lambda each: ("/" not in each, each)))
 
-    def _in_categories(self, mailing_list: MailingList) -> dict[int, str]:
-        """The arXiv ids of stored papers, in order, by key; without settled ones, which retention has taken out of
-        their categories. Read once for all lists on the same ones.
-        """
-        categories = _json(sorted(mailing_list.categories))
-        among = categories, mailing_list.cross_lists
-        if among not in self._keys:
-            rows = self._database.rows(_KEYS, {"categories": categories, "crossed": mailing_list.cross_lists})
-            self._keys[among] = {row["id"]: row["arxiv_id"] for row in rows}
-        return self._keys[among]
-
-    def _papers(self, arxiv_ids: Sequence[str]) -> tuple[Paper, ...]:
-        """Without spoilt ones, which the next fetch repairs if it brings them again."""
-        missing = _json(arxiv_id for arxiv_id in arxiv_ids if arxiv_id not in self._read)
-        query = "select * from papers where arxiv_id in (select value from json_each(?))"
-        papers = self._database.rows(query, [missing], paper_of, without_spoilt=True)
-        self._read |= {paper.arxiv_id: paper for paper, _ in papers}
-        return tuple(self._read[arxiv_id] for arxiv_id in arxiv_ids if arxiv_id in self._read)
-
     def _count(self) -> int:
         return int(self._database.rows("select count(*) as n from papers")[0]["n"])
 
@@ -114,13 +99,16 @@ class Papers:
 _WITHIN = "category in (select value from json_each(?))"
 _IN_CATEGORIES = f"arxiv_id in (select arxiv_id from paper_categories where {_WITHIN})"
 _OWN = f"(? or primary_{_WITHIN})"
-_KEYS = """
-select id, arxiv_id from paper_keys where arxiv_id in (
+_UNSEEN = f"""
+select arxiv_id from paper_keys where arxiv_id in (
     select arxiv_id from paper_categories where category in (select value from json_each(:categories))
 ) and (:crossed or exists (
     select 1 from papers where papers.arxiv_id = paper_keys.arxiv_id
     and primary_category in (select value from json_each(:categories))
-)) order by arxiv_id
+)) and not exists (
+    select 1 from seen_rows where list_id = {LIST_KEY} and paper_id = paper_keys.id
+    and (day is not :besides or became = {CODES[Became.BEFORE_START]})
+) order by arxiv_id
 """
 _COLUMNS = (*Paper.__slots__, "fetched_at")
 _UPSERT = f"""

@@ -18,7 +18,7 @@ whatever their age, each list's newest digest and what waits to be delivered.
 
 import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from paperboy.due import LONGEST_WINDOW
@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 SETTLED = LONGEST_WINDOW + timedelta(days=1)  # after that, no fetch looks so far back
 _LOOKED_BACK = timedelta(days=35)  # before that, for papers whose scores are a month old: a list may be a weekly one
-_AT_ONCE = 500  # judges, whose scores one transaction deletes
 
 
 class Retention:
@@ -52,20 +51,18 @@ class Retention:
         it. `lists` are the names of the lists that a paper may still come to; `learns`: they learn from an LLM's
         scores. A disk error is logged.
         """
-        old, lists_now = iso(now - max(keep, SETTLED)), json.dumps(list(lists))
-        values: dict[str, str | int] = {
+        values = {
             "settled": iso(now - SETTLED),
-            "old": old,
-            "lists": lists_now,
+            "old": iso(now - max(keep, SETTLED)),
+            "lists": json.dumps(list(lists)),
             "week": iso(now - HOLDS),
+            "learns": learns,
+            "month": day_number((now - SETTLED).date()),
+            "looked": iso(now - SETTLED - _LOOKED_BACK),
         }
-        values |= {"learns": str(int(learns)), "month": day_number((now - SETTLED).date())}
-        values["looked"] = iso(now - SETTLED - _LOOKED_BACK)
         gone = []
         try:
             self._search.delete([row["id"] for row in self._database.rows(_OLD, values)])
-            if number := self._without_scores(values):
-                gone.append(f"{number:,} scores")
             for what, statements in _STEPS.items():
                 with self._database.transaction(durable=False):
                     if number := sum(self._database.execute(statement, values) for statement in statements):
@@ -76,16 +73,6 @@ class Retention:
                 self._database.rows(f"pragma {pragma}")
         except StoreWriteError as error:
             logger.warning("retention is retried tomorrow: %s", error)
-
-    def _without_scores(self, values: Mapping[str, str | int]) -> int:
-        """Delete scores that are a month old, and say how many; other writers come between."""
-        (asked,) = self._database.rows(_MONTH_OLD, values)
-        number = 0
-        for first in range(1, (asked["judges"] or 0) + 1, _AT_ONCE):
-            with self._database.transaction(durable=False):
-                these = {"first": first, "last": first + _AT_ONCE - 1}
-                number += self._database.execute(_WITHOUT_SCORES, {**values, **asked, **these})
-        return number
 
 
 _OLD = """
@@ -135,17 +122,15 @@ _GONE = f"""
 select arxiv_id from papers where fetched_at < :old and published < :settled and abstract = '' and not exists ({_SHOWN})
 """
 
-# Some judges at a time. Keys of papers are given as these arrive, so that a judge's old rows stand together.
+# Keys of papers are given as these arrive, so that a judge's old rows stand together.
+_MONTH_OLD = "from papers join paper_keys using (arxiv_id) where fetched_at between :looked and :settled"
 _WITHOUT_SCORES = f"""
-delete from score_rows where judge_id in (select id from judges where id between :first and :last)
-and paper_id between :from and :to and exists (
+delete from score_rows where judge_id in (select id from judges)
+and paper_id between (select min(paper_keys.id) {_MONTH_OLD}) and (select max(paper_keys.id) {_MONTH_OLD})
+and exists (
     select 1 from seen_rows where seen_rows.list_id = score_rows.list_id and seen_rows.paper_id = score_rows.paper_id
     and became = {CODES[Became.BELOW]} and day < :month
-) and not (:learns = '1' and novelty is not null)
-"""
-_MONTH_OLD = """
-select min(paper_keys.id) as "from", max(paper_keys.id) as "to", (select max(id) from judges) as judges
-from papers join paper_keys using (arxiv_id) where fetched_at between :looked and :settled
+) and not (:learns and novelty is not null)
 """
 _WITHOUT_ANY_SCORE = f"""
 delete from score_rows where judge_id in (select id from judges)
@@ -157,12 +142,13 @@ _WITHOUT_ABSTRACT = f"""
 update papers set abstract = '', comment = '', rowid = (select max(rowid) from papers) + places.place
 from (
     select arxiv_id, row_number() over (order by arxiv_id) as place
-    from ({_SETTLED} and not exists ({_IN_FULL}) and not (:learns = '1' and arxiv_id in ({_LEARNED_FROM})))
+    from ({_SETTLED} and not exists ({_IN_FULL}) and not (:learns and arxiv_id in ({_LEARNED_FROM})))
 ) as places
 where papers.arxiv_id = places.arxiv_id
 """
 
 _STEPS = {
+    "scores": (_WITHOUT_SCORES,),
     "digests": (
         f"update days set digest_id = null where digest_id in ({_OLD})",
         f"delete from deliveries where digest_id in ({_OLD})",

@@ -69,8 +69,8 @@ class Search:
     def delete(self, digest_ids: Collection[int]) -> None:
         """Forget the papers of digests that go."""
         if digest_ids and self._is_there():
-            for digest_id in digest_ids:
-                with self._database.transaction(durable=False):
+            with self._database.transaction(durable=False):
+                for digest_id in digest_ids:
                     self._delete(digest_id)
 
     def find(self, list_name: str, words: str, most: int) -> tuple[Found, ...]:

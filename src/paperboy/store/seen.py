@@ -57,19 +57,8 @@ class Seen:
         for statement in (KNOW_LIST, PAPER_KEYS, f"{insert} {_SEEN}"):
             self._database.execute(statement, values)
 
-    def of(self, list_name: str, first_key: int, besides: date | None) -> set[int]:
-        """The keys of the papers that the list has seen, of those from a key on; what it saw on the day `besides` does
-        not count, but what came before its start does.
-        """
-        values = {"list": list_name, "key": first_key, "day": day_number(besides) if besides else -1}
-        return set(json.loads(self._database.rows(_OF, values)[0]["keys"]))
-
 
 _SEEN = f"""
 into seen_rows select {LIST_KEY}, paper_keys.id, codes.value, :day
 from json_each(:codes) as codes join paper_keys on arxiv_id = codes.key
-"""
-_OF = f"""
-select json_group_array(paper_id) as keys from seen_rows where list_id = {LIST_KEY} and paper_id >= :key
-and (day != :day or became = {CODES[Became.BEFORE_START]})
 """

@@ -148,8 +148,7 @@ class Signups:
         )
 
     def _change(self, statement: str, values: list[str]) -> None:
-        with self._database.transaction():
-            self._database.execute(statement, values)
+        self._database.commit(statement, values, durable=True)
 
     def _asked(self, since: datetime) -> dict[str, list[datetime]]:
         """Return when requests came, the newest first, by list; under "" those of all lists."""

@@ -82,8 +82,7 @@ class Webhooks:
         self._move("update webhooks set try_at = null where state = 'pending'", [])
 
     def _move(self, sql: str, values: Sequence[str | int | None]) -> bool:
-        with self._database.transaction(durable=False):
-            return self._database.execute(sql, values) == 1
+        return self._database.commit(sql, values) == 1
 
 
 _FROM = "from webhooks join digests on digests.id = digest_id"

@@ -1,7 +1,7 @@
 """The web room as a WSGI application: routes, what every answer carries, and the home in force.
 
-No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each thread keeps a connection
-to the database, and waits for nobody's lock but SQLite's own.
+No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each request opens the
+database, and waits for nobody's lock but SQLite's own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
-from threading import Lock, get_ident
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -21,7 +21,7 @@ from werkzeug.wrappers import Response
 
 from paperboy.app import App
 from paperboy.config.home import Files, Fingerprint, Home
-from paperboy.errors import ConfigError, PaperboyError, StoreError
+from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
 from paperboy.store import Store
 from paperboy.web import feed, joining, leaving, listing, reading, voting
@@ -121,7 +121,6 @@ class Room:
     _lock: Lock = field(default_factory=Lock)
     _map: Map = field(default_factory=_rules)
     _kept: Kept = field(default_factory=Kept)
-    _stores: dict[int, Store] = field(default_factory=dict)  # by thread
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
@@ -163,37 +162,17 @@ class Room:
 
     @contextmanager
     def _store(self, home: Home, method: str) -> Iterator[Store]:
-        """Lend this thread's connection to the database, or a new one where the database is another file by now.
+        """Open the database for one request, which takes a millisecond.
 
         Raises StoreError, and ServiceUnavailable for a POST before the first morning.
         """
-        thread = get_ident()
-        kept = self._stores.pop(thread, None)
-        store = None
-        try:
-            store = self.app.store_of(home, kept)
-        finally:
-            if kept and kept is not store:
-                kept.close()
+        store = self.app.store_of(home)
         if store is None:  # before the first morning: the pages are there, and nothing can be kept
             if method == "POST":
                 raise ServiceUnavailable(retry_after=3600)
-            with Store.in_memory() as empty:
-                yield empty
-            return
-        self._stores[thread] = store
-        try:
+            store = Store.in_memory()
+        with store:
             yield store
-        except StoreError:  # the next request opens a new connection
-            self._stores.pop(thread, None)
-            store.close()
-            raise
-
-    def close(self) -> None:
-        """Close all connections to the database, once no thread uses them."""
-        while self._stores:
-            _, store = self._stores.popitem()
-            store.close()
 
     def _failed(self, error: HTTPException) -> Response:
         """A page for what went wrong; plain text where not even that can be made."""
