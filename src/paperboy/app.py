@@ -16,14 +16,12 @@ from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
-from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 from paperboy import lock
 from paperboy.config import edits
 from paperboy.config.home import Files, Home, Recipients, as_known
+from paperboy.config.proxy import proxy_for
 from paperboy.config.settings import MOST_CONNECTIONS, SETTINGS, Settings
-from paperboy.config.values import is_loopback
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Composed, MailingList, MorningReport, Problem
 from paperboy.store import Store
@@ -103,37 +101,38 @@ class App(ExitStack):
     @cached_property
     def store(self) -> Store:
         """The database, created if it is new. Raises StoreError."""
-        store = self.open_store()
+        store = self.enter_context(self._open(self.home))
         store.settle_clock(self.clock())
         return store
-
-    def open_store(self, *, check: bool = False) -> Store:
-        """The database as it is; `check` reads all of it. Raises StoreError."""
-        with suppress(OSError):  # somebody else's, or none yet
-            (self.path / "data").chmod(0o700)
-        return self.enter_context(Store.open(self.settings.paperboy_database, self._mark, check=check))
-
-    def require_store(self) -> bool:
-        """Whether there is a database. Raises StoreError where there was one and it is gone."""
-        database = self.settings.paperboy_database
-        return require(database, self._mark) or database.exists()
-
-    def store_of(self, home: Home) -> Store | None:
-        """Open the database of a version of the home; None if there is no database yet. Raises StoreError."""
-        database = home.settings.paperboy_database
-        if not require(database, self._mark) and not database.exists():
-            return None
-        return Store.open(database, self._mark, patience=_PATIENCE_OF_A_PAGE)
-
-    @property
-    def _mark(self) -> Path:
-        """Says that the home had a database, wherever that is."""
-        return self.path / ".has-database"
 
     @property
     def store_to_ask(self) -> Store:
         """The database; if there is none yet, an empty one in memory, so that a question creates no file."""
         return self.store if self.require_store() else self.enter_context(Store.in_memory())
+
+    def store_of(self, home: Home, *, check: bool = False) -> Store | None:
+        """Open the database of a version of the home, as it is; `check` reads all of it. None: there is none yet.
+
+        Raises StoreError.
+        """
+        if not self.require_store(home):
+            return None
+        return self._open(home, check=check, patience=_PATIENCE_OF_A_PAGE)
+
+    def require_store(self, home: Home | None = None) -> bool:
+        """Return whether there is a database. Raises StoreError where there was one and it is gone."""
+        database = (home or self.home).settings.paperboy_database
+        return require(database, self._mark) or database.exists()
+
+    def _open(self, home: Home, *, check: bool = False, patience: float = 30) -> Store:
+        with suppress(OSError):  # somebody else's, or none yet
+            (self.path / "data").chmod(0o700)
+        return Store.open(home.settings.paperboy_database, self._mark, check=check, patience=patience)
+
+    @property
+    def _mark(self) -> Path:
+        """Says that the home had a database, wherever that is."""
+        return self.path / ".has-database"
 
     @cached_property
     def feed(self) -> fetching.Feed:
@@ -280,22 +279,8 @@ class App(ExitStack):
         )
 
     def proxy(self, url: str) -> str:
-        """The proxy for a server: HTTPS_PROXY for https, but not for a host of this machine or one in NO_PROXY. One
-        without a scheme is asked by http, as curl does.
-
-        Raises ConfigError.
-        """
-        host = urlsplit(url).hostname or ""
-        proxy, none = (
-            self.environ.get(name) or self.environ.get(name.lower(), "") for name in ("HTTPS_PROXY", "NO_PROXY")
-        )
-        if not url.startswith("https:") or is_loopback(host) or proxy_bypass_environment(host, {"no": none}):
-            return ""
-        proxy = f"http://{proxy}" if proxy and "://" not in proxy else proxy
-        if proxy and not _is_proxy(proxy):
-            message = "HTTPS_PROXY is no address of a proxy; it looks like http://proxy.example.org:3128"
-            raise ConfigError([Problem("environment", message)])
-        return proxy
+        """Return the proxy for a server; empty: none. Raises ConfigError."""
+        return proxy_for(url, self.environ)
 
     def prepare(self) -> None:
         """Build what may be broken: prompt, prices, signing key, templates. Raises ConfigError before anything else."""
@@ -624,11 +609,3 @@ def _right(clock: Callable[[], datetime]) -> Callable[[], datetime]:
         return found
 
     return now
-
-
-def _is_proxy(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

@@ -182,8 +182,8 @@ def _of_the_home(app: App) -> Iterator[Finding]:
 
 def _database(app: App) -> str:
     path = app.settings.paperboy_database
-    if app.require_store():
-        app.open_store(check=True)
+    if store := app.store_of(app.home, check=True):
+        store.close()
         return f"{path}"
     if not _can_be_made(path):
         raise StoreError(f"{path}: cannot be created; let this user write there, or set PAPERBOY_DATABASE")
@@ -196,8 +196,9 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     categories = {category for mailing_list in lists for category in mailing_list.categories}
     since = app.clock() - RECENT
     papers: list[tuple[str, ...]] | None = []
-    if lists and app.require_store():
-        papers, faults = _read("authors", lambda: app.open_store().papers.authors(categories, since))
+    if lists and (store := app.store_of(app.home)):
+        with store:
+            papers, faults = _read("authors", lambda: store.papers.authors(categories, since))
         yield from faults
     if papers is None:
         return
