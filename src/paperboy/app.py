@@ -355,20 +355,17 @@ class App(ExitStack):
         with lock.held(self.settings.paperboy_database, work, command, self.say):
             yield
 
+    def shortlists(self, lists: Sequence[MailingList]) -> dict[str, Standing]:
+        """Return where the lists' shortlists stand, by the lists' names."""
+        return self.learning.standing(lists, self.clock())
+
     @cached_property
     def learning(self) -> Learning:
-        return self._learning(self.store)
-
-    def shortlists(self, lists: Sequence[MailingList]) -> dict[str, Standing]:
-        """Where the lists' shortlists stand, by the lists' names."""
-        return self._learning(self.store_to_ask).standing(lists, self.clock())
-
-    def _learning(self, store: Store) -> Learning:
         from paperboy.learning import Learning
 
         settings = self.settings
         return Learning(
-            store=store,
+            store=self.store_to_ask,
             criteria=lambda each: self.prompt.criteria(each.topics, each.language),
             share=settings.llm_shortlist,
             from_scores=settings.learns_from_scores,

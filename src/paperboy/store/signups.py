@@ -10,7 +10,6 @@ ended      nothing follows; kept, since it counts for the limits
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,10 +18,9 @@ from typing import NamedTuple
 from paperboy.store.database import Database, iso
 
 HOLDS = timedelta(days=7)
-REFILLS = timedelta(hours=1)  # the time in which an empty bucket of requests is full again
-_LIST_HOLDS = 100  # a lecture hall may sign up at once; after that, one person every 36 seconds
+WINDOW = timedelta(hours=1)  # in which requests are counted
+_LIST_HOLDS = 100  # requests in an hour: a lecture hall may sign up at once
 _ALL_HOLD = 300  # three lists' worth, so that a flood of one list leaves the others open
-_LOOKED_BACK = 4 * REFILLS  # a flood that never stops gets a quarter more than the rate; fewer rows than a day's
 _DAY = timedelta(days=1)  # a mailbox gets one confirmation mail in it
 _GMAIL = {"gmail.com", "googlemail.com"}
 _ID = 16  # digits of a token by which it is looked up; the others are compared in constant time
@@ -83,8 +81,8 @@ class Signups:
             "day": iso(now - _DAY),
         }
         with self._database.transaction():
-            asked = self._asked(now - _LOOKED_BACK)
-            if not _has_room(asked[""], _ALL_HOLD, now) or not _has_room(asked.get(list_name, []), _LIST_HOLDS, now):
+            asked = self._asked(now - WINDOW)
+            if len(asked[""]) >= _ALL_HOLD or len(asked.get(list_name, [])) >= _LIST_HOLDS:
                 return False
             self._database.execute(_ASK, values)
         return True
@@ -95,7 +93,7 @@ class Signups:
         for name, instants in self._asked(now - _DAY).items():
             most = _LIST_HOLDS if name else _ALL_HOLD
             hours = zip(instants, instants[most - 1 :], strict=False)
-            if any(newest - oldest < REFILLS for newest, oldest in hours):
+            if any(newest - oldest < WINDOW for newest, oldest in hours):
                 found.append(Flood(name, len(instants), most))
         return found
 
@@ -175,14 +173,6 @@ where not exists (
     and (instr(:address, '+') or not instr(address, '+'))
 )
 """
-
-
-def _has_room(instants: Sequence[datetime], most: int, now: datetime) -> bool:
-    """Return whether a token bucket of this size has a token left after requests at these instants, newest first.
-
-    In no stretch of time until now may more be taken than the bucket holds and gets back meanwhile.
-    """
-    return all(taken + 1 <= most * (1 + (now - at) / REFILLS) for taken, at in enumerate(instants, start=1))
 
 
 def _mailbox(address: str) -> str:

@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response
 from paperboy.config import values
 from paperboy.foreign import without_addresses
 from paperboy.models import Addressed, MailingList, Subscriber
-from paperboy.store.signups import REFILLS, Signup, Stage
+from paperboy.store.signups import WINDOW, Signup, Stage
 from paperboy.tokens import signup_token, unsubscribe_token
 from paperboy.web.visit import Visit, found
 
@@ -37,7 +37,7 @@ def form(visit: Visit, name: str) -> Response:
         token = signup_token(name, address, visit.now, visit.store.secrets()[0])
         if not visit.store.signups.ask(token, name, address, visit.now):
             response = visit.page("error", mailing_list.language, status=429, code=429)
-            response.headers["Retry-After"] = f"{REFILLS.total_seconds():.0f}"
+            response.headers["Retry-After"] = f"{WINDOW.total_seconds():.0f}"
             return response
     return visit.page("join", mailing_list.language, state="asked", title=mailing_list.title)
 
