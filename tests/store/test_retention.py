@@ -96,8 +96,7 @@ def test_score_below_the_thresholds_goes_a_month_after_the_list_saw_the_paper(
     assert store.history.life("galaxies", one).scores
 
 
-@pytest.mark.parametrize("nightly", [1, 7], ids=["beside daily lists", "alone"])
-def test_scores_of_a_weekly_list_go_like_all_others(store: Store, nightly: int) -> None:
+def test_scores_of_a_weekly_list_go_like_all_others(store: Store) -> None:
     """Papers came up to a week before the list saw them, and retention may run as seldom as its mornings."""
     ids = [f"2608.{number:05}" for number in range(21)]
     for number, one in enumerate(ids):
@@ -107,7 +106,7 @@ def test_scores_of_a_weekly_list_go_like_all_others(store: Store, nightly: int) 
         store.scores.keep(LIST.name, "criteria", "luna", dict.fromkeys(came, Score(3, 8, "")), Spending(), at)
         became = dict.fromkeys(came, Became.BELOW)
         store.days.freeze(Day(LIST.name, at.date(), Outcome.NOTE, became=became), at)
-    for days in range(6, 80, nightly):
+    for days in range(6, 80, 7):
         store.retention.thin(KEEP, [LIST.name], NOW + timedelta(days=days))
     assert not any(store.history.life(LIST.name, one).scores for one in ids)
 

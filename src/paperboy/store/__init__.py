@@ -53,7 +53,9 @@ class Store(AbstractContextManager["Store"]):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.transaction, self.snapshot, self.close = database.transaction, database.snapshot, database.close
+        self.transaction = database.transaction
+        self.snapshot = database.snapshot
+        self.close = database.close
         self.papers = Papers(database)
         self.scores = Scores(database)
         self.days = Days(database)

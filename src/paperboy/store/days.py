@@ -90,7 +90,8 @@ class Days:
     def too_old(self, list_name: str, arxiv_ids: Iterable[str], day: date) -> None:
         """Let these papers count as seen by the list."""
         with self._database.transaction(durable=False):
-            Seen(self._database).add_unless_known(list_name, dict.fromkeys(arxiv_ids, Became.BEFORE_START), day)
+            before_start = dict.fromkeys(arxiv_ids, Became.BEFORE_START)
+            Seen(self._database).add(list_name, before_start, day, if_new=True)
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""

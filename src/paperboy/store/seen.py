@@ -43,16 +43,13 @@ class Seen:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, list_name: str, became: Mapping[str, Became], day: date) -> None:
-        """Raises sqlite3.IntegrityError where the list has seen one of the papers."""
-        self._add("insert", list_name, became, day)
+    def add(self, list_name: str, became: Mapping[str, Became], day: date, *, if_new: bool = False) -> None:
+        """Note what became of papers; `if_new` leaves those alone that the list has seen.
 
-    def add_unless_known(self, list_name: str, became: Mapping[str, Became], day: date) -> None:
-        """The same, but what the list has seen stays as it is."""
-        self._add("insert or ignore", list_name, became, day)
-
-    def _add(self, insert: str, list_name: str, became: Mapping[str, Became], day: date) -> None:
-        codes = json.dumps({arxiv_id: CODES[each] for arxiv_id, each in became.items()})
+        Raises sqlite3.IntegrityError where the list has seen one of them.
+        """
+        insert = "insert or ignore" if if_new else "insert"
+        codes = json.dumps({arxiv_id: CODES[fate] for arxiv_id, fate in became.items()})
         values = {"list": list_name, "ids": json.dumps(list(became)), "codes": codes, "day": day_number(day)}
         for statement in (KNOW_LIST, PAPER_KEYS, f"{insert} {_SEEN}"):
             self._database.execute(statement, values)
