@@ -100,9 +100,8 @@ _WITHIN = "category in (select value from json_each(?))"
 _IN_CATEGORIES = f"arxiv_id in (select arxiv_id from paper_categories where {_WITHIN})"
 _OWN = f"(? or primary_{_WITHIN})"
 _UNSEEN = f"""
-select arxiv_id from paper_keys where arxiv_id in (
-    select arxiv_id from paper_categories where category in (select value from json_each(:categories))
-) and (:crossed or exists (
+select distinct arxiv_id from paper_categories join paper_keys using (arxiv_id)
+where category in (select value from json_each(:categories)) and (:crossed or exists (
     select 1 from papers where papers.arxiv_id = paper_keys.arxiv_id
     and primary_category in (select value from json_each(:categories))
 )) and not exists (
