@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
+import pytest
+
 from paperboy.models import Became, Day, Outcome
 from paperboy.store import Store
 from tests.builders import mailing_list, paper
@@ -21,6 +23,13 @@ def test_paper_comes_back_as_it_was(store: Store) -> None:
     )
     assert store.papers.add([odd], ["cs.LG"], NOW) == 1
     assert store.papers.unseen(mailing_list()) == (odd,)
+
+
+def test_spoilt_paper_is_skipped_and_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    store.papers.add([paper("2611.00001"), paper("2611.00002")], ["cs.LG"], NOW)
+    store.papers._database.execute("update papers set authors = '[1' where arxiv_id = '2611.00001'")
+    assert [found.arxiv_id for found in store.papers.unseen(mailing_list())] == ["2611.00002"]
+    assert "a row is spoilt (arxiv_id 2611.00001: " in caplog.text
 
 
 def test_second_fetch_adds_nothing_new_and_takes_the_newer_text(store: Store) -> None:

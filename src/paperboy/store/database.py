@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import lzma
 import os
 import shlex
@@ -22,6 +23,8 @@ from paperboy.errors import StoreError, StoreWriteError
 from paperboy.foreign import shortened, visible
 from paperboy.models import Became, DeliveryState, Outcome
 from paperboy.store.schema import VERSION, create
+
+logger = logging.getLogger(__name__)
 
 _BUSY_SECONDS = 30
 
@@ -153,9 +156,10 @@ class Database:
             if self._connection.in_transaction:
                 self.execute("rollback")
 
-    def rows(self, sql: str, values: _Values = (), make: _Make = dict) -> list[Any]:
+    def rows(self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False) -> list[Any]:
         """Return what `make` gives for each row of a query, called with its columns as keywords, which have the values
-        that `_MEANING` has for that name. Raises StoreError for a row that is spoilt, by a disk or by hand.
+        that `_MEANING` has for that name. Raises StoreError for a row that is spoilt, by a disk or by hand;
+        `without_spoilt` logs and skips it.
         """
         cursor = self._connection.cursor()
         if not (found := self._guarded(lambda: cursor.execute(sql, values).fetchall())):
@@ -172,7 +176,10 @@ class Database:
                 where = ", ".join(f"{name} {row[name]}" for name in _KEYS if name in row)
                 what = visible(shortened(f"{where}: {error}", 300))
                 advice = "restore a backup, or correct that row with the program sqlite3"
-                raise StoreError(f"{self.path}: a row is spoilt ({what}); {advice}") from error
+                spoilt = StoreError(f"{self.path}: a row is spoilt ({what}); {advice}")
+                if not without_spoilt:
+                    raise spoilt from error
+                logger.error("%s", spoilt)
         return made
 
     def changes(self) -> tuple[int, int]:

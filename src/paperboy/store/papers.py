@@ -63,7 +63,7 @@ class Papers:
         arxiv_ids = [row["arxiv_id"] for row in self._database.rows(_UNSEEN, asked)]
         missing = [arxiv_id for arxiv_id in arxiv_ids if arxiv_id not in self._read]
         self._read |= self.by_id(missing)
-        return tuple(self._read[arxiv_id] for arxiv_id in arxiv_ids)
+        return tuple(self._read[arxiv_id] for arxiv_id in arxiv_ids if arxiv_id in self._read)
 
     def recent(self, mailing_list: MailingList, since: datetime) -> tuple[Text, ...]:
         """The texts of stored papers in the list's categories that were submitted since then, seen or not, by arXiv
@@ -82,7 +82,7 @@ class Papers:
     def by_id(self, arxiv_ids: Collection[str]) -> dict[str, Paper]:
         """Those of the papers that are kept, by arXiv id."""
         query = "select * from papers where arxiv_id in (select value from json_each(?))"
-        found = self._database.rows(query, [_json(arxiv_ids)], paper_of)
+        found = self._database.rows(query, [_json(arxiv_ids)], paper_of, without_spoilt=True)  # one costs no morning
         return {paper.arxiv_id: paper for paper, _ in found}
 
     def lacking(self, categories: Mapping[str, Collection[str]]) -> tuple[str, ...]:
