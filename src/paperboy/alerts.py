@@ -35,7 +35,6 @@ logger = logging.getLogger(__name__)
 
 # Subjects beside lists:
 MAIL_SERVER, THE_MORNING, THE_ERRANDS, THE_WORKERS = "the mail server", "the morning", "the errands", "the workers"
-_SERVED = frozenset({Outcome.DIGEST, Outcome.NOTE})
 _LONGEST_BACKOFF = timedelta(hours=4)
 _LONGEST_FAULT = 100  # characters of it in a headline
 _MOST = 3  # names, or reasons, in a mail; the log has the others
@@ -49,7 +48,7 @@ def of_list(store: Store, each: ListReport, missing: str, now: datetime, *, news
     is there; `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour. Before that a late arXiv is no cause. A dead
     LLM is one at the first try, since the scorer has retried by then. A cause that is ended and noted again lasts.
     """
-    for cause in _over(each, arrived=not missing and (news or each.outcome in _SERVED)):
+    for cause in _over(each, arrived=not missing and (news or each.is_served)):
         store.alerts.end(cause, each.list_name, now)
     store.alerts.note(_notes(each, missing, overdue=overdue), now)
 
@@ -58,14 +57,14 @@ def _over(each: ListReport, *, arrived: bool) -> set[Cause]:
     """The causes that this day of the list ends, unless they are noted again."""
     if each.bug or each.outcome in {None, Outcome.GAVE_UP}:
         return set()
-    scores = {Cause.SCORING, Cause.BUDGET} if each.outcome in _SERVED else set()  # on a quiet day nobody asked the LLM
+    scores = {Cause.SCORING, Cause.BUDGET} if each.is_served else set()  # on a quiet day nobody asked the LLM
     return {Cause.PROCESS, *scores, *([Cause.LATE] if arrived and each.outcome is not Outcome.SKIPPED else [])}
 
 
 def _notes(each: ListReport, missing: str, *, overdue: bool) -> Iterator[Note]:
     counts, name = each.counts, each.list_name
     if cause := _cause(each, missing, overdue=overdue):
-        served, papers = each.outcome in _SERVED, counts.to_score
+        served, papers = each.is_served, counts.to_score
         number = counts.scored if served else 0
         facts = {"considered": papers, "scored": number, "served": served}
         scored = f", {number:,} of {counted(papers, 'paper')} scored" if papers else ""
@@ -87,7 +86,7 @@ def _cause(each: ListReport, missing: str, *, overdue: bool) -> Cause | None:
     due = each.outcome in {None, Outcome.GAVE_UP}
     if each.shortfall is Shortfall.SERVER or (due and each.counts.considered):
         return Cause.SCORING
-    went_without = each.outcome is Outcome.QUIET or (each.outcome in _SERVED and overdue)
+    went_without = each.outcome is Outcome.QUIET or (each.is_served and overdue)
     late = each.outcome is Outcome.GAVE_UP or (overdue if due else missing and went_without)
     return Cause.LATE if late else None
 
@@ -105,7 +104,7 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
     if sent.states.get(DeliveryState.SENT) and not sent.problem:
         well.add((Cause.MAIL, MAIL_SERVER))
-    there = {each.name for each in lists if each.subscribers and not each.paused}
+    there = {each.name for each in lists if each.is_served}
     there |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS, THE_WORKERS}
     called = {each.name for each in lists if each.webhook}
     waiting = {each.list_name for each in store.signups.waiting()}

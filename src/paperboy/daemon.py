@@ -7,7 +7,10 @@
         is a list due, and no morning running? start one; a list that is new is due from its next hour on
         does mail or an alert wait, and no sending running? start one
         does an errand wait, and none running? start one
-        notify systemd that the daemon is alive, and how the day stands
+        notify systemd that the daemon is alive, and at once how the day stands if a child or the files have changed
+
+    housekeeping, by `schedule`:
+        tell systemd how the day stands: each minute if rows have changed, and each quarter of an hour
 
 A child writes dots of progress to its standard output, then its failures, one a line. Its memory goes back to the
 system when it ends, and its crash is contained. Retry times are data, so they survive a restart.
@@ -50,7 +53,6 @@ TICK_SECONDS = 5
 STOPS_WITHIN = 60.0  # seconds that a child has after SIGTERM
 _EMERGENCY_EVERY = 86_400.0  # seconds between two mails about a home that cannot work
 _LOOK_SECONDS = 20.0  # between two looks at the database while nothing happens
-_SAY_SECONDS = 300.0  # between two status lines meanwhile
 _STUCK_SECONDS: Mapping[Kind, float] = {  # without progress
     "morning": 1800.0,
     "sending": 1800.0,
@@ -91,16 +93,24 @@ class Daemon:
         self.problems: tuple[Problem, ...] = ()  # with the files as they are
         self.adopted: Callable[[Home], None] = lambda _home: None  # called with each version that comes into force
         self.tick_seconds = max(1, int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS)))
-        self._app, self._store, self._clock, self._timer = app, app.store, app.clock, app.timer
-        self._notifier, self._spawn = notifier, spawn
+        self._app = app
+        self._store = app.store
+        self._clock = app.clock
+        self._timer = app.timer
+        self._notifier = notifier
+        self._spawn = spawn
         self._files = Files(app.path)
         self._children: dict[Kind, _Child] = {}
         self._backoff: dict[Kind, float] = {}  # retry backoff after an abnormal exit, until then on the timer
-        self._seen, self._try_at = Fingerprint(), float("-inf")  # of the files; their next trial, on the timer
+        self._seen = Fingerprint()  # of the files
+        self._try_at = float("-inf")  # their next trial, on the timer
         self._looked_at = float("-inf")  # at the database, on the timer
-        self._said: object = None  # what the last status line was about
-        self._said_at = float("-inf")  # on the timer
-        self._reload, self._stopping = False, ""
+        self._said: object = None  # children, problems and version of the last status line
+        self._said_rows: object = None  # the same of the database
+        self._reload = False
+        self._stopping = ""  # the signal
+        self.housekeeping = schedule.Scheduler()
+        self._begin_housekeeping()
         # Signals come at any moment, also within our own methods: unlike an Event, a SimpleQueue is made for that.
         self._calls: SimpleQueue[None] = SimpleQueue()
 
@@ -117,12 +127,10 @@ class Daemon:
 
     def run(self) -> None:
         """Work until SIGTERM, then end the children. Raises ConfigError if no version of the files was ever good."""
-        scheduler = schedule.Scheduler()
-        scheduler.every(self.tick_seconds).seconds.do(self._tick)
         try:
             while not self._stopping:
                 self._app.require_store()  # a new one would know neither who is suppressed nor what was sent
-                scheduler.run_all()  # not `run_pending`: it counts in local time, in which an autumn hour comes twice
+                self._tick()
                 self._wait()
             logger.info("%s: stopping", self._stopping)
         finally:
@@ -170,25 +178,42 @@ class Daemon:
         self._notifier.send("WATCHDOG=1")
         if self._in_force and self._timer() - self._looked_at >= _LOOK_SECONDS:
             self._looked_at = self._timer()
-            self._store.settle_clock(now)
+            if self._store.settle_clock(now):
+                self._begin_housekeeping()  # its next hours were those of the clock that was ahead
             self._start_what_is_due(now)
-            self._say_status(now)
+            if self._said != self._at_hand:
+                self.say_status()
+            self.housekeeping.run_pending()
 
-    def _say_status(self, now: datetime) -> None:
-        """Tell systemd how the day goes, when that may have changed."""
-        looked = self._store.changes(), frozenset(self._children), self.problems, self.home.source
-        if looked != self._said or self._timer() - self._said_at >= _SAY_SECONDS:
-            self._said, self._said_at = looked, self._timer()
-            self._notifier.status(self._status(now))
+    # ---- the status line
 
-    def _status(self, now: datetime) -> str:
-        """The day in one line, after any broken file."""
-        settings = self.home.settings
-        found = status.brief(self._store, self.home.lists, now, self._app.patience, settings.arxiv_holidays)
+    def _begin_housekeeping(self) -> None:
+        # `schedule` counts in local time, in which an autumn hour comes twice: what it runs may be an hour late.
+        # Children, the watchdog and what is due must not be, so these stay on the monotonic timer.
+        self.housekeeping.clear()
+        self.housekeeping.every().minute.do(self.say_changes)
+        self.housekeeping.every(15).minutes.do(self.say_status)  # the words depend on the clock
+
+    def say_changes(self) -> None:
+        """Tell systemd how the day stands if anybody has written to the database since."""
+        if self._said_rows != self._store.changes():
+            self.say_status()
+
+    def say_status(self) -> None:
+        """Tell systemd how the day stands, in one line, after any broken file."""
+        self._said = self._at_hand
+        self._said_rows = self._store.changes()
+        now, patience, holidays = self._clock(), self._app.patience, self.home.settings.arxiv_holidays
+        found = status.read(self._store, self.home.lists, now, patience, holidays)
         line = status.answer(found, at_work="morning" in self._children)
-        if not self.problems:
-            return line
-        return f"{self.problems[0]} (the last good version stays in force). {line}"
+        if self.problems:
+            line = f"{self.problems[0]} (the last good version stays in force). {line}"
+        self._notifier.status(line)
+
+    @property
+    def _at_hand(self) -> object:
+        """What the line depends on, beside rows and the clock."""
+        return frozenset(self._children), self.problems, self.home.source
 
     # ---- the children
 
@@ -208,7 +233,7 @@ class Daemon:
         """The lists that a morning may serve now."""
         days, lists = self._store.days, self.home.lists
         outcomes, attempts, patience = days.outcomes(lists, now), days.attempts(), self._app.patience
-        since = days.know([each.name for each in lists if each.subscribers and not each.paused], now)
+        since = days.know([each.name for each in lists if each.is_served], now)
         standings = due.standings(lists, outcomes, attempts, now, patience, since)
         return frozenset(name for name, its in standings.items() if its.ready(now))
 

@@ -11,11 +11,10 @@ The only place that answers. The daemon, `once` and `status` ask `standing`:
     DUE      its hour has come, and today has no outcome yet
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
-from functools import lru_cache
 
 from paperboy import announcements
 from paperboy.models import Attempt, MailingList, Outcome
@@ -25,7 +24,6 @@ LONGEST_WINDOW = timedelta(days=30)
 _LAST_TRY = timedelta(minutes=20)  # before midnight, longer than a retry takes to come
 _HELD = timedelta(days=4)  # by moderation, at most
 _DAY = timedelta(days=1)
-_SERVED = frozenset({Outcome.DIGEST, Outcome.NOTE})
 
 
 class State(StrEnum):
@@ -85,13 +83,6 @@ def standing(
     return Standing(state, day, start, next_try, gives_up, next_digest)
 
 
-def alike(mailing_list: MailingList, attempt: Attempt | None, now: datetime, since: datetime | None) -> Hashable:
-    """What `standing` depends on, beside the outcome: lists for which this is equal stand at the same place."""
-    of, tried = mailing_list, attempt and (attempt.reason, attempt.at, attempt.since, attempt.next_try)
-    news = since if since and since > now - 2 * _DAY else None  # today's hour is later than that in any zone
-    return of.send_at, of.timezone, of.weekdays, of.paused, not of.subscribers, tried, news
-
-
 def standings(
     lists: Iterable[MailingList],
     outcomes: Mapping[str, Outcome | None],
@@ -100,22 +91,29 @@ def standings(
     patience: timedelta,
     since: Mapping[str, datetime],
 ) -> dict[str, Standing]:
-    """Where each list stands, by its name. The calendar is asked once for those that are alike, of thousands most."""
-    found, known = dict[str, Standing](), dict[Hashable, Standing]()
-    for each in lists:
-        outcome, attempt, first = outcomes[each.name], attempts.get(each.name), since.get(each.name)
-        key = outcome, alike(each, attempt, now, first)
-        if key not in known:
-            known[key] = standing(each, outcome, attempt, now, patience, first)
-        found[each.name] = known[key]
+    """Return where each list stands, by its name."""
+    found = {}
+    for mailing_list in lists:
+        name = mailing_list.name
+        outcome, attempt, first = outcomes[name], attempts.get(name), since.get(name)
+        found[name] = standing(mailing_list, outcome, attempt, now, patience, first)
     return found
 
 
-def failed(mailing_list: MailingList, reason: str, before: Attempt | None, began: datetime, now: datetime) -> Attempt:
-    """The attempt of a morning that `began` then and has failed by `now`; `before` is the attempt noted before it."""
-    day = local_date(mailing_list, began)
-    goes_on = before is not None and before.since <= began and local_date(mailing_list, before.since) == day
-    return Attempt(mailing_list.name, reason, began, before.since if before and goes_on else began, now + RETRY)
+def failed(
+    mailing_list: MailingList,
+    reason: str,
+    before: Attempt | None,
+    began: datetime,
+    now: datetime,
+    *,
+    unscored: int = 0,
+) -> Attempt:
+    """Return the attempt of a morning that `began` then and has failed by `now`, after the attempt `before`."""
+    since = began
+    if before and before.since <= began and local_date(mailing_list, before.since) == local_date(mailing_list, began):
+        since = before.since
+    return Attempt(mailing_list.name, reason, at=began, since=since, next_try=now + RETRY, unscored=unscored)
 
 
 def _state(mailing_list: MailingList, day: date, outcome: Outcome | None, now: datetime, *, is_new: bool) -> State:
@@ -140,12 +138,7 @@ def begins(mailing_list: MailingList, day: date) -> datetime:
 
     An hour that the clock skips in spring is that much later; one that comes twice in autumn is the first of the two.
     """
-    return _instant(day, mailing_list.send_at, mailing_list.timezone)
-
-
-@lru_cache(maxsize=1024)  # thousands of lists have the same hours
-def _instant(day: date, clock: time, zone: tzinfo) -> datetime:
-    return datetime.combine(day, clock, zone).astimezone(UTC)
+    return datetime.combine(day, mailing_list.send_at, mailing_list.timezone).astimezone(UTC)
 
 
 def sends_on(mailing_list: MailingList, day: date) -> bool:
@@ -170,7 +163,11 @@ def is_open(
     """
     if outcome is None:
         return True
-    may = {Outcome.SKIPPED} | ({Outcome.GAVE_UP} if by_hand else set()) | ({Outcome.QUIET} if any_day else set())
+    may = {Outcome.SKIPPED}
+    if by_hand:
+        may.add(Outcome.GAVE_UP)
+    if any_day:
+        may.add(Outcome.QUIET)
     return outcome in may and not off(mailing_list, day, any_day=any_day)
 
 
@@ -181,7 +178,7 @@ def cannot_begin(
     today = local_date(mailing_list, now)
     if not today - lookback <= since <= today:
         return f"--since must be from {today - lookback} (ARXIV_LOOKBACK_DAYS) to {today}"
-    return f"has had today's {outcome} already; use --since tomorrow" if outcome in _SERVED else ""
+    return f"has had today's {outcome} already; use --since tomorrow" if outcome and outcome.is_served else ""
 
 
 def beginning(mailing_list: MailingList, since: date, holidays: Collection[date] = ()) -> datetime:

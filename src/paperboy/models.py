@@ -88,6 +88,11 @@ class MailingList:
     topics_file: str = ""  # in a folder prompts; its text is the topics
 
     @property
+    def is_served(self) -> bool:
+        """Check whether it has subscribers and is not paused."""
+        return bool(self.subscribers) and not self.paused
+
+    @property
     def is_public(self) -> bool:
         """Whether the web room lists its digests for everybody."""
         return self.archive in {"public", "indexed"}
@@ -383,6 +388,11 @@ class ListReport:
     bug: bool = False  # in Paperboy; `problem` names it
     shortlist_off: bool = False  # from now on, since the random sample found too much
 
+    @property
+    def is_served(self) -> bool:
+        """Check whether the day has an outcome for which the LLM was asked."""
+        return self.outcome is not None and self.outcome.is_served
+
 
 @dataclass(frozen=True, slots=True)
 class MorningReport:
@@ -407,6 +417,11 @@ class DeliveryState(StrEnum):
     AMBIGUOUS = "ambiguous"
     FAILED = "failed"
     SUPPRESSED = "suppressed"
+
+    @property
+    def is_lost(self) -> bool:
+        """Check whether sending ended, and no mail is known to have arrived."""
+        return self in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,6 +489,11 @@ class Outcome(StrEnum):
     GAVE_UP = "gave up"  # late arXiv, dead LLM
     SKIPPED = "skipped"  # not one of the list's weekdays
 
+    @property
+    def is_served(self) -> bool:
+        """Check whether there were papers, and their scores decided about the day."""
+        return self in {Outcome.DIGEST, Outcome.NOTE}
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -484,6 +504,12 @@ class Attempt:
     at: datetime  # when it was last tried
     since: datetime  # the day's first attempt
     next_try: datetime  # retry backoff: not before
+    unscored: int = 0  # papers, where none of them could be scored
+
+    @property
+    def why(self) -> str:
+        """Return the reason, after the number of papers that it cost."""
+        return f"scored 0 of {self.unscored}: {self.reason}" if self.unscored else self.reason
 
 
 @dataclass(frozen=True, slots=True)

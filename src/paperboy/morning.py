@@ -235,7 +235,7 @@ class _Morning:
             return
         for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
             tried = attempt is not None and local_date(mailing_list, attempt.at) == day
-            why = attempt.reason if attempt and tried else NOTHING_WAS_DONE
+            why = attempt.why if attempt and tried else NOTHING_WAS_DONE
             if due.off(mailing_list, day):
                 self.freeze(_off(mailing_list, day))
             else:
@@ -321,9 +321,8 @@ class _Morning:
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""
-        reason, considered, before = report.problem, report.counts.to_score, self.attempts.get(mailing_list.name)
-        reason = f"scored 0 of {considered}: {reason}" if considered else reason
-        attempt = due.failed(mailing_list, reason, before, self.now, self.drafter.clock())
+        unscored, before = report.counts.to_score, self.attempts.get(mailing_list.name)
+        attempt = due.failed(mailing_list, report.problem, before, self.now, self.drafter.clock(), unscored=unscored)
         with self.store.transaction():
             self.store.days.note_attempt(attempt)
             self.alert(mailing_list, report)

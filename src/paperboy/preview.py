@@ -59,7 +59,7 @@ class Previews:
                 found[each.name] = why or f"{outcome}, done earlier today"
             elif not why:
                 still_due.append(each)
-        served = [each for each in self.lists if each.subscribers and not each.paused]
+        served = [each for each in self.lists if each.is_served]
         missing = self._look(served) if still_due else ""
         return missing, found | {each.mailing_list.name: drafting.draft(each) for each in self._materials(still_due)}
 

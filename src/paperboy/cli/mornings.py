@@ -220,9 +220,7 @@ def run(app: App) -> int:
                 signal.signal(number, service.signalled)
             if not app.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
                 logger.info("%s", output.went_to_outbox(names))
-            begins = [
-                due.next_morning(each, app.clock()) for each in app.home.lists if each.subscribers and not each.paused
-            ]
+            begins = [due.next_morning(each, app.clock()) for each in app.home.lists if each.is_served]
             watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
             if begins:
                 watches += f"; next hour: {min(begins).astimezone(app.settings.timezone):%a %d %b %H:%M %Z}"

@@ -17,9 +17,9 @@ from paperboy.cli.person import NO_REPLY
 from paperboy.cli.shortlists import Shortlists
 from paperboy.mail.text import together
 from paperboy.models import Counts, DeliveryState, Outcome, Spending, Usage
-from paperboy.status import NONE_SCORED, ListStatus, Status
+from paperboy.status import ListStatus, Status
 from paperboy.store.alerts import Kept
-from paperboy.store.history import DaySummary, Undelivered
+from paperboy.store.history import DaySummary, Posted
 from paperboy.store.signups import Flood, Signup
 from paperboy.store.votes import Tally
 from paperboy.store.webhooks import Call
@@ -27,7 +27,6 @@ from paperboy.store.webhooks import Call
 _MOMENT = "%a %d %b %H:%M %Z"
 _VOTES = timedelta(days=30)
 _SOME = 5  # groups of undelivered mail, and addresses per group, unless all are asked for
-_GONE = {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
 
 
 @click.command(name="status", short_help="Did everyone get their mail, and if not, why?")
@@ -155,8 +154,10 @@ def _why(seen: _Picture) -> Iterator[str]:
     for each in seen.status.lists:
         if each.attempt:
             again = f", {seen.again(each.attempt.next_try)}" if seen.holder else ""
-            reason = NONE_SCORED.sub("nothing could be scored: ", each.attempt.reason)
-            said.append((each.name, f": {reason} (last tried {seen.when(each.attempt.at)}{again})"))
+            unscored = "nothing could be scored: " if each.attempt.unscored else ""
+            said.append(
+                (each.name, f": {unscored}{each.attempt.reason} (last tried {seen.when(each.attempt.at)}{again})")
+            )
         if (call := seen.calls.get(each.name)) and call.reply and call.state is not DeliveryState.SENT:
             again = f"; {seen.again(call.try_at)}" if seen.holder and call.try_at else ""
             how = "failed, " if call.state is DeliveryState.FAILED else ""
@@ -217,7 +218,7 @@ def _together(said: Iterable[tuple[str, str]], lists: Sequence[ListStatus]) -> I
 
 def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part]:
     """Who lacks a digest, grouped by state and reason: the largest group first, the suppressed last."""
-    now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Undelivered]]()
+    now, groups = seen.status.now, dict[tuple[DeliveryState, str], list[Posted]]()
     for row in seen.status.undelivered:
         reason = row.reason.replace(row.address, "…") or NO_REPLY.get(row.state, "no reply is known")
         groups.setdefault((row.state, reason), []).append(row)
@@ -231,7 +232,7 @@ def _not_delivered(seen: _Picture, most: int | None = _SOME) -> list[output.Part
         lines += [f"    {row.address:{width}}  {row.list_name}  {row.date:%a %d %b}" for row in rows[:most]]
     if more := len(seen.status.undelivered) - len(shown):
         lines.append(f"{more:,} more; all of them: paperboy status --undelivered")
-    gone = [row for row in seen.status.undelivered if row.state in _GONE and (row.newest or row.given_up)]
+    gone = [row for row in seen.status.undelivered if row.state.is_lost and (row.newest or row.given_up)]
     if commands := "; ".join(dict.fromkeys(f"paperboy resend {row.list_name} --failed" for row in gone)):
         lines.append(f"Once the cause, or the address, is fixed: {commands}")
     return lines
@@ -307,7 +308,7 @@ def _list(each: ListStatus, seen: Status) -> dict[str, Any]:
         "date": day and day.date,
         "reason": day.reason if day else "",
         "quiet": each.quiet or None,
-        "trouble": tried and {"reason": tried.reason, "at": tried.at, "next_try": max(tried.next_try, seen.now)},
+        "trouble": tried and {"reason": tried.why, "at": tried.at, "next_try": max(tried.next_try, seen.now)},
         "counts": day and _counts(day),
         "deliveries": day.deliveries if day else {},
         **(_spending(day.spending) if day else {"cost": None, "usage": None}),
@@ -345,7 +346,7 @@ def _spending(spending: Spending) -> dict[str, Any]:
     return {"cost": cost and round(cost.total, 6), "usage": usage}
 
 
-def _lack(row: Undelivered, now: datetime) -> dict[str, Any]:
+def _lack(row: Posted, now: datetime) -> dict[str, Any]:
     """`reply` is the last one for this address, `reason` why it has no digest."""
     kept = {name: getattr(row, name) for name in ("date", "address", "state", "reply", "at", "given_up")}
     return {"list": row.list_name, "reason": row.reason, "next_try": row.next_try(now), **kept}

@@ -96,8 +96,8 @@ class Days:
     def note_attempt(self, attempt: Attempt) -> None:
         """Record why the list's last try failed, until a day of the list is frozen."""
         instants = map(iso, (attempt.at, attempt.since, attempt.next_try))
-        values = [attempt.list_name, attempt.reason, *instants]
-        self._database.commit("insert or replace into attempts values (?, ?, ?, ?, ?)", values)
+        values = [attempt.list_name, attempt.reason, *instants, attempt.unscored]
+        self._database.commit("insert or replace into attempts values (?, ?, ?, ?, ?, ?)", values)
 
     def retry_now(self, now: datetime) -> None:
         """End the retry backoff of all lists: whatever failed may be fixed."""
@@ -105,7 +105,7 @@ class Days:
 
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
-        query = "select list as list_name, reason, at, since, next_try from attempts"
+        query = "select list as list_name, reason, at, since, next_try, unscored from attempts"
         return {attempt.list_name: attempt for attempt in self._database.rows(query, make=Attempt)}
 
     def tries(self, list_name: str) -> dict[str, int]:

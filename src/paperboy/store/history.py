@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
@@ -47,42 +47,11 @@ class Posted:
     at: datetime  # when its state last changed
     try_at: datetime | None  # not before; None: with the next sending, if it waits
     given_up: bool  # after three days of trying
+    newest: bool = False  # belongs to the list's newest digest; only `undelivered` says so
 
     def next_try(self, now: datetime) -> datetime | None:
         """When it is retried; None: it is not."""
         return max(self.try_at or now, now) if self.state in WAITING else None
-
-
-@dataclass(frozen=True, slots=True)
-class Undelivered(Posted):
-    """One digest that one recipient did not get."""
-
-    newest: bool  # belongs to the list's newest digest
-
-
-class Alike(NamedTuple):
-    """Lists whose newest days, and newest digests, came to the same; and what these sum up to."""
-
-    names: tuple[str, ...]
-    digests: tuple[int, ...]  # without those that were superseded
-    considered: int  # papers
-    sent: int  # mails of the digests
-    in_outbox: int  # of those
-    lacking: int  # mails of the digests that are not sent, and not suppressed
-
-
-class Lacking(NamedTuple):
-    """Who did not get a digest of one day, for one reason."""
-
-    date: date  # local to the lists
-    people: tuple[tuple[str, str], ...]  # list and address
-    reason: str  # "…" stands for the address
-    waits: bool  # it is retried
-    try_at: datetime | None  # not before; None: with the next sending, if it waits
-
-    def next_try(self, now: datetime) -> datetime | None:
-        """When it is retried; None: it is not."""
-        return max(self.try_at or now, now) if self.waits else None
 
 
 class Kept(NamedTuple):
@@ -114,15 +83,16 @@ class History:
     def days(
         self, list_names: Iterable[str], most: int = 1, until: date = date.max
     ) -> dict[str, tuple[DaySummary, ...]]:
-        """The last days of each list that has had any, newest first; later ones are of a clock that was ahead."""
+        """Return the last days of each list that had any, newest first; later ones are of a clock that was ahead."""
         asked = {"names": json.dumps(list(list_names)), "most": most, "until": until.isoformat()}
         days = self._database.rows(_DAYS, asked, _day)
         spent = {(row["list"], row["date"]): summed(row) for row in self._database.rows(_SPENT, asked)}
         states = self._states([digest_id for _, digest_id in days if digest_id])
         found: dict[str, tuple[DaySummary, ...]] = {}
         for day, digest_id in days:
-            cost, came = spent.get((day.list_name, day.date), Spending()), states.get(digest_id or 0, {})
-            found[day.list_name] = (*found.get(day.list_name, ()), replace(day, spending=cost, deliveries=came))
+            spending = spent.get((day.list_name, day.date), Spending())
+            summary = replace(day, spending=spending, deliveries=states.get(digest_id or 0, {}))
+            found[day.list_name] = (*found.get(day.list_name, ()), summary)
         return found
 
     def _states(self, digest_ids: list[int]) -> dict[int, dict[DeliveryState, int]]:
@@ -155,24 +125,13 @@ class History:
         found = (Mailed(row["id"], row["date"], states.get(row["id"], {}), row["in_outbox"]) for row in rows)
         return dict(zip((row["list"] for row in rows), found, strict=True))
 
-    def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Undelivered, ...]:
+    def undelivered(self, newest: Collection[int], since: datetime) -> tuple[Posted, ...]:
         """Deliveries that wait; those of the `newest` digests that ended without a mail; and what failed or stayed
         ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
         """
         asked = {"newest": json.dumps(list(newest)), "since": iso(since), "recent": iso(since - _TRIED_FOR)}
         rows: list[Posted] = self._database.rows(_UNDELIVERED, asked, _posted)
-        return tuple(Undelivered(**asdict(row), newest=row.digest_id in newest) for row in rows)
-
-    def alike(self, kinds: Mapping[str, str], until: date) -> list[Alike]:
-        """The lists, by name, in groups of one kind that `days` and `mailed` say the same of; thousands of lists are a
-        few groups. A kind begins with its lists' local date. Of a day after that nothing is shared.
-        """
-        asked = {"kinds": json.dumps(kinds), "until": until.isoformat()}
-        return self._database.rows(_ALIKE, asked, _alike)
-
-    def lacking(self, digest_ids: Collection[int]) -> list[Lacking]:
-        """Who did not get these digests and is not suppressed."""
-        return self._database.rows(_LACKING, {"ids": json.dumps(list(digest_ids))}, _lacking)
+        return tuple(replace(row, newest=row.digest_id in newest) for row in rows)
 
     def posted(self, address: str, since: datetime) -> tuple[Posted, ...]:
         """What became of each digest to an address, newest first, of those frozen `since` an instant."""
@@ -198,14 +157,6 @@ class History:
 def _day(**row: Any) -> tuple[DaySummary, int | None]:
     counts = Counts(**{name: row[name] for name in Counts.__slots__})
     return DaySummary(row["list"], row["date"], row["outcome"], row["reason"], counts=counts), row["digest_id"]
-
-
-def _alike(names: str, digests: str, **sums: int | None) -> Alike:
-    return Alike(tuple(json.loads(names)), tuple(json.loads(digests)), **{name: n or 0 for name, n in sums.items()})
-
-
-def _lacking(people: str, waits: int, **row: Any) -> Lacking:
-    return Lacking(people=tuple((name, address) for name, address in json.loads(people)), waits=bool(waits), **row)
 
 
 def _posted(given_up: int, **row: Any) -> Posted:
@@ -274,43 +225,6 @@ where superseded is null and deliveries.id in (
     where digests.at >= :recent and state in ('failed', 'ambiguous') and deliveries.at >= :since
 )
 order by date desc, list, address
-"""
-
-# The newest day has the newest digest, unless it has none.
-_ALIKE = """
-select json_group_array(list) as names, json_group_array(id) filter (where mailed is not null) as digests,
-    sum(considered) as considered, sum(sent) filter (where mailed is not null) as sent,
-    sum(in_outbox) filter (where mailed is not null) as in_outbox,
-    sum(lacking) filter (where mailed is not null) as lacking
-from (
-    select name.key as list, name.value as kind, days.date, outcome, reason, considered, carried_over > 0 as carried,
-        case outcome when 'quiet' then days.at end as looked, digests.id,
-        case when superseded is null then digests.date end as mailed,
-        case when days.date > substr(name.value, 1, 10) then name.key end as alone,
-        case when days.digest_id is not null then max(state in ('sent', 'ambiguous')) end as reached,
-        sum(state = 'sent') as sent, sum(state = 'sent' and via = 'outbox') as in_outbox,
-        sum(state not in ('sent', 'suppressed')) as lacking
-    from json_each(:kinds) as name
-    left join days on days.rowid = (
-        select rowid from days as own where own.list = name.key and date <= :until order by date desc limit 1
-    )
-    left join digests on digests.id = coalesce(days.digest_id, (
-        select id from digests as own where own.list = name.key and date <= :until order by date desc limit 1
-    ))
-    left join deliveries on deliveries.digest_id = digests.id
-    group by name.id
-)
-group by kind, date, outcome, reason, carried, looked, mailed, alone, reached, sent > 0 and sent = in_outbox
-"""
-
-_LACKING = f"""
-select date, reason, try_at, waits, json_group_array(json_array(list_name, address)) as people
-from (
-    select list_name, date, address, replace(reason, address, '…') as reason, try_at,
-        state in ({", ".join(f"'{state}'" for state in sorted(WAITING))}) as waits
-    from ({_POSTED} where digest_id in (select value from json_each(:ids)) and state not in ('sent', 'suppressed'))
-)
-group by date, reason, try_at, waits
 """
 
 _OF_ADDRESS = f"""{_POSTED}

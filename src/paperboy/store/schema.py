@@ -120,7 +120,8 @@ create table attempts (
     reason text not null,       -- for people: why its last try failed
     at text not null,
     since text not null,        -- the day's first try
-    next_try text not null      -- retry backoff: not before
+    next_try text not null,     -- retry backoff: not before
+    unscored integer not null   -- papers of which none could be scored; 0: it failed otherwise
 ) strict, without rowid;
 
 create table tries (
