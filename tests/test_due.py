@@ -19,7 +19,6 @@ from paperboy.due import (
     local_date,
     next_morning,
     standing,
-    standings,
     window,
 )
 from paperboy.models import Attempt, MailingList, Outcome, Subscriber
@@ -282,45 +281,3 @@ def test_clock_that_jumps_does_no_morning_twice(zone: str) -> None:
         now += timedelta(minutes=dice.choice((1, 30, 400, -1, -200, 1_500, -1_400)))
         looks.append(now)
     assert mornings(entry, looks)  # which asserts it
-
-
-def test_restart_at_any_minute_changes_nothing() -> None:
-    """What is due follows from the lists, the outcomes and the time alone: nothing is kept between two looks."""
-    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo("Europe/Berlin"), send_at=time(2, 30))
-    for start in ticks(datetime(2028, 3, 25, 12, tzinfo=UTC), 1, 30):  # the night of the leap in spring
-        done = mornings(entry, ticks(start, 3, 10))
-        whole = [day for day in done if begins(entry, day) >= start]
-        assert all(done[day] - begins(entry, day) < timedelta(minutes=10) for day in whole)
-        assert len(done) >= 3
-
-
-@pytest.mark.parametrize("zone", ZONES)
-def test_many_lists_stand_where_each_would_stand_alone(zone: str) -> None:
-    dice = random.Random(zone)  # noqa: S311  # no secret
-    lists, outcomes, attempts, since = list[MailingList](), dict[str, Outcome | None](), dict[str, Attempt](), {}
-    start = datetime(2026, 3, 7, tzinfo=UTC)
-    for number in range(60):
-        name, hours = f"list-{number}", [start + timedelta(hours=dice.randrange(48)) for _ in range(3)]
-        lists.append(
-            mailing_list(
-                name=name,
-                timezone=ZoneInfo(dice.choice([zone, "UTC"])),
-                send_at=dice.choice(HOURS),
-                weekdays=dice.choice([frozenset(range(7)), frozenset({5})]),
-                paused=dice.random() < 0.2,
-                subscribers=ADA if dice.random() < 0.8 else (),
-            )
-        )
-        outcomes[name] = dice.choice([None, None, Outcome.DIGEST, Outcome.SKIPPED])
-        if dice.random() < 0.3:
-            attempts[name] = Attempt(name, "late", *hours)
-        if dice.random() < 0.7:
-            since[name] = start + timedelta(hours=dice.choice([-90, 3, 30]))
-    for hour in range(0, 72, 5):
-        now = start + timedelta(hours=hour)
-        assert standings(lists, outcomes, attempts, now, SIX_HOURS, since) == {
-            each.name: standing(
-                each, outcomes[each.name], attempts.get(each.name), now, SIX_HOURS, since.get(each.name)
-            )
-            for each in lists
-        }

@@ -183,13 +183,6 @@ def test_unit_of_the_pages_serves_this_home(world: World) -> None:
     assert "does not exist" not in ran.err
 
 
-def test_systemd_verifies_and_rates_the_unit_of_the_pages(world: World, tmp_path: Path) -> None:
-    world.env(WEB_URL="https://papers.example.org")
-    assert complaints(world.run("service", "--web").out, tmp_path) == (0, "")
-    said = analyze("security", "--offline=true", "--threshold=15", tmp_path / "paperboy.service")
-    assert said.returncode == 0, said.stdout
-
-
 def test_unit_of_the_pages_needs_their_address(world: World) -> None:
     ran = world.run("service", "--web")
     assert (ran.code, ran.out) == (78, "")

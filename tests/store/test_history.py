@@ -1,6 +1,5 @@
 """Read models: what days came to, whom digests reached, and what became of one paper."""
 
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -126,96 +125,6 @@ def test_waiting_delivery_has_a_next_try(store: Store, how: str, *, later: bool)
     waits, failed = store.history.undelivered({digest}, SINCE)
     assert waits.next_try(NOW) == (NOW + timedelta(days=400) if later else NOW)
     assert failed.next_try(NOW) is None
-
-
-# --- lists that are alike
-
-
-def days(store: Store, name: str, came: dict[str, str] | Day, when: date = TODAY) -> None:
-    if isinstance(came, Day):
-        store.days.freeze(replace(came, list_name=name), NOW)
-    else:
-        morning(store, came, when, name)
-
-
-SENT, NOTE = {"ada": "sent", "grace": "refused"}, Day("", TODAY, Outcome.NOTE, counts=Counts(9, below=9))
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "alike"),
-    [
-        (SENT, {"boris": "refused", "carl": "sent", "dora": "sent"}, True),
-        (NOTE, replace(NOTE, counts=Counts(5, below=5)), True),
-        (SENT, {"ada": "refused"}, False),  # reached nobody
-        (SENT, {"ada": "in the outbox"}, False),
-        (SENT, NOTE, False),
-        (NOTE, replace(NOTE, outcome=Outcome.GAVE_UP), False),
-        (NOTE, replace(NOTE, reason="the LLM is dead"), False),
-        (NOTE, replace(NOTE, date=YESTERDAY), False),
-        (NOTE, replace(NOTE, counts=Counts(9, carried_over=1, below=8)), False),
-    ],
-)
-def test_lists_are_alike_if_their_newest_day_came_to_the_same(
-    store: Store, one: dict[str, str] | Day, other: dict[str, str] | Day, *, alike: bool
-) -> None:
-    days(store, "foundations", one)
-    days(store, "galaxies", other)
-    found = store.history.alike(dict.fromkeys(["foundations", "galaxies"], f"{TODAY}"), TODAY)
-    assert sorted(len(each.names) for each in found) == ([2] if alike else [1, 1])
-
-
-def test_lists_are_alike_if_their_newest_digest_is_of_the_same_day(store: Store) -> None:
-    names = ["foundations", "galaxies", "quarks"]
-    days(store, "galaxies", SENT, YESTERDAY)
-    days(store, "quarks", SENT, YESTERDAY - timedelta(days=1))
-    for name in names:
-        days(store, name, NOTE)
-    assert len(store.history.alike(dict.fromkeys(names, f"{TODAY}"), TODAY)) == 3
-
-
-def test_quiet_lists_are_alike_if_they_looked_at_the_same_time(store: Store) -> None:
-    """One may have looked before the day's batch."""
-    for name, ago in (("foundations", 0), ("galaxies", 0), ("quarks", 5)):
-        store.days.freeze(Day(name, TODAY, Outcome.QUIET), NOW - timedelta(hours=ago))
-    found = store.history.alike(dict.fromkeys(["foundations", "galaxies", "quarks"], f"{TODAY}"), TODAY)
-    assert sorted(each.names for each in found) == [("foundations", "galaxies"), ("quarks",)]
-
-
-def test_lists_of_two_kinds_or_with_a_day_of_a_clock_that_was_ahead_are_not_alike(store: Store) -> None:
-    names = ["foundations", "galaxies", "quarks"]
-    for name in names:
-        days(store, name, NOTE)
-    kinds = dict(zip(names, [f"{TODAY} a", f"{TODAY} a", f"{TODAY} b"], strict=True))
-    assert [each.names for each in store.history.alike(kinds, TODAY)] == [("foundations", "galaxies"), ("quarks",)]
-    assert len(store.history.alike(dict.fromkeys(names, f"{YESTERDAY}"), TODAY)) == 3
-
-
-def test_lists_that_are_alike_are_summed_up(store: Store) -> None:
-    """A superseded digest counts for nothing."""
-    kinds = dict.fromkeys(["foundations", "galaxies", "quarks", "sky"], f"{TODAY}")
-    sent = {"ada": "sent", "boris": "in the outbox", "carl": "refused", "dora": WAITS, "emmy": "suppressed"}
-    digests = [morning(store, sent, list_name="foundations"), morning(store, sent, list_name="galaxies")]
-    days(store, "quarks", {"ada": "refused"}, YESTERDAY)
-    store.days.supersede("quarks", TODAY, NOW)
-    together, superseded, unserved = sorted(store.history.alike(kinds, TODAY), key=lambda each: each.names)
-    assert (sorted(together.names), sorted(together.digests)) == (["foundations", "galaxies"], digests)
-    assert together[2:] == (0, 4, 2, 4)
-    assert (superseded.names, superseded.digests, superseded.lacking) == (("quarks",), (), 0)
-    assert unserved == (("sky",), (), 0, 0, 0, 0)
-
-
-def test_whoever_lacks_a_digest_for_one_reason_is_counted_together(store: Store) -> None:
-    came = {"ada": "sent", "boris": "refused", "carl": "refused", "dora": "suppressed", "emmy": WAITS}
-    found = store.history.lacking([morning(store, came), morning(store, {"ada": "refused"}, list_name="galaxies")])
-    refused = {
-        ("foundations", "boris@example.org"),
-        ("foundations", "carl@example.org"),
-        ("galaxies", "ada@example.org"),
-    }
-    assert {(frozenset(each.people), each.reason, each.next_try(NOW)) for each in found} == {
-        (frozenset(refused), "550 5.7.1 not today", None),
-        (frozenset({("foundations", "emmy@example.org")}), "", NOW),
-    }
 
 
 # --- one paper
