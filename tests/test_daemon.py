@@ -411,18 +411,16 @@ def test_each_broken_file_has_a_mail_of_its_own_and_is_resolved_by_itself(office
     """Also where an earlier fault could hide a later one: a file is in order only if it was tried."""
     office.settle()
     sound = (office.world.path / ".env").read_text("utf-8")
-    env, lists, prompt, mail = ".env", "subscribers.yaml", "prompts/score.md.j2", "emails/digest.txt.j2"
+    env, lists, mail = ".env", "subscribers.yaml", "emails/digest.txt.j2"
     steps: list[tuple[str, str | None, list[str]]] = [
         (mail, "{{ nothing", [f"Broken: {mail}:1"]),
         (lists, BROKEN, [f"Broken: {lists}:6:5"]),
         (env, f"{sound}SEND_AT=x\nSMTP_PORT=none\n", [f"Broken: {env}:9"]),
-        (prompt, "{% if %}", [f"Broken: {prompt}:1"]),
         (lists, LISTS.replace("foundations", "Base!"), []),  # broken elsewhere, on the same day
         (env, None, []),
         (lists, LISTS, [f"Resolved: {lists} can be used again"]),
         (env, sound, [f"Resolved: {env} can be used again"]),
         (mail, None, [f"Resolved: {mail} can be used again"]),
-        (prompt, None, [f"Resolved: {prompt} can be used again"]),
     ]
     for name, text, told in steps:
         before = len(office.alerts())
@@ -436,9 +434,8 @@ def test_each_broken_file_has_a_mail_of_its_own_and_is_resolved_by_itself(office
         assert all(mail.startswith(f"Paperboy: {each}") for mail, each in zip(mails, told, strict=True)), (name, text)
         if told == [f"Broken: {env}:9"]:
             assert ".env:10: SMTP_PORT" in office.last_alert()
-        if told == [f"Broken: {prompt}:1"]:
             shown = office.world.run("status").out
-            places = (f"{mail}:1", f"{lists}:6:5", f"{env}:9", f"{prompt}:1")
+            places = (f"{mail}:1", f"{lists}:6:5", f"{env}:9")
             assert all(f"\nBroken: {place}: " in shown for place in places), shown
     assert "Broken" not in office.world.run("status").out
 

@@ -253,12 +253,6 @@ def test_each_day_of_a_leap_year_has_one_morning_at_its_hour(zone: str, send_at:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_no_minute_before_midnight_is_too_late(zone: str) -> None:
-    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(23, 59))
-    assert len(mornings(entry, ticks(YEAR, 20, 1))) == 20
-
-
-@pytest.mark.parametrize("zone", ZONES)
 def test_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> None:
     """It wakes up at any minute, after hours or days."""
     entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(7))

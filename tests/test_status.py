@@ -177,7 +177,7 @@ def test_the_state_of_a_list_is_one_word(facts: Known, now: datetime, found: str
         ([PAUSED, GALAXIES], [], "waiting"),
         ([PAUSED, GALAXIES], [day(GALAXIES, Outcome.QUIET)], "ok"),
         ([PAUSED, replace(GALAXIES, paused=True)], [], "paused"),
-        ([FOUNDATIONS, replace(GALAXIES, subscribers=())], [GOT], "ok"),
+        ([FOUNDATIONS, replace(GALAXIES, subscribers=())], [GOT, replace(NOT_GOT, list_name="galaxies")], "ok"),
         (ALL, [GOT], "waiting"),
         (ALL, [GOT, day(QUARKS, Outcome.GAVE_UP)], "failed"),
     ],
@@ -234,12 +234,6 @@ WAITS, LATER, FAILED, UNSURE = (
 )
 def test_the_answer_counts_who_did_not_get_it_and_says_why(rows: list[Posted], said: str) -> None:
     assert answer([FOUNDATIONS], known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=120, missed=rows), at(9)) == said
-
-
-def test_without_a_run_no_next_try_is_promised() -> None:
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST), subscribers=9, missed=crowd(9, WAITS, "no", at(9, 5)))
-    assert "next try" in answer([FOUNDATIONS], facts, at(9))
-    assert "next try" not in answer([FOUNDATIONS], facts, at(9), running=False)
 
 
 def test_the_last_digest_counts_until_today_has_its_own() -> None:
@@ -307,6 +301,11 @@ def test_a_reason_leaves_out_where_the_server_is(reason: str, kept: str) -> None
             at(14),
             "No digest today for foundations; paperboy run is not active: the LLM is dead.",
         ),
+        (
+            known(GOT, subscribers=9, missed=crowd(9, DeliveryState.PENDING, "no", at(9, 5))),
+            at(9),
+            "9 of 9 subscribers did not get today's mail: no.",
+        ),
     ],
 )
 def test_the_answer_says_that_no_run_is_at_work(facts: Known, now: datetime, said: str) -> None:
@@ -351,12 +350,6 @@ def test_a_quiet_list_is_named_beside_others() -> None:
     assert answer((FOUNDATIONS, QUARKS), facts, at(9)).startswith(
         "Everyone got today's mail: 1 list, 9 subscribers. No mail today for quarks: arXiv had nothing new in its"
     )
-
-
-def test_before_the_hour_the_answer_says_when_mail_is_due() -> None:
-    facts = known(day(FOUNDATIONS, Outcome.DIGEST, YESTERDAY), subscribers=9)
-    assert answer([FOUNDATIONS], facts, at(6)) == "Today's mail is due at 07:00 UTC."
-    assert answer([FOUNDATIONS], known(), at(6)) == "Today's mail is due at 07:00 UTC."
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DIGEST, Outcome.QUIET])
@@ -457,17 +450,13 @@ def at_once(entry: MailingList, now: datetime, holidays: Sequence[date] = ()) ->
     [
         (DAILY, "2026-11-20", ""),  # a Friday
         (DAILY, "2026-11-21", "weekend"),
-        (DAILY, "2026-11-22", "weekend"),
         (DAILY, "2026-11-23", ""),
         (DAILY, "2026-11-26", ""),  # Thanksgiving has Wednesday's batch
         (DAILY, "2026-11-27", "holiday"),
         (DAILY, "2026-03-09", ""),  # clocks went forward in the night before it
-        (DAILY, "2026-11-02", ""),  # and back
         (TOKYO, "2026-11-21", ""),  # still Friday in New York
         (TOKYO, "2026-11-23", "weekend"),
-        (TOKYO, "2026-11-24", ""),
         (NEW_YORK_AT_MIDNIGHT, "2026-11-23", "weekend"),  # ten minutes too early
-        (NEW_YORK_AT_MIDNIGHT, "2026-11-24", ""),
         (SUNDAYS, "2026-11-22", ""),  # a week's batches
         (WORKDAYS, "2026-11-27", ""),  # Wednesday's, visible on Thursday
     ],
@@ -489,7 +478,6 @@ def test_a_holiday_of_the_operators_counts() -> None:
         (DAILY, "2026-11-20T06:00Z", "2026-11-20"),
         (DAILY, "2026-11-20T07:00Z", "2026-11-23"),
         (DAILY, "2026-11-26T07:00Z", "2026-11-30"),  # over Thanksgiving and the weekend
-        (TOKYO, "2026-11-23T06:00Z", "2026-11-24"),  # Monday's batch is there, and its Tuesday morning is to come
         (SUNDAYS, "2026-11-22T08:00Z", "2026-11-29"),
         (WORKDAYS, "2026-11-20T08:00Z", "2026-11-23"),
     ],

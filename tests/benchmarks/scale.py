@@ -25,15 +25,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from paperboy import announcements, curate, drafting, lock, sample
+from paperboy import announcements, curate, lock, sample
 from paperboy.app import App
-from paperboy.mail.fit import fitted, in_html
-from paperboy.mail.message import freeze
-from paperboy.mail.page import Page, page
-from paperboy.mail.templates import HTML_BUDGET
-from paperboy.models import Became, Composed, Paper
-from paperboy.scoring.local import LocalScorer
-from paperboy.store.packing import pack
+from paperboy.models import Became, Paper
 from paperboy.store.seen import CODES, day_number
 from tests.fakes import NoProgress
 from tests.servers.arxiv_api import ArxivServer
@@ -42,7 +36,6 @@ from tests.servers.smtp_sink import smtp_sink
 
 PAPERS = 196  # a day
 DAYS = 30
-MOST_MEGABYTES, MOST_MILLISECONDS, MOST_GROWTH = 400, 45, 1.3
 _LIST = """\
   - name: list-{number:05}
     categories: [cs.LG]
@@ -157,63 +150,6 @@ def measure(lists: int, given: argparse.Namespace) -> tuple[Cost, Cost]:
             return child(given.python, folder, "morning", *names), child(given.python, folder, "sending")
 
 
-def parts(lists: int = 60) -> Iterator[tuple[str, float]]:
-    """What takes how much of the processor in a digest, in milliseconds; and how often its template is rendered."""
-    now = datetime.now(UTC)
-    papers = month(now)
-    with (
-        tempfile.TemporaryDirectory() as name,
-        App(Path(name), {}, lambda: now, time.sleep, time.monotonic, NoProgress()) as app,
-    ):
-        home(Path(name), lists, papers, "")
-        live(app, papers, now)
-        drafter, spent = app.drafter, 0.0
-
-        def took() -> float:
-            nonlocal spent
-            before, spent = spent, time.process_time()
-            return (spent - before) * 1000 / lists
-
-        took()
-        candidates = [drafter.candidates(each, now)[0] for each in app.home.lists]
-        yield "its candidates, from the database", took()
-        materials = [drafter.gather(*each, now) for each in zip(app.home.lists, candidates, strict=True)]
-        yield "their kept scores", took()
-        jobs = drafter.batch(materials).jobs
-        took()
-        scored = list(LocalScorer().score(jobs))
-        yield "ranking, with the index", took()
-        drafter.take(materials, scored)
-        yield "keeping the scores", took()
-        drafts = [drafting.draft(each) for each in materials]
-        yield "choosing", took()
-        templates, marks = app.templates, materials[0].stationery.marks
-        pages = [page(each.digest, copy=marks, unsubscribe_address="papers@example.org") for each in drafts]
-        yield "turning TeX into text", took()
-        passes = [0]
-
-        def draw(shown: Page) -> str:
-            passes[0] += 1
-            return templates._text("digest.mjml.j2", page=shown)
-
-        sources = [draw(in_html(each)) for each in pages]
-        yield "the HTML template, once", took()
-        for each in sources:
-            templates._mjml("digest.mjml.j2", each)
-        yield "MJML", took()
-        passes[0] = 0
-        for each in pages:
-            fitted(each, draw, HTML_BUDGET)
-        yield f"the HTML template, as often as it takes to fit ({passes[0] / lists:.1f} times)", took()
-        rendered = [templates.to_readers(each) for each in pages]
-        yield "all of the above from the template on, with the text part", took()
-        messages = [freeze([], each, marks) for each in rendered]
-        yield "encoding", took()
-        for each in messages:
-            pack(Composed("", "", each))
-        yield "compression", took()
-
-
 def main() -> None:
     """Prints a line for each number of lists."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -221,12 +157,7 @@ def main() -> None:
     parser.add_argument("--llm", action="store_true")
     parser.add_argument("--settings", default="", help="more of them, such as WORKERS=1")
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--parts", action="store_true", help="print what takes how much of a digest, and nothing else")
     given = parser.parse_args()
-    if given.parts:
-        for what, milliseconds in parts():
-            print(f"{milliseconds:6.1f} ms  {what}")
-        return
     print(f"{DAYS} days of {PAPERS} papers; {given.settings or 'settings as they are'}")
     print("   lists |  seconds | ms of CPU a list | largest process, MB | mails/s")
     before = None

@@ -172,15 +172,6 @@ def test_status_prints_the_answer_first(world: World) -> None:
     assert json.loads(world.run("status", "--json").out)["answer"] == answer
 
 
-def test_an_unknown_price_is_null_and_never_zero(world: World) -> None:
-    world.announce(1)
-    world.run("once", "--list", "foundations")
-    told = json.loads(world.run("status", "--json").out)
-    assert told["lists"][0]["cost"] is None
-    assert told["month"]["cost"] is None
-    assert "unknown" in world.run("status").out
-
-
 # --- the last mornings
 
 
@@ -281,17 +272,6 @@ def test_list_that_nobody_has_served_waits_for_its_next_hour(world: World) -> No
     )
     assert (told.code, told.out.split("\n")[0]) == (0, answer)
     assert json.loads(world.run("status", "--json").out)["state"] == "waiting"
-
-
-def test_list_that_has_lost_the_readers_whom_it_did_not_reach_has_not_failed_for_ever(world: World) -> None:
-    world.smtp.faults.append(Fault("RCPT", "550 5.1.1 unknown", address="vera@example.org"))
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
-    world.run("once")
-    assert json.loads(world.run("status", "--json").out)["state"] == "failed"
-    world.write("subscribers.yaml", LISTS.replace("[vera@example.org]", "[]"))
-    ran = world.run("status", "--exit-code", "--json")
-    assert (ran.code, json.loads(ran.out)["state"]) == (0, "ok")
 
 
 def test_paused_list_says_that_nothing_comes(world: World) -> None:

@@ -1,7 +1,7 @@
 """`paperboy why` shows the life of one paper."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -194,31 +194,6 @@ def test_unknown_ids_and_lists_are_wrong_usage(world: World) -> None:
     assert ran.code == 2
     assert "'2611.99999': no paper with that id was fetched" in ran.err
     assert world.run("why", "2611.00001", "--list", "nope").code == 2
-
-
-@pytest.mark.parametrize("found_by", ["its date", "its id"])
-def test_paper_updated_in_the_year_9999_is_not_stored_and_counts_once_that_is_right(
-    world: World, found_by: str
-) -> None:
-    world.env(ARXIV_FEED_URL=world.arxiv.feed_url)
-    wrong, _ = world.announce(1, 2)
-    if found_by == "its id":
-        wrong = replace(wrong, published=wrong.published - timedelta(days=999), primary_category="cs.CV")
-        world.arxiv.announced = [(wrong, "cross")]
-    right = replace(wrong, updated=wrong.published)
-    world.arxiv.papers[0] = replace(wrong, updated=datetime(9999, 12, 31, tzinfo=UTC))
-
-    ran = world.run("once")
-    assert (ran.code, "foundations: digest, 1 of 1 papers" in ran.out, "spoilt" in ran.err) == (0, True, False)
-    assert "2611.00001 with a bad date" in ran.err
-    ran = world.run("why", "2611.00001")
-    assert (ran.code, "no paper with that id was fetched" in ran.err) == (2, True)
-
-    world.arxiv.papers[0] = right
-    world.clock.now += timedelta(days=3)
-    world.announce(3)
-    assert "foundations: digest, 2 of 2 papers" in world.run("once").out
-    assert world.run("why", "2611.00001").code == 0
 
 
 def test_text_from_elsewhere_cannot_control_the_terminal(world: World) -> None:

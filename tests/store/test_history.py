@@ -101,14 +101,6 @@ def test_superseded_digest_lacks_nobody(store: Store) -> None:
     assert who(store) == []
 
 
-def test_newest_digests_come_first(store: Store) -> None:
-    morning(store, {"vera": "refused"}, list_name="galaxies")
-    morning(store, {"ada": "refused"}, YESTERDAY)
-    morning(store, {"ada": "refused", "Ben": "refused"})
-    rows = store.history.undelivered(newest(store), SINCE)
-    assert [(row.date, row.address[:1]) for row in rows] == [(TODAY, "B"), (TODAY, "a"), (TODAY, "v"), (YESTERDAY, "a")]
-
-
 def test_untried_delivery_has_the_servers_last_refusal(store: Store) -> None:
     morning(store, {"ada": "the server refused us", "boris": WAITS, "carl": "refused"})
     rows = store.history.undelivered(newest(store), SINCE)
@@ -188,13 +180,8 @@ def test_months_count_all_lists_newest_first_and_leave_out_those_without_spendin
     ]
 
 
-def test_months_always_include_the_current_one(store: Store) -> None:
+def test_current_month_and_the_newest_others_are_shown(store: Store) -> None:
     assert store.history.months(NOW) == {date(2026, 11, 1): Spending()}
-    spend(store, "2026-10-20T07:00Z")
-    assert [spent.usage.calls for spent in store.history.months(NOW).values()] == [0, 1]
-
-
-def test_only_the_newest_months_are_shown(store: Store) -> None:
     for month in range(1, 10):
         spend(store, f"2026-0{month}-20T07:00Z")
     assert [first.month for first in store.history.months(NOW, most=3)] == [11, 9, 8]
@@ -204,11 +191,9 @@ def test_only_the_newest_months_are_shown(store: Store) -> None:
 @pytest.mark.parametrize(
     ("zone", "begins"),
     [
-        ("UTC", "2026-11-01T00:00:00Z"),
         ("Asia/Kolkata", "2026-10-31T18:30:00Z"),
         ("Europe/Berlin", "2026-10-31T23:00:00Z"),  # winter time, a week old
         ("Europe/Berlin", "2026-03-31T22:00:00Z"),  # summer time, three days old
-        ("America/Los_Angeles", "2026-11-01T07:00:00Z"),  # still summer time, which ends two hours later
         ("America/Havana", "2026-11-01T04:00:00Z"),  # this midnight comes twice
         ("America/Asuncion", "2023-10-01T04:00:00Z"),  # this one never
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -16,7 +16,7 @@ from paperboy.cli import output, shortlists
 from paperboy.cli.person import NO_REPLY
 from paperboy.cli.shortlists import Shortlists
 from paperboy.mail.text import together
-from paperboy.models import Counts, DeliveryState, Outcome, Spending, Usage
+from paperboy.models import DeliveryState, Outcome, Spending
 from paperboy.status import ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Posted
@@ -112,25 +112,30 @@ def _suppressed(app: App, *, as_json: bool) -> output.Page:
 
 def _look(app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> _Picture:
     settings, store, now = app.settings, app.store_to_ask, app.clock()
-    wanted, database = app.home.named(names), settings.paperboy_database
-    lists = [each for each in app.home.lists if each.name in wanted]
+    wanted = app.home.named(names)
+    lists = [mailing_list for mailing_list in app.home.lists if mailing_list.name in wanted]
+    others = {mailing_list.name for mailing_list in app.home.lists} - wanted
+
+    database = settings.paperboy_database
     holder, morning = lock.holder(database), lock.holder(database, "morning")
     at_work = bool(morning or lock.holder(database, "sending"))
     found = picture.read(store, lists, now, app.patience, settings.arxiv_holidays, mornings, at_work=at_work)
-    answer = picture.answer(found, at_work=bool(morning), running=bool(holder), reasons_follow=as_page)
-    months = store.history.months(now.astimezone(settings.timezone), names)
-    others = {each.name for each in app.home.lists} - wanted
-    lasting = alerts.lasting([each for each in store.alerts.all() if each.subject not in others])
-    boxed = () if settings.uses_outbox else store.deliveries.only_in_outbox()
-    boxed = tuple(name for name in boxed if name in wanted)
-    calls = store.webhooks.newest([each.name for each in lists if each.webhook])
-    votes = store.votes.since(now - _VOTES)
-    signups = [each for each in store.signups.waiting() if each.list_name in wanted]
-    floods = [flood for flood in store.signups.floods(now) if flood.list_name in {"", *wanted}]
-    troubles = list(lasting.values())
-    shortlisted = shortlists.look(app, lists)
-    seen = (settings.timezone, holder, found, answer, months, troubles, boxed, calls, votes, signups, shortlisted)
-    return _Picture(*seen, floods)
+    lasting = alerts.lasting([alert for alert in store.alerts.all() if alert.subject not in others])
+    in_outbox = () if settings.uses_outbox else store.deliveries.only_in_outbox()
+    return _Picture(
+        zone=settings.timezone,
+        holder=holder,
+        status=found,
+        answer=picture.answer(found, at_work=bool(morning), running=bool(holder), reasons_follow=as_page),
+        months=store.history.months(now.astimezone(settings.timezone), names),
+        alerts=list(lasting.values()),
+        in_outbox=[name for name in in_outbox if name in wanted],
+        calls=store.webhooks.newest([mailing_list.name for mailing_list in lists if mailing_list.webhook]),
+        votes=store.votes.since(now - _VOTES),
+        signups=[signup for signup in store.signups.waiting() if signup.list_name in wanted],
+        shortlists=shortlists.look(app, lists),
+        floods=[flood for flood in store.signups.floods(now) if flood.list_name in {"", *wanted}],
+    )
 
 
 def _sections(seen: _Picture) -> Iterator[Sequence[output.Part]]:
@@ -155,9 +160,8 @@ def _why(seen: _Picture) -> Iterator[str]:
         if each.attempt:
             again = f", {seen.again(each.attempt.next_try)}" if seen.holder else ""
             unscored = "nothing could be scored: " if each.attempt.unscored else ""
-            said.append(
-                (each.name, f": {unscored}{each.attempt.reason} (last tried {seen.when(each.attempt.at)}{again})")
-            )
+            tried = f"last tried {seen.when(each.attempt.at)}{again}"
+            said.append((each.name, f": {unscored}{each.attempt.reason} ({tried})"))
         if (call := seen.calls.get(each.name)) and call.reply and call.state is not DeliveryState.SENT:
             again = f"; {seen.again(call.try_at)}" if seen.holder and call.try_at else ""
             how = "failed, " if call.state is DeliveryState.FAILED else ""
@@ -300,18 +304,13 @@ def _alert(rows: Sequence[Kept]) -> dict[str, Any]:
 
 
 def _list(each: ListStatus, seen: Status) -> dict[str, Any]:
-    day, tried = each.newest, each.attempt
+    tried = each.attempt
     return {
         "name": each.name,
         "state": seen.of(each),
-        "outcome": day and day.outcome,
-        "date": day and day.date,
-        "reason": day.reason if day else "",
+        **(_day(each.newest) if each.newest else _NO_DAY),
         "quiet": each.quiet or None,
         "trouble": tried and {"reason": tried.why, "at": tried.at, "next_try": max(tried.next_try, seen.now)},
-        "counts": day and _counts(day),
-        "deliveries": day.deliveries if day else {},
-        **(_spending(day.spending) if day else {"cost": None, "usage": None}),
         "next": each.next,
         "next_batch": each.next_batch,
         "days": [_day(day) for day in each.days],
@@ -325,22 +324,30 @@ def _call(call: Call | None) -> dict[str, Any] | None:
 
 
 def _day(day: DaySummary) -> dict[str, Any]:
-    told = {"date": day.date, "outcome": day.outcome, "reason": day.reason, "counts": _counts(day)}
-    return {**told, "deliveries": day.deliveries, **_spending(day.spending)}
+    return {
+        "date": day.date,
+        "outcome": day.outcome,
+        "reason": day.reason,
+        "counts": {**asdict(day.counts), "scored": day.counts.scored},
+        "deliveries": day.deliveries,
+        **_spending(day.spending),
+    }
 
 
-def _counts(day: DaySummary) -> dict[str, int]:
-    return {**_numbers(day.counts), "scored": day.counts.scored}
-
-
-def _numbers(of: Counts | Usage) -> dict[str, Any]:
-    """As `asdict`, at a fraction of its cost: there are some of these for each of thousands of lists."""
-    return {name: getattr(of, name) for name in of.__slots__}
+_NO_DAY: Mapping[str, object] = {
+    "date": None,
+    "outcome": None,
+    "reason": "",
+    "counts": None,
+    "deliveries": {},
+    "cost": None,
+    "usage": None,
+}
 
 
 def _spending(spending: Spending) -> dict[str, Any]:
     """A cost is null where the price of some of it is unknown; tokens are null where the server counts none."""
-    usage, cost = _numbers(spending.usage), spending.cost
+    usage, cost = asdict(spending.usage), spending.cost
     if output.uncounted(spending.usage):
         usage = {**dict.fromkeys(usage), "calls": spending.usage.calls}
     return {"cost": cost and round(cost.total, 6), "usage": usage}
@@ -348,5 +355,5 @@ def _spending(spending: Spending) -> dict[str, Any]:
 
 def _lack(row: Posted, now: datetime) -> dict[str, Any]:
     """`reply` is the last one for this address, `reason` why it has no digest."""
-    kept = {name: getattr(row, name) for name in ("date", "address", "state", "reply", "at", "given_up")}
-    return {"list": row.list_name, "reason": row.reason, "next_try": row.next_try(now), **kept}
+    kept = {name: getattr(row, name) for name in ("date", "address", "state", "reply", "reason", "at", "given_up")}
+    return {"list": row.list_name, **kept, "next_try": row.next_try(now)}
