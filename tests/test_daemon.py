@@ -6,14 +6,11 @@ Children work in this process, at once, but for those that a test gives an end o
 from __future__ import annotations
 
 import io
-import os
 import signal
-import sqlite3
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email import message_from_bytes, policy
@@ -21,11 +18,11 @@ from typing import cast
 
 import pytest
 
-from paperboy import daemon, lock
+from paperboy import lock
 from paperboy.app import App
 from paperboy.config.home import Home
 from paperboy.daemon import STOPS_WITHIN, Daemon, Process
-from paperboy.errors import ConfigError, StoreError, StoreWriteError
+from paperboy.errors import StoreError, StoreWriteError
 from paperboy.models import Attempt
 from paperboy.store import Store
 from paperboy.systemd import Notifier
@@ -297,25 +294,6 @@ def test_abnormal_exit_is_reported_and_the_list_retried_later(office: Office, co
     assert office.alerts()[1:] == ["Paperboy: Resolved: a morning finished"]
 
 
-def test_sending_that_always_crashes_is_reported_once_a_day(office: Office) -> None:
-    office.world.announce(1)
-    path = office.app.settings.paperboy_database
-    office.store.days.attempts()
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute(
-            "create trigger dies before update on deliveries when new.state = 'sending' "
-            "begin select raise(abort, 'no'); end"
-        )
-    starts = sum(office.tick(5 * MINUTE).count("sending") for _ in range(36))
-    assert starts <= 14
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("drop trigger dies")
-    office.tick(20 * MINUTE)
-    office.tick(20 * MINUTE)
-    assert office.readers() == ["ada@example.org"]
-    assert sum("crashed" in subject for subject in office.alerts()) == 1
-
-
 def test_list_that_became_due_while_a_morning_worked_is_not_blamed_on_it(office: Office) -> None:
     office.world.announce(1)
     office.world.write("subscribers.yaml", LISTS + SKY.format("07:10"))
@@ -373,19 +351,6 @@ def test_files_that_never_rest_starve_no_morning(office: Office) -> None:
         office.world.write("prompts/notes.txt", str(number))
         did += office.tick()
     assert did == ["morning", "sending"]
-
-
-def test_reload_tries_at_once_and_is_ready_when_the_trial_is_over(office: Office) -> None:
-    office.settle()
-    office.instead["trial"] = [child := Child(None)]
-    office.daemon.signalled(signal.SIGHUP)
-    office.notifier.heard.clear()
-    assert office.tick() == ["trial"]
-    assert office.notifier.heard[0] == "RELOADING=1"
-    assert "READY=1" not in office.notifier.heard
-    child.code = 0
-    office.tick()
-    assert office.notifier.heard.count("READY=1") == 1
 
 
 def test_broken_edit_is_reported_once_and_the_last_good_version_stays_in_force(office: Office) -> None:
@@ -506,13 +471,6 @@ def test_edit_retries_at_once_what_failed(office: Office) -> None:
     office.world.env(ALERT_TO=OPERATOR, SMTP_CONNECTIONS=2)
     assert office.settle() == ["trial", "sending"]
     assert "ada@example.org" in office.world.mails()
-
-
-def test_files_that_never_were_good_end_the_daemon(office: Office) -> None:
-    office.world.write("emails/digest.txt.j2", "{{ nothing")
-    with pytest.raises(ConfigError, match=r"emails/digest\.txt\.j2:1"):
-        office.settle()
-    assert "READY=1" not in office.notifier.heard
 
 
 # ---- what cannot be written
@@ -648,16 +606,3 @@ def test_loop_goes_on_when_local_time_goes_back(
     office.daemon.signalled(signal.SIGTERM)
     monkeypatch.undo()
     time.tzset()
-
-
-def test_stopping_waits_for_the_children(office: Office) -> None:
-    process = daemon.spawn(os.environ, office.world.path, ["work", "sending"])
-    office.instead["morning"] = [cast("Child", process)]
-    office.tick()
-    office.daemon.signalled(signal.SIGTERM)
-    office.daemon.run()
-    assert process.poll() is not None
-    assert office.notifier.heard[-1] == "STOPPING=1"
-    with suppress(ProcessLookupError):
-        os.kill(process.pid, 0)
-        pytest.fail("the child is still there")

@@ -264,14 +264,3 @@ def test_laptop_that_sleeps_has_today_and_none_of_the_days_before(zone: str) -> 
     done = mornings(entry, looks)
     awake = {local_date(entry, now) for now in looks if now >= begins(entry, local_date(entry, now))}
     assert set(done) == awake
-
-
-@pytest.mark.parametrize("zone", ZONES)
-def test_clock_that_jumps_does_no_morning_twice(zone: str) -> None:
-    entry = mailing_list(subscribers=ADA, timezone=ZoneInfo(zone), send_at=time(7))
-    dice = random.Random(8)  # noqa: S311  # no secret
-    now, looks = YEAR, []
-    for _ in range(3_000):
-        now += timedelta(minutes=dice.choice((1, 30, 400, -1, -200, 1_500, -1_400)))
-        looks.append(now)
-    assert mornings(entry, looks)  # which asserts it

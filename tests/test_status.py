@@ -325,16 +325,6 @@ def test_the_answer_says_what_is_wrong_before_what_is_well() -> None:
     )
 
 
-def test_answer_and_next_agree_on_a_skipped_day_whose_weekday_is_added() -> None:
-    """Both ask `due`. The day was skipped, and since then the list may send on it."""
-    skipped = known(day(FOUNDATIONS, Outcome.SKIPPED, deliveries={}))
-    before = replace(FOUNDATIONS, weekdays=frozenset({0}))
-    assert answer([before], skipped, at(9)).startswith("No list sends on Fridays; the next mail comes Mon")
-    assert skipped.status([before], at(9)).lists[0].next == at(7, days=3)
-    assert answer([FOUNDATIONS], skipped, at(9)) == "Not yet: foundations, due since 07:00 UTC."
-    assert skipped.status([FOUNDATIONS], at(9)).lists[0].next == at(7)
-
-
 # --- days without mail
 
 

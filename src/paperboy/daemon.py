@@ -220,10 +220,12 @@ class Daemon:
     def _start_what_is_due(self, now: datetime) -> None:
         if (names := self._ready(now)) and self._may_start("morning"):
             self._start("morning", now, names)
-        next_try = self._store.deliveries.next_try(now)
-        reports = [each.next_try for each in alerts.waiting(self._store, self.home.settings.timezone)]
-        if any(at is not None and at <= now for at in (next_try, *reports)) and self._may_start("sending"):
+
+        tries = [self._store.deliveries.next_try(now)]
+        tries += [alert.next_try for alert in alerts.waiting(self._store, self.home.settings.timezone)]
+        if any(at is not None and at <= now for at in tries) and self._may_start("sending"):
             self._start("sending", now)
+
         from_scores = self.home.settings.learns_from_scores
         waits = errands.waits(self._store, self.home.lists, now, from_scores=from_scores)
         if waits and self._may_start("errands"):
@@ -232,10 +234,10 @@ class Daemon:
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may serve now."""
         days, lists = self._store.days, self.home.lists
-        outcomes, attempts, patience = days.outcomes(lists, now), days.attempts(), self._app.patience
-        since = days.know([each.name for each in lists if each.is_served], now)
-        standings = due.standings(lists, outcomes, attempts, now, patience, since)
-        return frozenset(name for name, its in standings.items() if its.ready(now))
+        since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_served], now)
+        outcomes, attempts = days.outcomes(lists, now), days.attempts()
+        standings = due.standings(lists, outcomes, attempts, now, self._app.patience, since)
+        return frozenset(name for name, standing in standings.items() if standing.ready(now))
 
     def _may_start(self, kind: Literal["morning", "sending", "errands"]) -> bool:
         if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):
@@ -250,14 +252,19 @@ class Daemon:
         self._children[kind] = _Child(kind, process, stdout, now, self._timer(), patience, lists)
 
     def _look_after(self, child: _Child, now: datetime) -> None:
-        code, said, silent = child.process.poll(), child.stdout.read(), self._timer() - child.progressed
+        code = child.process.poll()  # first: what it says before it ends is read below
+        said = child.stdout.read()
+        silent = self._timer() - child.progressed
         child.output += (said or b"").decode(errors="replace")
         if code is not None:
             child.stdout.close()
             del self._children[child.kind]
             self._looked_at = float("-inf")
-            ended = self._trial_ended if child.kind == "trial" else self._work_ended
-            ended(child, child.abnormal(code, silent), now)
+            how = child.abnormal(code, silent)
+            if child.kind == "trial":
+                self._trial_ended(child, how, now)
+            else:
+                self._work_ended(child, how, now)
         elif said:
             child.progressed = self._timer()
         elif silent >= child.patience + STOPS_WITHIN:
@@ -277,10 +284,12 @@ class Daemon:
             return
         self._backoff[child.kind] = self._timer() + RETRY.total_seconds()
         why = f"the morning crashed or got stuck: {how}"
-        for each in self.home.lists:
-            if each.name in left:
-                self._store.days.note_attempt(due.failed(each, why, attempts.get(each.name), child.began, now))
-        self._store.alerts.note(alerts.bad_errands(how) if child.kind == "errands" else alerts.bad_end(how, left), now)
+        for mailing_list in self.home.lists:
+            if mailing_list.name in left:
+                before = attempts.get(mailing_list.name)
+                self._store.days.note_attempt(due.failed(mailing_list, why, before, child.began, now))
+        notes = alerts.bad_errands(how) if child.kind == "errands" else alerts.bad_end(how, left)
+        self._store.alerts.note(notes, now)
 
     def _end_children(self) -> None:
         """Stop all children, each after its current message."""
@@ -303,11 +312,13 @@ class Daemon:
         if self._seen and found != self._seen:
             self._try_at = timer + RESTED.total_seconds()
         self._seen = found
-        if "trial" not in self._children and (self._reload or timer >= self._try_at):
-            if self._reload:
-                self._notifier.send(f"RELOADING=1\nMONOTONIC_USEC={round(timer * 1_000_000)}")
-            self._reload, self._try_at = False, float("inf")
-            self._start("trial", now)
+        if "trial" in self._children or (timer < self._try_at and not self._reload):
+            return
+        if self._reload:
+            self._notifier.send(f"RELOADING=1\nMONOTONIC_USEC={round(timer * 1_000_000)}")
+        self._reload = False
+        self._try_at = float("inf")
+        self._start("trial", now)
 
     def _trial_ended(self, child: _Child, how: str, now: datetime) -> None:
         """Load what came into force. A broken edit leaves the last good version in force, if this database has one."""
@@ -320,11 +331,12 @@ class Daemon:
             if problems and not (self._in_force and self.home.settings.paperboy_database == database):
                 raise ConfigError(problems)
             self.adopted(self.home)
+
         notes = alerts.broken_files(problems)
         if child.process.poll() in {0, ConfigError.exit_code}:  # else the trial did not come to each file
-            for file in {row.subject for row in self._store.alerts.all() if row.cause is Cause.FILES}:
-                if file not in {note.subject for note in notes}:
-                    self._store.alerts.end(Cause.FILES, file, now)
+            reported = {row.subject for row in self._store.alerts.all() if row.cause is Cause.FILES}
+            for file in reported - {note.subject for note in notes}:
+                self._store.alerts.end(Cause.FILES, file, now)
         if problems and problems != self.problems:
             logger.error("%s\nthe last good version stays in force until that is fixed", "\n".join(map(str, problems)))
             self._store.alerts.note(notes, now)

@@ -9,7 +9,7 @@ import pytest
 from paperboy.store import Store
 from tests.cli.conftest import LISTS, World
 from tests.servers.smtp import Fault
-from tests.store.ledger import delivery, morning, move
+from tests.store.ledger import morning
 
 ADA, GRACE = "ada@example.org", "grace@example.org"
 FOUNDATIONS = LISTS.partition("  - name: galaxies")[0]
@@ -123,31 +123,6 @@ def test_of_a_crowd_five_are_named_and_all_with_undelivered(world: World) -> Non
     assert everyone.startswith("Not delivered\n59 failed: ")
     told = json.loads(world.run("status", "--undelivered", "--json").out)
     assert (list(told), len(told["undelivered"])) == (["undelivered"], 60)
-
-
-def test_of_many_reasons_five_are_shown(world: World) -> None:
-    world.write("subscribers.yaml", "lists:\n" + crowd(12))
-    a_morning(world, *(Fault("RCPT", f"550 5.1.1 no {each}", address=f"f{each:02}@example.org") for each in range(12)))
-    shown = section(world.run("status").out)
-    assert sum(line.startswith("    ") for line in shown) == 5
-    assert "7 more; all of them: paperboy status --undelivered" in shown
-
-
-def test_a_delivery_given_up_is_shown_for_a_week(world: World) -> None:
-    with Store.open(world.path / "data" / "paperboy.db") as store:
-        first = morning(store, {"ada": "waits", "grace": "sent"})
-        move(store, delivery(store, "ada", first), "expired", world.clock() + timedelta(days=3))
-        for days in range(1, 11):
-            morning(store, {"ada": "sent", "grace": "sent"}, world.clock().date() + timedelta(days=days))
-    world.clock.now += timedelta(days=9)
-    assert section(world.run("status", "--mornings", "1").out) == [
-        "1 failed: given up after three days",
-        "    ada@example.org  foundations  Fri 20 Nov",
-        "Once the cause, or the address, is fixed: paperboy resend foundations --failed",
-    ]
-    assert json.loads(world.run("status", "--json").out)["undelivered"][0]["given_up"] is True
-    world.clock.now += timedelta(days=2)
-    assert "Not delivered" not in world.run("status").out
 
 
 def test_resend_is_only_suggested_for_what_it_would_send(world: World) -> None:
