@@ -121,7 +121,7 @@ create table attempts (
     at text not null,
     since text not null,        -- the day's first try
     next_try text not null,     -- retry backoff: not before
-    unscored integer not null   -- papers of which none could be scored; 0: it failed otherwise
+    unscored integer not null default 0     -- papers, where none of them could be scored
 ) strict, without rowid;
 
 create table tries (
