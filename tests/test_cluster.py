@@ -240,15 +240,16 @@ def test_what_travels_holds_no_address_and_no_secret(tmp_path: Path) -> None:
     lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
     (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
     with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
-        material = app.drafter.gather(app.home.lists[0], sample.papers(NOW - timedelta(days=1), NOW), NOW)
-        sent = pickle.dumps(app.drafter.batch([material]))
+        gathered = app.drafter.gather(app.home.lists[0], sample.papers(NOW - timedelta(days=1), NOW), NOW)
+        batch = app.drafter.batch([gathered])
+        sent = pickle.dumps(batch)
         assert b"https://hooks.example.org" not in sent
         assert b"a-reader@example.org" not in sent
         assert not any(each in sent for each in app.store.secrets())
-        app.drafter.score([material])
-        made = compose(material).composed
-    assert made
-    assert made.shown  # for the webhook
+        (scored,) = app.drafter.score(batch)
+        mail = compose(scored).mail
+    assert mail
+    assert mail.shown  # for the webhook
 
 
 def test_program_ends_though_one_of_its_workers_hangs(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ from typing import TypeVar
 
 from paperboy import alerts, curate, drafting, due, fetching
 from paperboy.cluster import BATCH, Crew
-from paperboy.drafting import Batch, Draft, Drafter, Material
-from paperboy.due import LONGEST_WINDOW, begins, is_open, local_date
+from paperboy.drafting import Batch, ComposedDraft, Drafter, Gathered, ScoredList
+from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
 from paperboy.store import Store
@@ -61,10 +61,10 @@ def run(
     crew: Callable[[int], Crew | None] = lambda _: None,
     group: int = GROUP,
 ) -> MorningReport:
-    """This morning's work for the chosen lists whose local date is open.
+    """Do this morning's work for the chosen lists whose local date is open.
 
-    `lists` are all the home's lists, since one fetch serves them all; those without subscribers cost nothing. A list
-    that does not send on this weekday is skipped, except where a person asked for `any_day`.
+    `lists` are all the home's lists: one fetch serves them all. A list that does not send on this weekday is skipped,
+    except where a person asked for `any_day`.
     With `patience` the daemon runs it: a list that waits for a late arXiv or a dead LLM is given up that long after its
     first try. Without, a person asked: what is there is sent, even if the day was given up, and what fails stays due.
     With `since` the lists begin anew with the first batch that became visible from that local date on; raises
@@ -72,26 +72,37 @@ def run(
     A problem that lasts until `overdue_after` a list's hour is reported, whoever runs the morning. `crew` gives those
     who compose for so many lists, if it is not this process alone; `group` lists go through it together.
     """
-    now, store, lists = drafter.clock(), drafter.store, [each for each in lists if each.subscribers]
-    chosen = frozenset(chosen)
-    wanted = [each for each in lists if each.name in chosen]
+    now, store = drafter.clock(), drafter.store
+    lists = [mailing_list for mailing_list in lists if mailing_list.subscribers]
+    served = [mailing_list for mailing_list in lists if not mailing_list.paused]
+    wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
     outcomes, attempts = store.days.outcomes(wanted, now), store.days.attempts()
-    may = partial(is_open, by_hand=patience is None, any_day=any_day)
-    by_name = {each.name: each for each in wanted if may(each, local_date(each, now), outcomes[each.name])}
-    reports = {each.name: _earlier(each, outcomes[each.name], now) for each in wanted if each.name not in by_name}
+    reports, due_now = dict[str, ListReport](), dict[str, MailingList]()
+    for mailing_list in wanted:
+        day, outcome = local_date(mailing_list, now), outcomes[mailing_list.name]
+        if due.is_open(mailing_list, day, outcome, by_hand=patience is None, any_day=any_day):
+            due_now[mailing_list.name] = mailing_list
+        else:
+            reports[mailing_list.name] = _earlier(mailing_list, day, outcome)
     if since:
-        lookback = _far_enough([each for each in wanted if not each.paused], since, outcomes, now, lookback)
-    if not by_name:
+        lookback = _far_enough(wanted, since, outcomes, now, lookback)
+    if not due_now:
         return MorningReport(tuple(reports.values()))
-    first = store.retention.is_due(now)
-    served = [each for each in lists if not each.paused]
+
+    is_first = store.retention.is_due(now)
     looked = fetching.look(drafter, feed, served, now, lookback) if served else fetching.Look()
-    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, by_name)
-    reports |= morning.all(group, crew(len(by_name)))
-    if first:
-        learns = drafter.learning.from_scores
-        store.retention.thin(keep, [each.name for each in lists], now, learns=learns)
-    return MorningReport(tuple(reports[each.name] for each in wanted), looked.missing)
+    morning = _Morning(store, drafter, looked, now, patience, any_day, since, overdue_after, attempts, due_now)
+    reports |= morning.all(group, crew(len(due_now)))
+    if is_first:
+        names = [mailing_list.name for mailing_list in lists]
+        store.retention.thin(keep, names, now, learns=drafter.learning.from_scores)
+    return MorningReport(tuple(reports[mailing_list.name] for mailing_list in wanted), looked.missing)
+
+
+def _earlier(mailing_list: MailingList, day: date, outcome: Outcome | None) -> ListReport:
+    if outcome is Outcome.SKIPPED:
+        return _skipped(mailing_list, due.off(mailing_list, day))
+    return ListReport(mailing_list.name, outcome, earlier=True)
 
 
 def _far_enough(
@@ -101,39 +112,32 @@ def _far_enough(
     now: datetime,
     lookback: timedelta,
 ) -> timedelta:
-    """How far back a fetch has to look for the papers since that date. Raises NotTodayError."""
-    for each in lists:
-        if why := due.cannot_begin(each, since, outcomes[each.name], now, lookback):
-            raise NotTodayError(f"{each.name}: {why}")
-    return max([lookback, *(now - due.beginning(each, since) for each in lists)])
+    """Return how far back a fetch has to look for the papers since that date. Raises NotTodayError."""
+    active = [mailing_list for mailing_list in lists if not mailing_list.paused]
+    for mailing_list in active:
+        if why := due.cannot_begin(mailing_list, since, outcomes[mailing_list.name], now, lookback):
+            raise NotTodayError(f"{mailing_list.name}: {why}")
+    return max([lookback, *(now - due.beginning(mailing_list, since) for mailing_list in active)])
 
 
-def _earlier(mailing_list: MailingList, outcome: Outcome | None, now: datetime) -> ListReport:
-    if outcome is Outcome.SKIPPED:
-        return _skipped(mailing_list, due.off(mailing_list, local_date(mailing_list, now)))
-    return ListReport(mailing_list.name, outcome, earlier=True)
-
-
-def _skipped(mailing_list: MailingList, why: str = "") -> ListReport:
+def _skipped(mailing_list: MailingList, why: str) -> ListReport:
     name = mailing_list.name
     words = "it is paused" if mailing_list.paused else f"{why}; paperboy once --list {name} sends it today"
     return ListReport(name, Outcome.SKIPPED, problem=words)
 
 
-def _off(mailing_list: MailingList, day: date) -> Day:
-    return Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else "")
-
-
 def _groups(lists: Sequence[MailingList], size: int) -> Iterator[Sequence[MailingList]]:
-    """Lists on the same categories stand where the first of them is: they share papers, and a prompt's cache."""
-    places: dict[frozenset[str], int] = {}
-    for each in lists:
-        places.setdefault(frozenset(each.categories), len(places))
-    ordered = sorted(lists, key=lambda each: places[frozenset(each.categories)])
+    """Yield the lists in groups. Those on the same categories come one after the other: they share papers, and a
+    prompt's cache.
+    """
+    by_categories = dict[frozenset[str], list[MailingList]]()
+    for mailing_list in lists:
+        by_categories.setdefault(frozenset(mailing_list.categories), []).append(mailing_list)
+    ordered = [mailing_list for alike in by_categories.values() for mailing_list in alike]
     return (ordered[start : start + size] for start in range(0, len(ordered), size))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Morning:
     """One run."""
 
@@ -145,15 +149,15 @@ class _Morning:
     any_day: bool  # by hand, whatever the weekday
     since: date | None  # with which the lists begin anew
     overdue_after: timedelta
-    attempts: dict[str, Attempt]  # as they were before it
+    attempts: Mapping[str, Attempt]  # as they were before it
     lists: Mapping[str, MailingList]  # to be served, by their names
 
     def all(self, group: int, crew: Crew | None) -> dict[str, ListReport]:
-        """The reports of all lists, by their names."""
+        """Return the reports of all lists, by their names."""
         groups, reports = _groups(list(self.lists.values()), group), dict[str, ListReport]()
         if crew is None:
-            for each in groups:
-                reports |= self.serve(each)
+            for lists in groups:
+                reports |= self.serve(lists)
         else:
             reports |= self.share(groups, crew)
         alerts.of_crew(self.store, crew.problem if crew else "", self.now)
@@ -161,62 +165,63 @@ class _Morning:
 
     def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
         """From open lists to frozen days, or to failed attempts; by the lists' names."""
-        materials, reports = self.opened(lists)
-        self.drafter.score(materials, aloud=self.since is not None)
-        reports |= {each.mailing_list.name: self.closed(each) for each in materials}
+        gathered, reports = self.opened(lists)
+        for scored in self.score(gathered):
+            reports[scored.gathered.mailing_list.name] = self.closed(scored)
         self.store.papers.forget()
         return reports
 
     def share(self, groups: Iterator[Sequence[MailingList]], crew: Crew) -> dict[str, ListReport]:
         """The same with others, who rank and compose while this process opens the next lists and closes the last."""
-        llm, reports = self.drafter.scorer.model.is_llm, dict[str, ListReport]()
+        is_llm, reports = self.drafter.scorer.model.is_llm, dict[str, ListReport]()
 
         def batches() -> Iterator[Batch]:
             for group in groups:
-                materials, done = self.opened(group)
+                gathered, done = self.opened(group)
                 reports.update(done)
-                if llm:
-                    self.drafter.score(materials, aloud=self.since is not None)
-                for start in range(0, len(materials), BATCH):
-                    yield self.drafter.batch(materials[start : start + BATCH])
+                scored = self.score(gathered) if is_llm else ()
+                for start in range(0, len(gathered), BATCH):
+                    end = start + BATCH
+                    yield Batch(scored[start:end]) if is_llm else self.drafter.batch(gathered[start:end])
                 self.store.papers.forget()
 
         with closing(crew.map(drafting.work, batches())) as results:
             for batch, done in results:
-                if done and done.scored:
-                    self.drafter.take(batch.materials, done.scored)
-                elif not done and not llm:
-                    self.drafter.score(batch.materials, aloud=self.since is not None)
-                drafts = done.drafts if done else [None] * len(batch.materials)
-                for each, made in zip(batch.materials, drafts, strict=True):
-                    reports[each.mailing_list.name] = self.closed(each, made)
+                lists = self.drafter.score(batch, done.results if done else None, aloud=self.since is not None)
+                drafts = done.drafts if done else [None] * len(lists)
+                for scored, made in zip(lists, drafts, strict=True):
+                    reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
         return reports
 
-    def opened(self, lists: Sequence[MailingList]) -> tuple[list[Material], dict[str, ListReport]]:
-        """What is to be scored and composed; and the reports of the other lists, by their names."""
-        materials, reports = list[Material](), dict[str, ListReport]()
-        for each in lists:
-            found = self.guarded(self.open, each)
-            if isinstance(found, Material):
-                materials.append(found)
+    def opened(self, lists: Sequence[MailingList]) -> tuple[list[Gathered], dict[str, ListReport]]:
+        """Return what is to be scored and composed; and the reports of the other lists, by their names."""
+        gathered, reports = list[Gathered](), dict[str, ListReport]()
+        for mailing_list in lists:
+            found = self.guarded(mailing_list, partial(self.open, mailing_list))
+            if isinstance(found, Gathered):
+                gathered.append(found)
             else:
-                reports[each.name] = self.ended(each, found)
-        return materials, reports
+                reports[mailing_list.name] = self.ended(mailing_list, found)
+        return gathered, reports
 
-    def closed(self, material: Material, made: Draft | None = None) -> ListReport:
-        """From scores to a frozen day, or to a failed attempt."""
-        each = self.lists[material.mailing_list.name]
-        return self.ended(each, self.guarded(self.close, each, material, made))
+    def score(self, gathered: Sequence[Gathered]) -> tuple[ScoredList, ...]:
+        return self.drafter.score(self.drafter.batch(gathered), aloud=self.since is not None)
+
+    def closed(self, scored: ScoredList, made: ComposedDraft | None = None) -> ListReport:
+        """From scores to a frozen day, or to a failed attempt. `made`: by another process."""
+        mailing_list = self.lists[scored.gathered.mailing_list.name]
+        report = self.guarded(mailing_list, lambda: self.close(mailing_list, made or drafting.compose(scored)))
+        return self.ended(mailing_list, report)
 
     def ended(self, mailing_list: MailingList, report: ListReport) -> ListReport:
         if report.outcome is None:
-            self.guarded(self.stays_due, mailing_list, report)
+            self.guarded(mailing_list, partial(self.stays_due, mailing_list, report))
         return report
 
-    def guarded(self, work: Callable[..., _T], mailing_list: MailingList, *more: object) -> _T | ListReport:
+    def guarded(self, mailing_list: MailingList, work: Callable[[], _T]) -> _T | ListReport:
         """One list's failure stops no other: an expected one is a sentence in the report, a bug also a traceback."""
         try:
-            return work(mailing_list, *more)
+            return work()
         except StoreWriteError:
             raise  # no other list could be frozen either
         except PaperboyError as error:
@@ -233,66 +238,65 @@ class _Morning:
         last, attempt = self.store.days.last(name, today), self.attempts.get(name)
         if last is None or today - last > LONGEST_WINDOW:  # it is new, or back after a long absence
             return
+        tried = local_date(mailing_list, attempt.at) if attempt else None
         for day in (last + timedelta(days=ahead) for ahead in range(1, (today - last).days)):
-            tried = attempt is not None and local_date(mailing_list, attempt.at) == day
-            why = attempt.why if attempt and tried else NOTHING_WAS_DONE
             if due.off(mailing_list, day):
-                self.freeze(_off(mailing_list, day))
+                self.skip(mailing_list, day)
             else:
+                why = attempt.why if attempt and tried == day else NOTHING_WAS_DONE
                 self.freeze(Day(name, day, Outcome.GAVE_UP, why))
 
-    def open(self, mailing_list: MailingList) -> ListReport | Material:
-        """What is to be scored; or the report of a list that has nothing to do, or has to wait."""
-        name, day, scheduled = mailing_list.name, local_date(mailing_list, self.now), self.patience is not None
-        report = None
+    def open(self, mailing_list: MailingList) -> ListReport | Gathered:
+        """Return what is to be scored; or the report of a list that has nothing to do, or has to wait."""
+        name, day, store = mailing_list.name, local_date(mailing_list, self.now), self.store
         self.explain(mailing_list)
         if mailing_list.paused:
-            self.freeze(_off(mailing_list, day), partial(self.store.days.pause, name))
-            return _skipped(mailing_list)
-        began = self.store.days.started(name, LONGEST_WINDOW)
+            self.skip(mailing_list, day, partial(store.days.pause, name))
+            return _skipped(mailing_list, "")
+
+        began, report = store.days.started(name, LONGEST_WINDOW), None
         if why := due.off(mailing_list, day, any_day=self.any_day):
             report = _skipped(mailing_list, why)
-        elif scheduled and self.looked.missing and self.waits(mailing_list):
+        elif self.patience is not None and self.looked.missing and self.waits(mailing_list):
             report = ListReport(name, None, problem=self.looked.missing)
-        elif began and (superseded := self.store.days.supersede(name, day, self.now)):
+        elif began and (superseded := store.days.supersede(name, day, self.now)):
             logger.warning("%s: the digest of %s reached nobody; its papers come with today's", name, superseded)
+
         begins_at = due.beginning(mailing_list, self.since, self.drafter.holidays) if self.since else None
         if begins_at:
-            self.store.days.begin_again(name, begins_at)
+            store.days.begin_again(name, begins_at)
         papers, too_old = self.drafter.candidates(mailing_list, self.now, since=begins_at)
         if self.looked.whole and (papers or too_old or began):
             # before the first digest: if that has to wait, today's papers are not too old tomorrow
-            self.store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
-        if report is not None and report.outcome:
-            self.freeze(_off(mailing_list, day), partial(self.alert, mailing_list, report))
-        if report:
+            store.days.begin(name, curate.ways_in(mailing_list), too_old, day, self.now)
+        if report is not None:
+            if report.outcome:
+                self.skip(mailing_list, day, partial(self.alert, mailing_list, report))
             return report
-        found = self.drafter.gather(mailing_list, papers, self.now)
-        last = self.store.days.last(name, day)
-        if began and last and day - last > LONGEST_WINDOW:
-            found.only_days = LONGEST_WINDOW.days
-        return found
+
+        last = store.days.last(name, day)
+        was_away = began and last and day - last > LONGEST_WINDOW
+        only_days = LONGEST_WINDOW.days if was_away else 0
+        return self.drafter.gather(mailing_list, papers, self.now, only_days=only_days)
 
     def waits(self, mailing_list: MailingList) -> bool:
-        """Whether a list that has no outcome yet is retried."""
+        """Return whether a list that has no outcome yet is retried."""
         if self.patience is None:
             return True
         attempt = self.attempts.get(mailing_list.name)
         return self.now < due.standing(mailing_list, None, attempt, self.now, self.patience).gives_up
 
-    def close(self, mailing_list: MailingList, material: Material, made: Draft | None) -> ListReport:
-        """From scores to a frozen day. `made`: by another process."""
-        name, missing = mailing_list.name, self.looked.missing
-        made = made or drafting.compose(material)
-        digest, day = made.digest, made.digest.date
-        waits, whole = self.waits(mailing_list), self.looked.whole
-        outcome = made.outcome_if(missing, waits=waits, answered=whole)
-        reason = missing if made.leftover and missing else made.problem or missing
-        if days := material.only_days:
+    def close(self, mailing_list: MailingList, made: ComposedDraft) -> ListReport:
+        """Freeze the day, unless it stays due."""
+        draft, digest, missing = made.draft, made.draft.digest, self.looked.missing
+        name, day, became = mailing_list.name, digest.date, digest.became
+        outcome = draft.outcome(missing, waits=self.waits(mailing_list), answered=self.looked.whole)
+        reason = missing if draft.leftover and missing else draft.problem or missing
+        if days := digest.only_days:
             away = f"Paperboy was away: papers submitted before {day - timedelta(days):%a %d %b} were not looked at"
             reason = "; ".join(filter(None, [reason, away]))
-        waits_for_arxiv = made.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
-        sampled = material.shortlist.sampled & material.scores.keys()
+
+        waits_for_arxiv = draft.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
         report = ListReport(
             name,
             outcome,
@@ -301,21 +305,31 @@ class _Morning:
             reason or (self.quiet(mailing_list, day) if outcome is Outcome.QUIET else ""),
             shortfall=digest.shortfall,
             let_go=digest.let_go,
-            bug=material.bug,
-            shortlist_off=self.drafter.learning.switches_off(mailing_list, digest.became, sampled, day),
+            bug=draft.bug,
+            shortlist_off=self.drafter.learning.switches_off(mailing_list, became, draft.sampled, day),
         )
-        if outcome is not None:
-            readers = mailing_list.subscribers if made.composed else ()
-            addressed = tuple(self.drafter.composer.addressed(name, day, reader) for reader in readers)
-            model, counts, webhook = digest.model.name, digest.counts, bool(mailing_list.webhook)
-            became = {} if outcome is Outcome.GAVE_UP else digest.became  # then all of its papers come again
-            kept = (reason, model, counts, became, made.tried, sampled, made.composed, addressed, webhook)
-            frozen = Day(name, day, outcome, *kept)
-            self.freeze(frozen, partial(self.alert, mailing_list, report))
+        if outcome is None:
+            return report
+        addressed = self.drafter.composer.addressed
+        frozen = Day(
+            list_name=name,
+            date=day,
+            outcome=outcome,
+            reason=reason,
+            model=digest.model.name,
+            counts=digest.counts,
+            became={} if outcome is Outcome.GAVE_UP else became,  # then all of its papers come again
+            tried=draft.tried,
+            sampled=draft.sampled,
+            composed=made.mail,
+            addressed=tuple(addressed(name, day, reader) for reader in mailing_list.subscribers) if made.mail else (),
+            webhook=bool(mailing_list.webhook),
+        )
+        self.freeze(frozen, partial(self.alert, mailing_list, report))
         return report
 
     def quiet(self, mailing_list: MailingList, day: date) -> str:
-        """Why a day without papers is no wonder."""
+        """Return why a day without papers is no wonder."""
         why = due.no_batch(mailing_list, begins(mailing_list, day), self.drafter.holidays)
         return f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
 
@@ -333,8 +347,12 @@ class _Morning:
         missing, news = self.looked.missing, self.looked.news
         alerts.of_list(self.store, report, missing, self.now, news=news, overdue=overdue)
 
+    def skip(self, mailing_list: MailingList, day: date, also: Callable[[], object] = lambda: None) -> None:
+        """Freeze a day on which the list does not send."""
+        self.freeze(Day(mailing_list.name, day, Outcome.SKIPPED, "paused" if mailing_list.paused else ""), also)
+
     def freeze(self, day: Day, also: Callable[[], object] = lambda: None) -> None:
-        """One durable transaction, of which `also` is part."""
+        """Make one durable transaction, of which `also` is part."""
         self.store.days.freeze(day, self.now, also)
         because = f"; {day.reason}" if day.outcome is Outcome.GAVE_UP else ""
         counts = f"; {_in_words(day.counts)}" if day.counts.considered else ""

@@ -6,12 +6,12 @@ Marks nothing as sent. Scores are kept, because they were paid for.
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from paperboy import drafting, due, fetching, files
-from paperboy.drafting import Draft, Drafter, Material
+from paperboy.drafting import Batch, ComposedDraft, Draft, Drafter, Gathered, ScoredList
 from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
@@ -33,54 +33,61 @@ class Previews:
     alone: Callable[[], AbstractContextManager[object]]  # held while scores are paid for
     now: datetime
 
-    def of(self, mailing_list: MailingList) -> Draft:
-        """Today's digest by the files as they are: of the papers that the list has not seen, and of those that it saw
-        today. Raises PaperboyError where that cannot be known.
+    def of(self, mailing_list: MailingList) -> ComposedDraft:
+        """Return today's digest by the files as they are: of the papers that the list has not seen, and of those that
+        it saw today. Raises PaperboyError where that cannot be known.
         """
-        missing = self._look([each for each in self.lists if each.subscribers or each is mailing_list], _FETCH_HOLDS)
-        (material,) = self._materials([mailing_list], seen_today=True)
-        made = drafting.compose(material)
-        if made.outcome(missing) is None:
-            why = "arXiv has given no papers yet" if made.leftover else "nothing could be scored"
+        lists = [each for each in self.lists if each.subscribers or each is mailing_list]
+        missing = self._look(lists, _FETCH_HOLDS)
+        (scored,) = self._scored([mailing_list], seen_today=True)
+        made = drafting.compose(scored)
+        if made.draft.outcome(missing) is None:
+            why = "arXiv has given no papers yet" if made.draft.leftover else "nothing could be scored"
             raise PaperboyError(f"{mailing_list.name}: {why}, so there is nothing to show; the log says more")
         return made
 
     def all(self, names: Collection[str], *, any_day: bool = False) -> tuple[str, dict[str, Draft | str]]:
-        """What a morning would do for these lists: why arXiv's papers are missing (empty if they are not), and each
-        list's draft, or why there is none.
+        """Return what a morning would do for these lists: why arXiv's papers are missing (empty if they are not), and
+        each list's draft, or why there is none.
         """
-        now, outcomes = self.now, self.drafter.store.days.outcomes
-        lists = [each for each in self.lists if each.subscribers and each.name in names]
-        came, found, still_due = outcomes(lists, now), dict[str, Draft | str](), list[MailingList]()
-        for each in lists:
-            day, outcome = due.local_date(each, now), came[each.name]
-            found[each.name] = why = due.off(each, day, any_day=any_day)
-            if not due.is_open(each, day, outcome, by_hand=True, any_day=any_day):
-                found[each.name] = why or f"{outcome}, done earlier today"
+        with_readers = [mailing_list for mailing_list in self.lists if mailing_list.subscribers]
+        chosen = [mailing_list for mailing_list in with_readers if mailing_list.name in names]
+        outcomes = self.drafter.store.days.outcomes(chosen, self.now)
+        found, still_due = dict[str, Draft | str](), list[MailingList]()
+        for mailing_list in chosen:
+            day, outcome = due.local_date(mailing_list, self.now), outcomes[mailing_list.name]
+            found[mailing_list.name] = why = due.off(mailing_list, day, any_day=any_day)
+            if not due.is_open(mailing_list, day, outcome, by_hand=True, any_day=any_day):
+                found[mailing_list.name] = why or f"{outcome}, done earlier today"
             elif not why:
-                still_due.append(each)
-        served = [each for each in self.lists if each.is_served]
-        missing = self._look(served) if still_due else ""
-        return missing, found | {each.mailing_list.name: drafting.draft(each) for each in self._materials(still_due)}
+                still_due.append(mailing_list)
 
-    def _materials(self, lists: Sequence[MailingList], *, seen_today: bool = False) -> list[Material]:
-        """The material of these lists' digests, all of it scored."""
+        missing = ""
+        if still_due:
+            missing = self._look([mailing_list for mailing_list in with_readers if mailing_list.is_served])
+        drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
+        return missing, found | drafts
+
+    def _scored(self, lists: Sequence[MailingList], *, seen_today: bool = False) -> Sequence[ScoredList]:
+        """Return these lists with all scores that could be had."""
         drafter, now = self.drafter, self.now
-        days = [due.local_date(each, now) if seen_today else None for each in lists]
-        papers = [drafter.candidates(each, now, before=day)[0] for each, day in zip(lists, days, strict=True)]
+        days = [due.local_date(mailing_list, now) if seen_today else None for mailing_list in lists]
+        papers = [
+            drafter.candidates(mailing_list, now, before=day)[0] for mailing_list, day in zip(lists, days, strict=True)
+        ]
 
-        def gathered() -> list[Material]:
-            found = [drafter.gather(*each, now) for each in zip(lists, papers, strict=True)]
-            for each, day in zip(found, days, strict=True):
-                each.spending = drafter.store.scores.spending(each.mailing_list.name, day)
-            return found
+        def batch() -> Batch:
+            gathered = list[Gathered]()
+            for mailing_list, day, candidates in zip(lists, days, papers, strict=True):
+                spending = drafter.store.scores.spending(mailing_list.name, day)
+                gathered.append(replace(drafter.gather(mailing_list, candidates, now), spending=spending))
+            return drafter.batch(gathered)
 
-        materials = gathered()
-        if any(material.missing for material in materials):
-            with self.alone():  # whoever had the lock may have scored them meanwhile
-                materials = gathered()
-                drafter.score(materials, aloud=True)
-        return materials
+        made = batch()
+        if not made.jobs:
+            return made.lists
+        with self.alone():  # whoever had the lock may have scored them meanwhile
+            return drafter.score(batch(), aloud=True)
 
     def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
         """Fetch what a morning would, unless the last fetch is recent; return why papers are missing."""
