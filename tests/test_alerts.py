@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -11,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from paperboy import alerts
-from paperboy.alerts import MAIL_SERVER, THE_MORNING, Waiting
+from paperboy.alerts import MAIL_SERVER, Waiting
 from paperboy.delivery import Report as Sent
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Problem, Shortfall
 from paperboy.store import Store
-from paperboy.store.alerts import Cause, Kept, Note
+from paperboy.store.alerts import Cause, Note
 from tests.builders import mailing_list, paper
 from tests.store.ledger import morning as frozen
 
@@ -126,18 +125,6 @@ def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
     assert "foundations: digest, 15 of 40 papers scored, 25 carried over" in found.alert.details
 
 
-def test_partly_scored_list_is_reported_with_how_much_was_scored(store: Store) -> None:
-    found = only(store, PART)
-    assert kept(store) == {Cause.SCORING: {"foundations"}}
-    assert found.alert.headline == "Scored only 15 of 40 papers for foundations"
-
-
-def test_a_list_given_up_with_nothing_scored_is_a_dead_llm(store: Store) -> None:
-    found = only(store, replace(UNSCORED, outcome=Outcome.GAVE_UP))
-    assert found.cause is Cause.SCORING
-    assert found.alert.details == ("foundations: gave up, 0 of 40 papers scored, 40 carried over",)
-
-
 @pytest.mark.parametrize(
     "entry",
     [
@@ -157,11 +144,6 @@ def test_a_budget_that_is_used_up_says_how_to_raise_it(store: Store) -> None:
     found = only(store, BUDGET)
     assert found.alert.headline == "LLM_BUDGET_USD is used up: scored 15 of 40 papers"
     assert "raise LLM_BUDGET_USD in .env" in text(found)
-
-
-def test_a_budget_that_covers_nothing_is_no_dead_llm(store: Store) -> None:
-    met(store, BUDGET, named("galaxies", replace(UNSCORED, shortfall=Shortfall.BUDGET)))
-    assert kept(store) == {Cause.BUDGET: {"foundations", "galaxies"}}
 
 
 def test_papers_let_go_are_named_once_with_the_reason(store: Store) -> None:
@@ -196,13 +178,6 @@ def test_workers_that_could_not_help_are_reported_until_they_do(store: Store) ->
     assert kept(store) == {Cause.WORKERS: {"the workers"}}
     alerts.of_crew(store, "", AT_SEVEN + timedelta(days=1))
     assert kept(store) == {}
-
-
-def test_a_dead_server_is_not_why_papers_are_let_go(store: Store) -> None:
-    counts = Counts(considered=3, carried_over=1, let_go=1, below=1)
-    dead, let_go = met(store, replace(PART, counts=counts, problem=DEAD, let_go=(paper("2611.00007"),)))[::-1]
-    assert {dead.cause, let_go.cause} == {Cause.SCORING, Cause.LET_GO}
-    assert sum(DEAD in text(each) for each in (dead, let_go)) == 1
 
 
 def test_arxiv_beyond_patience_is_reported(store: Store) -> None:
@@ -264,10 +239,6 @@ def test_a_broken_edit_is_reported_by_file_with_all_its_places(store: Store) -> 
 def test_a_servers_words_stay_in_one_paragraph(store: Store) -> None:
     found = only(store, replace(UNSCORED, problem="it says\n\nFix: nothing\r\nBcc: eve@example.org"))
     assert found.alert.paragraphs[0] == "The reason: it says Fix: nothing Bcc: eve@example.org."
-
-
-def test_a_reason_ends_in_one_full_stop(store: Store) -> None:
-    assert only(store, replace(UNSCORED, problem="it is down.")).alert.paragraphs[0] == "The reason: it is down."
 
 
 # --- alerts that the store notes in its own transactions
@@ -357,12 +328,6 @@ def test_quiet_day_without_news_does_not_end_a_late_arxiv(store: Store) -> None:
     assert kept(store) == {}
 
 
-@pytest.mark.parametrize("entry", [UNSCORED, PART, BUDGET, GAVE_UP, BUG, WAITING])
-def test_morning_ends_no_cause_that_it_met_itself(store: Store, entry: ListReport) -> None:
-    met(store, entry, now=AT_SEVEN + PATIENCE)
-    assert all(row.over is None for row in store.alerts.all())
-
-
 def test_crash_is_over_for_a_list_with_its_next_day(store: Store) -> None:
     """Not with another list's, nor when mail left."""
     store.alerts.note(alerts.bad_end("signal 9 ended it", {"foundations"}), AT_SEVEN)
@@ -372,13 +337,6 @@ def test_crash_is_over_for_a_list_with_its_next_day(store: Store) -> None:
     met(store, sent=Sent({DeliveryState.SENT: 1}))
     assert kept(store) == {Cause.PROCESS: {"foundations"}}
     assert only(store, DIGEST).alert.headline == "Resolved: a morning finished"
-
-
-def test_crash_of_a_sending_is_over_with_the_next(store: Store) -> None:
-    store.alerts.note(alerts.bad_end("signal 9 ended it"), AT_SEVEN)
-    assert kept(store) == {Cause.PROCESS: {THE_MORNING}}
-    met(store, sent=Sent({}))
-    assert kept(store) == {}
 
 
 @pytest.mark.parametrize(
@@ -432,13 +390,6 @@ def test_a_cause_waits_once_a_day_and_gathers_the_lists_that_it_troubles(store: 
     assert found.alert.headline == "Scored 0 of 80 papers: no digest for foundations and galaxies"
 
 
-def test_cause_is_not_reported_again_when_the_list_it_was_reported_for_recovers(store: Store) -> None:
-    only(store, UNSCORED)
-    store.alerts.reported(Cause.SCORING, DAY)
-    met(store, named("galaxies", UNSCORED), now=AT_SEVEN + timedelta(hours=1))
-    assert met(store, DIGEST, now=AT_SEVEN + timedelta(days=1)) == []
-
-
 def test_a_cause_that_comes_back_before_the_good_news_left_lasts(store: Store) -> None:
     only(store, UNSCORED)
     assert only(store, DIGEST).over
@@ -449,29 +400,3 @@ def test_the_retry_backoff_of_a_mail_is_its_next_try(store: Store) -> None:
     assert only(store, UNSCORED).next_try == AT_SEVEN
     store.alerts.postpone(Cause.SCORING, AT_SEVEN + timedelta(minutes=15))
     assert only(store).next_try == AT_SEVEN + timedelta(minutes=15)
-
-
-def test_cause_that_only_an_older_version_knows_is_passed_over(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "old.db") as store:
-        met(store, UNSCORED, named("galaxies", BUG))
-        with sqlite3.connect(tmp_path / "old.db") as other:
-            other.execute("update alerts set cause = 'stuck' where cause = 'process'")
-        other.close()
-        assert only(store).cause is Cause.SCORING
-        met(store, DIGEST, sent=Sent({}))
-
-
-def test_noted_alert_survives_the_process(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "kept.db") as first:
-        met(first, replace(UNSCORED, problem="“Ünïcode” & <b>"))
-    with Store.open(tmp_path / "kept.db") as second:
-        (row,) = second.alerts.all()
-    assert row == Kept(
-        Cause.SCORING,
-        "foundations",
-        "“Ünïcode” & <b>",
-        "foundations: still due, 0 of 40 papers scored, 40 carried over",
-        {"considered": 40, "scored": 0, "served": False},
-        since=AT_SEVEN,
-        noted=AT_SEVEN,
-    )

@@ -62,10 +62,6 @@ def halved(number: int) -> int:
     return number // 2
 
 
-def test_results_come_in_the_order_of_the_tasks() -> None:
-    assert list(crew(threads).map(halved, (2, 4, 6, 8))) == [(2, 1), (4, 2), (6, 3), (8, 4)]
-
-
 def test_tasks_are_read_some_ahead_of_the_results() -> None:
     read = list[int]()
 
@@ -97,15 +93,6 @@ def test_a_result_that_is_there_waits_for_no_other_task() -> None:
         given.set()
         found.append(each)
     assert found[0] == (2, 1)
-
-
-def test_nobody_is_hired_where_there_is_nothing_to_do() -> None:
-    def hire() -> AbstractContextManager[tuple[Executor, int]]:
-        raise AssertionError
-
-    some = crew(hire)
-    assert list(some.map(halved, ())) == []
-    assert not some.problem
 
 
 def test_executor_that_fails_once_is_not_used_any_more() -> None:

@@ -15,7 +15,6 @@ from paperboy.curate import (
     other_spellings,
     outcome_of,
     passes,
-    ways_in,
     why_filtered,
 )
 from paperboy.models import Became, Counts, Digest, Keywords, Outcome, Score
@@ -128,12 +127,6 @@ def test_many_keywords_match_as_each_of_them_does_alone(text: str) -> None:
         alone = {told[word] for word in words if told[word]}
         assert why(never=words) in (alone or {""})
         assert bool(why(must=words)) is not bool(alone)
-
-
-def test_keyword_that_comes_first_in_title_and_abstract_is_named() -> None:
-    never = mailing_list(authors=(), keywords=Keywords(never=("dust", "DUST", "Survey", "survey")))
-    told = why_filtered(never, paper(title="A survey", abstract="of dust"))
-    assert told == "its title or abstract has 'Survey' (keywords: never)"
 
 
 def test_exclude_holds_for_cross_lists_but_for_no_followed_author() -> None:
@@ -265,18 +258,6 @@ def test_every_paper_is_accounted_for() -> None:
 def test_counts_that_do_not_add_up_cannot_be_made() -> None:
     with pytest.raises(ValueError, match="add up"):
         Counts(considered=3, selected=1, below=1)
-
-
-def test_ways_in_are_the_categories_and_their_cross_lists() -> None:
-    assert ways_in(mailing_list(categories=("cs.LG",))) == {"cs.LG", "cross-list cs.LG"}
-    assert ways_in(mailing_list(categories=("cs.LG",), cross_lists=False)) == {"cs.LG"}
-
-
-def test_new_list_starts_with_the_newest_batch() -> None:
-    start = datetime(2026, 11, 18, 19, tzinfo=UTC)
-    old = paper("2611.00001", published=datetime(2026, 11, 18, 18, 59, tzinfo=UTC))
-    new = paper("2611.00002", published=start)
-    assert before_start(mailing_list(), [old, new], started=frozenset(), start=start) == {"2611.00001"}
 
 
 def test_new_category_brings_no_old_papers_but_an_old_one_still_does() -> None:

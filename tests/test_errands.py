@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from paperboy import errands, lock
+from paperboy import errands
 from paperboy.store import Store
 from paperboy.store.readers import Reader
 from tests.cli.conftest import World, world
@@ -40,13 +40,6 @@ def test_daemon_starts_a_child_when_an_errand_waits_and_none_when_all_are_done(w
 def test_errands_run_while_a_sending_is_stuck(waiting: Office, hook: Hook) -> None:
     waiting.instead["sending"] = [Child(None)]
     assert waiting.tick() == ["trial", "morning", "sending", "errands"]
-    assert len(hook.told) == 1
-
-
-def test_errand_does_not_start_while_another_process_holds_its_lock(waiting: Office, hook: Hook) -> None:
-    with lock.held(waiting.app.settings.paperboy_database, "errands", "once"):
-        assert waiting.tick() == ["trial", "morning", "sending"]
-    assert waiting.tick(MINUTE) == ["errands"]
     assert len(hook.told) == 1
 
 

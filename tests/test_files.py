@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,27 +57,10 @@ def test_what_is_no_readable_file_is_named_in_one_sentence(
     assert str(caught.value) == message
 
 
-def test_absent_file_is_for_the_caller_to_judge(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        files.read(tmp_path / "file")
-
-
 def test_text_has_no_byte_order_mark_and_one_kind_of_line_end(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"\xef\xbb\xbfa\r\nb\rc\n")
     assert files.read_text(tmp_path / "file") == "a\nb\nc\n"
     assert files.read(tmp_path / "file") == b"\xef\xbb\xbfa\r\nb\rc\n"
-
-
-def test_memory_taken_by_a_file_follows_its_size(tmp_path: Path) -> None:
-    """A buffer of the limit's size fails where memory is limited, such as by `ulimit -v`."""
-    (tmp_path / "file").write_bytes(b"a: 1\n")
-    tracemalloc.start()
-    try:
-        assert files.read(tmp_path / "file") == b"a: 1\n"
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 2_000_000
 
 
 def test_file_whose_size_the_system_does_not_know_is_read_whole() -> None:

@@ -12,9 +12,8 @@ import pytest
 from paperboy.learning import LEAST_AGE, LEAST_EXAMPLES, Learning
 from paperboy.models import Became, Day, MailingList, Outcome, Paper, Score, Spending, Usage
 from paperboy.scoring import learned
-from paperboy.shortlist import Shortlist
 from paperboy.store import Store
-from paperboy.store.learned import LEAST_VOTES, Kind, State
+from paperboy.store.learned import Kind, State
 from paperboy.store.readers import Reader
 from tests.builders import mailing_list, paper
 
@@ -173,14 +172,6 @@ def test_home_that_has_no_use_for_scores_learns_from_votes_alone(world: World) -
     assert ranks(world, Kind.VOTES)
 
 
-def test_few_votes_teach_nothing(world: World) -> None:
-    world.live(2)
-    votes = {f"2609.0010{number}": 1 for number in range(LEAST_VOTES - 1)}
-    world.store.votes.cast(Reader(LIST.name, "ada@example.org"), votes, world.now)
-    world.learning.learn([LIST], world.now)
-    assert world.state(Kind.VOTES) is None
-
-
 # --- the morning
 
 
@@ -190,12 +181,6 @@ def test_best_half_is_called(world: World) -> None:
     assert world.called(world.todays()) == wanted
     assert len(wanted) == 20
     assert world.called(world.todays(), share="auto") == wanted
-
-
-def test_shortlist_is_the_same_at_each_try(world: World) -> None:
-    world.live(33)
-    one, other = (world.learning.shortlist(LIST, world.todays(), (), world.now) for _ in range(2))
-    assert one == other != Shortlist()
 
 
 def test_everything_is_called_while_the_list_is_young(world: World) -> None:
@@ -208,11 +193,6 @@ def test_everything_is_called_while_the_list_is_young(world: World) -> None:
     assert world.called(world.todays()) != everything
 
 
-def test_everything_is_called_where_the_share_is_one(world: World) -> None:
-    world.live(33)
-    assert world.called(world.todays(), share=1.0) == {each.arxiv_id for each in world.todays()}
-
-
 def test_followed_authors_and_papers_of_an_earlier_batch_are_always_called(world: World) -> None:
     world.live(33)
     papers = world.todays()
@@ -221,17 +201,3 @@ def test_followed_authors_and_papers_of_an_earlier_batch_are_always_called(world
     called = world.called([late, *papers[1:]], (unwanted[1].arxiv_id,))
     assert {late.arxiv_id, unwanted[1].arxiv_id} <= called
     assert unwanted[2].arxiv_id not in called
-
-
-@pytest.mark.parametrize(("before", "today", "off"), [(5, 1, True), (4, 1, False), (5, 0, False), (7, 1, False)])
-def test_sixth_sampled_paper_that_passes_switches_auto_off(world: World, before: int, today: int, *, off: bool) -> None:
-    """Once: with the seventh it is off already. Who names a share keeps it."""
-    ids = [f"2608.0000{number}" for number in range(before + today)]
-    passed, today_s = dict.fromkeys(ids[:before], Became.SELECTED), dict.fromkeys(ids[before:], Became.OVER_CAP)
-    day = world.now.date()
-    yesterday = Day(LIST.name, day - timedelta(days=1), Outcome.NOTE, became=passed, sampled=frozenset(passed))
-    world.store.days.freeze(yesterday, world.now)
-    auto = replace(world.learning, share="auto")
-    assert auto.switches_off(LIST, today_s, ids[before:], day) == off
-    assert not world.learning.switches_off(LIST, today_s, ids[before:], day)
-    assert not auto.switches_off(LIST, dict.fromkeys(today_s, Became.BELOW), ids[before:], day)

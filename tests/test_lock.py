@@ -97,16 +97,6 @@ def test_lock_is_free_when_its_process_was_killed(database: Path) -> None:
         pass
 
 
-def test_lock_is_not_inherited_by_child_processes(database: Path) -> None:
-    """The child of a daemon that was killed does not keep the next one out."""
-    with lock.held(database, "run", "run"):
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    try:
-        assert lock.holder(database) is None
-    finally:
-        child.communicate(b"\n", timeout=300)
-
-
 def test_lock_that_cannot_be_made_names_the_file_and_the_fix(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     with pytest.raises(

@@ -21,7 +21,6 @@ from paperboy.models import (
     Became,
     Day,
     DeliveryState,
-    Digest,
     ListReport,
     MailingList,
     Model,
@@ -121,25 +120,6 @@ def test_morning_freezes_a_digest_and_its_deliveries(world: World) -> None:
     assert world.composer.made[0].spending == report.lists[0].spending
 
 
-def test_second_run_the_same_day_asks_nobody_and_sends_nothing_again(world: World) -> None:
-    world.feed.papers = [new(1)]
-    world.run(foundations())
-    report = world.run(foundations())
-    assert report.lists[0].earlier
-    assert len(world.feed.asked) == 1
-    assert world.scorer.asked == ["2611.00001"]
-
-
-def test_next_morning_brings_only_what_is_new(world: World) -> None:
-    first, second = new(1), new(2, published=THURSDAYS + timedelta(days=1))
-    world.feed.papers, world.scorer.known = [first], good(first, second)
-    world.run(foundations())
-    world.clock.now += timedelta(days=3)  # Monday
-    world.feed.papers = [first, second]
-    world.run(foundations())
-    assert world.digests() == [["2611.00001"], ["2611.00002"]]
-
-
 def test_paper_that_surfaces_late_is_picked_up_on_that_day(world: World) -> None:
     """Moderation holds papers for days: their submission is old when they are announced."""
     world.feed.papers = [new(1)]
@@ -166,22 +146,6 @@ def test_new_category_starts_with_the_newest_batch_too(world: World) -> None:
     world.feed.papers.append(probability(3, published=THURSDAYS + timedelta(days=1)))
     world.run(foundations(categories=("cs.LG", "math.PR")))
     assert world.scorer.asked == ["2611.00001", "2611.00003"]
-
-
-def test_category_that_was_away_starts_anew_when_it_comes_back(world: World) -> None:
-    two = foundations(categories=("cs.LG", "math.PR"))
-    other = foundations(name="other", categories=("math.PR",))
-    world.feed.papers = [probability(1)]
-    world.run(two, other)
-    for day in range(1, 4):
-        world.clock.now += timedelta(days=1)
-        published = THURSDAYS + timedelta(days=day)
-        world.feed.papers.append(probability(10 + day, published=published))
-        world.run(foundations(categories=("cs.LG",)), other)
-    world.scorer.asked.clear()
-    world.clock.now += timedelta(days=1)
-    report = world.run(two, other)
-    assert report.lists[0].counts.considered < 3
 
 
 def test_cross_lists_that_are_switched_on_start_with_the_newest_batch(world: World) -> None:
@@ -258,15 +222,6 @@ def test_quiet_look_by_hand_before_the_days_batch_leaves_the_day_open(world: Wor
     assert outcome(world.store, "foundations", monday) is Outcome.NOTE
 
 
-def test_quiet_look_by_hand_on_a_day_without_a_batch_settles_it(world: World) -> None:
-    world.feed.papers = [new(1)]
-    world.run(foundations())
-    world.clock.now = datetime(2026, 11, 21, 1, tzinfo=UTC)
-    report = world.run(foundations())
-    assert report.lists[0].problem == "arXiv announced nothing (weekend)"
-    assert world.run(foundations()).lists[0].earlier
-
-
 def test_bug_in_the_feed_is_reported_and_ends_nothing(world: World) -> None:
     class Broken(FakeFeed):
         def fetch(self, *_: object, **__: object) -> list[Paper]:
@@ -314,16 +269,6 @@ def test_quiet_day_sends_nothing_and_is_an_outcome(world: World) -> None:
     assert world.store.deliveries.waiting(world.clock.now) == ()
     world.feed.papers, world.scorer.known = [new(2)], good(new(2))
     assert world.run(foundations(name="other")).lists[0].outcome is Outcome.DIGEST  # for it has not seen the paper
-
-
-def test_late_arxiv_leaves_the_list_due_and_says_so(world: World) -> None:
-    world.feed.papers = [new(1)]
-    world.run(foundations())
-    world.clock.now += timedelta(days=3)
-    report = world.run(foundations())
-    assert report.due == ("foundations",)
-    assert "was due at 05:15 UTC and has not arrived yet" in report.lists[0].problem
-    assert outcome(world.store, "foundations", date(2026, 11, 23)) is None
 
 
 def test_paper_dated_in_the_future_hides_no_late_batch(world: World) -> None:
@@ -428,21 +373,6 @@ def test_alerts_are_noted_in_the_transaction_that_freezes_the_day(tmp_path: Path
     database.close()
 
 
-def test_followed_authors_are_in_whatever_their_score(world: World) -> None:
-    theirs = new(1, authors=("Yoshua Bengio",))
-    world.feed.papers = [theirs, new(2)]
-    report = world.run(foundations())
-    assert report.lists[0].counts.author_matches == 1
-    assert world.digests() == [["2611.00001"]]
-
-
-def test_scorer_that_compares_gets_the_papers_of_its_days(world: World) -> None:
-    world.scorer.recent_days = 30
-    world.feed.papers = [new(1), new(2, published=EARLIER)]
-    world.run(foundations())
-    assert world.scorer.compared == [2]
-
-
 def test_scorer_may_spend_until_all_lists_together_have_used_the_days_budget(world: World) -> None:
     """Two papers of each list cost 0.003."""
     world.budget = 0.005
@@ -536,14 +466,6 @@ class TestWhatCannotBeScored:
         assert report.counts.carried_over == world.composer.made[-1].counts.carried_over
         assert world.store.days.tries("foundations") == {}
 
-    def test_morning_that_scored_nothing_counts_against_no_paper(self, world: World) -> None:
-        world.feed.papers, world.scorer.refuses = [new(1)], {"2611.00001"}
-        for _ in range(3):  # until Sunday
-            report = world.run(foundations()).lists[0]
-            assert (report.outcome, report.problem) == (None, "refused")
-            world.clock.now += timedelta(days=1)
-        assert world.store.days.tries("foundations") == {}
-
     def test_leftovers_alone_are_no_reason_to_stay_due(self, world: World) -> None:
         """A weekend with nothing but a paper that could not be scored on Friday is quiet, and no try."""
         self.mornings(world, 1)
@@ -565,17 +487,6 @@ def test_digest_of_what_was_scored_says_why_the_rest_was_not(
     assert (report.outcome, report.shortfall, report.problem) == (Outcome.DIGEST, shortfall, str(death))
     assert world.composer.made[0].shortfall is shortfall
     assert (report.counts.scored, report.counts.carried_over) == (1, 1)
-
-
-def test_list_scored_before_the_llm_died_is_served(world: World) -> None:
-    world.feed.papers, world.scorer.known = [new(1), probability(2)], good(new(1))
-    world.scorer.dies_after = 1
-    report = world.run(foundations(), foundations(name="other", categories=("math.PR",), topics="Another"))
-    assert [(entry.outcome, entry.problem) for entry in report.lists] == [
-        (Outcome.DIGEST, ""),
-        (None, "the LLM at nowhere does not answer"),
-    ]
-    assert [entry.shortfall for entry in report.lists] == [None, Shortfall.SERVER]
 
 
 def test_bug_in_scoring_is_reported_and_leaves_every_list_due(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -647,27 +558,6 @@ class TestScheduled:
         assert (saturday.outcome, saturday.reason) == (Outcome.GAVE_UP, morning.NOTHING_WAS_DONE)
         assert sunday.outcome is Outcome.SKIPPED
 
-    def test_list_that_was_away_for_long_has_no_days_to_explain(self, world: World) -> None:
-        world.feed.papers = [new(1)]
-        world.run(foundations(), patience=self.patience)
-        world.clock.now += timedelta(days=90)
-        world.run(foundations(), patience=self.patience)
-        assert len(world.store.history.days(["foundations"], 9)["foundations"]) <= 2
-
-    def test_papers_of_skipped_days_come_with_the_lists_next_weekday(self, world: World) -> None:
-        world.feed.papers, world.scorer.known = [new(1)], good(new(1))
-        mondays = foundations(weekdays=frozenset({0}))
-        world.run(mondays, patience=self.patience)
-        world.clock.now += timedelta(days=3)
-        self.beyond_patience(world, mondays)
-        assert world.digests() == [["2611.00001"]]
-
-    def test_late_arxiv_is_waited_for_even_if_older_papers_are_there(self, world: World) -> None:
-        world.feed.papers = [new(1, published=EARLIER)]
-        report = world.run(foundations(), patience=self.patience)
-        assert report.due == ("foundations",)
-        assert world.scorer.asked == []
-
     def test_papers_that_are_there_are_sent_when_patience_ends(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1, published=EARLIER)], good(new(1))
         report = self.beyond_patience(world, foundations())
@@ -694,15 +584,6 @@ class TestScheduled:
         assert report.lists[0].outcome is Outcome.QUIET
         assert report.lists[0].problem == report.missing != ""
 
-    def test_gap_before_a_weekend_is_waited_for_on_one_day(self, world: World) -> None:
-        world.feed.papers = [new(1, published=EARLIER)]
-        assert self.beyond_patience(world, foundations()).missing
-        for _ in ("Saturday", "Sunday"):
-            world.clock.now = FRIDAY + timedelta(days=1)
-            report = world.run(foundations(name="other"), patience=self.patience)
-            assert not report.due
-            assert not report.missing
-
     def test_dead_llm_is_given_up_without_losing_a_paper(self, world: World) -> None:
         world.feed.papers, world.scorer.dies_after = [new(1)], 0
         report = self.beyond_patience(world, foundations())
@@ -718,27 +599,6 @@ class TestScheduled:
         world.clock.now += timedelta(minutes=15)
         world.feed.broken = None
         assert world.run(foundations(), patience=self.patience).lists[0].outcome is not None
-
-    def test_patience_begins_anew_each_day(self, world: World) -> None:
-        world.feed.broken = "no network"
-        world.run(foundations(), patience=self.patience)
-        world.clock.now += timedelta(days=1, hours=8)
-        assert world.run(foundations(), patience=self.patience).due == ("foundations",)
-
-    def test_clock_that_was_ahead_costs_no_day(self, world: World) -> None:
-        """Of what it left behind only digests count: those are out."""
-        world.run(foundations(), patience=self.patience)
-        world.clock.now += timedelta(days=40)
-        world.feed.broken = "no network"
-        world.run(foundations(), patience=self.patience)
-        world.clock.now -= timedelta(days=40)
-        world.feed.broken = None
-        for day, number in ((3, 2), (4, 3), (5, 4)):  # Monday, Tuesday, Wednesday
-            world.clock.now = FRIDAY + timedelta(days=day)
-            world.feed.papers.append(new(number, published=THURSDAYS + timedelta(days=day - 2 * (day == 3))))
-            assert world.run(foundations(), patience=self.patience).lists[0].outcome is Outcome.NOTE
-        newest = world.store.history.days(["foundations"])["foundations"]
-        assert [day.date for day in newest] == [date(2026, 11, 25)]
 
     def test_skipped_or_given_up_day_is_made_when_a_person_asks_or_its_weekday_is_added(self, world: World) -> None:
         world.feed.papers, world.scorer.known = [new(1)], good(new(1))
@@ -861,10 +721,6 @@ class TestShortlist:
         (report,) = learned.run(foundations()).lists
         assert (report.counts.not_called, report.counts.selected, report.shortlist_off) == (0, 40, False)
 
-    def test_without_the_setting_everything_is_asked(self, learned: World) -> None:
-        learned.share = 1.0
-        assert learned.run(foundations()).lists[0].counts.scored == 40
-
 
 def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> None:
     week_ago = FRIDAY - timedelta(days=7)
@@ -881,15 +737,6 @@ def test_votes_order_papers_with_equal_scores_and_hide_none(world: World) -> Non
     world.run(foundations())
     (digest,) = world.digests()
     assert digest == ["2611.00003", "2611.00002", "2611.00004", "2611.00001"]
-
-
-def test_votes_bring_no_paper_within_the_cap(world: World) -> None:
-    liked = {f"2611.{number:05}": float(number) for number in range(1, 5)}
-    papers = [new(number) for number in range(1, 5)]
-    of = Digest(foundations(max_papers=2), FRIDAY.date(), world.scorer.model)
-    made = curate.curate(of, papers, good(*papers), {}, liked=liked)
-    assert [each.paper.arxiv_id for each in made.entries] == ["2611.00002", "2611.00001"]
-    assert [each.paper.arxiv_id for each in made.over_cap] == ["2611.00004", "2611.00003"]
 
 
 def test_embedded_lists_on_the_same_topics_share_no_ranking_once_one_has_learned(world: World) -> None:

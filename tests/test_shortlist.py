@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from paperboy.shortlist import Recall, Shortlist, off_until, share_of, shortlist
+from paperboy.shortlist import Recall, Shortlist, share_of, shortlist
 
 DAY = date(2026, 11, 20)
 PAPERS = {f"2611.{number:05}": float(number) for number in range(100)}  # the higher its number, the better
@@ -20,11 +20,6 @@ def test_best_share_is_called_and_the_rest_is_not_but_for_a_sample() -> None:
     assert not found.not_called & found.sampled
 
 
-def test_sample_is_some_five_percent_of_the_rest() -> None:
-    sampled = sum(len(shortlist(PAPERS, 0.5, f"foundations {day}").sampled) for day in range(200))
-    assert 430 <= sampled <= 570  # of 10,000; three standard deviations
-
-
 def test_sample_depends_on_the_seed_and_the_paper_alone() -> None:
     """So a second try on the same day samples the same papers, whatever else has come."""
     seeds = [f"foundations {day}" for day in range(40)]
@@ -32,12 +27,6 @@ def test_sample_depends_on_the_seed_and_the_paper_alone() -> None:
     one, other = ([shortlist(*how, seed).sampled for seed in seeds] for how in ((PAPERS, 0.4), (more, 0.2)))
     assert one == [each & PAPERS.keys() for each in other]
     assert len(set(one)) > 20
-
-
-@pytest.mark.parametrize(("share", "called"), [(1.0, 100), (0.505, 51), (0.0, 0)])
-def test_share_is_rounded_up(share: float, called: int) -> None:
-    found = shortlist(PAPERS, share, "seed")
-    assert len(PAPERS) - len(found.not_called | found.sampled) == called
 
 
 def test_of_fewer_than_twenty_papers_none_is_left_out() -> None:
@@ -69,13 +58,6 @@ def test_what_the_sample_found_raises_the_share_and_switches_auto_off(
     setting: object, found: list[int], share: float
 ) -> None:
     assert share_of(setting, ago(*found), DAY) == pytest.approx(share)  # type: ignore[arg-type]
-
-
-def test_auto_is_off_from_the_day_of_the_sixth() -> None:
-    assert off_until(ago(5, 4, 3, 2, 1), DAY) is None
-    assert off_until(ago(5, 4, 3, 2, 1, 0), DAY) == DAY + timedelta(days=60)
-    assert off_until(ago(110, 100, 90, 80, 70, 60), DAY) == DAY
-    assert off_until([], DAY) is None
 
 
 def test_recall_is_estimated_from_the_sample() -> None:

@@ -111,13 +111,6 @@ def test_ten_papers_are_told_by_their_ranks() -> None:
     assert told(shown(*entries(14)), "slack").count("\n") == 10
 
 
-def test_note_without_papers_is_told_too() -> None:
-    assert told(shown())["papers"] == []
-    assert told(shown(), "slack") == (
-        f"<{WEB}/digest/l1nk|Foundations of machine learning>, Fri 20 Nov 2026: 3 new papers: On &lt;x&gt;"
-    )
-
-
 def test_slack_has_a_line_for_each_paper_with_its_link_scores_and_comment() -> None:
     followed = entry(2, relevance=9, novelty=None, comment="", matched_author="Ada Lovelace")
     assert told(shown(entry(1, comment="It explains why."), followed), "slack").splitlines()[1:] == [
@@ -242,12 +235,6 @@ def test_hostile_reply_leaves_one_clean_line_without_the_url(store: Store, kind:
             assert [secret for secret in SECRETS if secret.lower() in found.reply.lower()] == []
 
 
-def test_server_that_is_gone_is_tried_again(store: Store, hook: Hook) -> None:
-    frozen(store)
-    found = call(store, "http://127.0.0.1:9/services/verysecrettoken")
-    assert (found.state, found.reply) == (DeliveryState.PENDING, "no reply: Connection refused")
-
-
 def test_call_goes_through_the_proxy(store: Store, hook: Hook) -> None:
     frozen(store)
     proxy = hook.url.removesuffix(PATH)
@@ -290,17 +277,6 @@ def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hoo
     assert "given up after three days" in waiting.alert.paragraphs[0]
 
 
-def test_later_success_ends_the_alert(store: Store, hook: Hook) -> None:
-    hook.statuses = [404, 200]
-    frozen(store)
-    call(store, hook.url)
-    alerts.report(store, None, None, None, UTC, NOW)  # type: ignore[arg-type]  # to the log alone: no mail is composed
-    frozen(store, day=TODAY + DAY)
-    call(store, hook.url, clock=Clock(NOW + DAY))
-    (waiting,) = alerts.waiting(store, UTC)
-    assert waiting.alert.headline == "Resolved: the webhook of foundations works"
-
-
 @pytest.mark.parametrize("lists", [{}, {"foundations": mailing_list()}], ids=["no list", "no key"])
 def test_webhook_that_is_gone_is_not_called_and_no_alert(
     store: Store, hook: Hook, lists: dict[str, MailingList]
@@ -319,14 +295,6 @@ def test_one_call_that_cannot_be_told_delays_no_other(store: Store, hook: Hook) 
     with pytest.raises(TypeError):
         call(store, hook.url)
     assert call(store, hook.url).state is DeliveryState.SENT
-
-
-def test_round_that_is_stopped_makes_no_other_call(store: Store, hook: Hook) -> None:
-    frozen(store)
-    frozen(store, day=TODAY + DAY)
-    call(store, hook.url, stopped=lambda: bool(hook.told))
-    assert len(hook.told) == 1
-    assert store.webhooks.is_due(NOW)
 
 
 # ---- in a home
@@ -360,19 +328,6 @@ def test_digest_is_told_to_its_webhook_with_the_page_where_there_is_one(home: Wo
         assert found["url"] == f"https://papers.example.org/digest/{archived.link}"
 
 
-def test_without_a_web_room_the_payload_has_no_page(home: World, hook: Hook) -> None:
-    home.write("subscribers.yaml", LISTS.format(url=hook.url) + "    webhook_format: slack\n")
-    home.run("once")
-    (found,) = [request.json["text"] for request in hook.told]
-    assert found.startswith("Foundations &amp; more, Fri 20 Nov 2026: 2 papers: On the Learning")
-    hook.told.clear()
-    home.write("subscribers.yaml", LISTS.format(url=hook.url))
-    home.clock.now += 3 * DAY
-    home.announce(3)
-    home.run("once")
-    assert hook.told[0].json["url"] is None
-
-
 def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(home: World, hook: Hook) -> None:
     hook.statuses = [403]
     ran = home.run("once")
@@ -380,15 +335,6 @@ def test_failed_webhook_is_said_and_changes_neither_mail_nor_exit_code(home: Wor
     assert "foundations: the webhook at 127.0.0.1 was not told of 2026-11-20: HTTP 403 (ok)" in ran.err
     assert home.mails() == ["ada@example.org", OPERATOR]
     assert "The webhook of foundations was not told of a digest" in alerted(home)
-
-
-def test_current_url_is_told_also_of_a_digest_from_before(home: World, hook: Hook) -> None:
-    home.write("subscribers.yaml", LISTS.format(url="http://127.0.0.1:9/dead"))
-    home.run("once")
-    home.write("subscribers.yaml", LISTS.format(url=hook.url))
-    home.clock.now += HOUR
-    home.run("once")
-    assert len(hook.told) == 1
 
 
 def test_status_shows_the_last_reply_and_the_next_try(home: World, hook: Hook) -> None:

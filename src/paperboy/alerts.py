@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from paperboy.delivery import Report as Sent
     from paperboy.delivery import Transport
     from paperboy.mail.message import Composer
-    from paperboy.models import Delivery
 
 logger = logging.getLogger(__name__)
 
@@ -43,52 +42,50 @@ _MOST = 3  # names, or reasons, in a mail; the log has the others
 # --- what is wrong
 
 
-def of_list(store: Store, each: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
+def of_list(store: Store, report: ListReport, missing: str, now: datetime, *, news: bool, overdue: bool) -> None:
     """Note what one list's morning has to report. `missing`: why arXiv's papers are missing; `news`: its newest batch
     is there; `overdue`: GIVE_UP_AFTER_HOURS have passed since its hour. Before that a late arXiv is no cause. A dead
     LLM is one at the first try, since the scorer has retried by then. A cause that is ended and noted again lasts.
     """
-    for cause in _over(each, arrived=not missing and (news or each.is_served)):
-        store.alerts.end(cause, each.list_name, now)
-    store.alerts.note(_notes(each, missing, overdue=overdue), now)
+    outcome, is_due = report.outcome, report.outcome in {None, Outcome.GAVE_UP}
+    is_served = report.is_served
+    over = [] if report.bug or is_due else [Cause.PROCESS]
+    if over and is_served:  # on a quiet day nobody asked the LLM
+        over += [Cause.SCORING, Cause.BUDGET]
+    if over and outcome is not Outcome.SKIPPED and not missing and (news or is_served):
+        over.append(Cause.LATE)
+    for ended in over:
+        store.alerts.end(ended, report.list_name, now)
+
+    late = outcome is Outcome.GAVE_UP or (is_due and overdue)
+    if missing and (outcome is Outcome.QUIET or (is_served and overdue)):
+        late = True
+    cause: Cause | None = None
+    if report.bug:
+        cause = Cause.PROCESS
+    elif report.shortfall is Shortfall.BUDGET:
+        cause = Cause.BUDGET
+    elif report.shortfall is Shortfall.SERVER or (is_due and report.counts.considered):
+        cause = Cause.SCORING
+    elif late:
+        cause = Cause.LATE
+    store.alerts.note(_notes(report, cause, served=is_served), now)
 
 
-def _over(each: ListReport, *, arrived: bool) -> set[Cause]:
-    """The causes that this day of the list ends, unless they are noted again."""
-    if each.bug or each.outcome in {None, Outcome.GAVE_UP}:
-        return set()
-    scores = {Cause.SCORING, Cause.BUDGET} if each.is_served else set()  # on a quiet day nobody asked the LLM
-    return {Cause.PROCESS, *scores, *([Cause.LATE] if arrived and each.outcome is not Outcome.SKIPPED else [])}
-
-
-def _notes(each: ListReport, missing: str, *, overdue: bool) -> Iterator[Note]:
-    counts, name = each.counts, each.list_name
-    if cause := _cause(each, missing, overdue=overdue):
-        served, papers = each.is_served, counts.to_score
-        number = counts.scored if served else 0
+def _notes(report: ListReport, cause: Cause | None, *, served: bool) -> Iterator[Note]:
+    counts, name = report.counts, report.list_name
+    if cause:
+        papers, number = counts.to_score, counts.scored if served else 0
         facts = {"considered": papers, "scored": number, "served": served}
         scored = f", {number:,} of {counted(papers, 'paper')} scored" if papers else ""
         left = f", {counts.carried_over:,} carried over" if counts.carried_over else ""
-        yield Note(cause, name, each.problem, f"{name}: {each.outcome or 'still due'}{scored}{left}", facts)
-    reason = each.problem if each.shortfall is None else ""
-    for paper in each.let_go:
+        yield Note(cause, name, report.problem, f"{name}: {report.outcome or 'still due'}{scored}{left}", facts)
+    reason = report.problem if report.shortfall is None else ""
+    for paper in report.let_go:
         detail = f"{name}: {paper.arxiv_id} {to_text(paper.title)}"
         yield Note(Cause.LET_GO, f"{name} {paper.arxiv_id}", reason, detail, {"list": name})
-    if each.shortlist_off:
+    if report.shortlist_off:
         yield Note(Cause.SHORTLIST, name)
-
-
-def _cause(each: ListReport, missing: str, *, overdue: bool) -> Cause | None:
-    if each.bug:
-        return Cause.PROCESS
-    if each.shortfall is Shortfall.BUDGET:
-        return Cause.BUDGET
-    due = each.outcome in {None, Outcome.GAVE_UP}
-    if each.shortfall is Shortfall.SERVER or (due and each.counts.considered):
-        return Cause.SCORING
-    went_without = each.outcome is Outcome.QUIET or (each.is_served and overdue)
-    late = each.outcome is Outcome.GAVE_UP or (overdue if due else missing and went_without)
-    return Cause.LATE if late else None
 
 
 def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetime, patience: timedelta) -> None:
@@ -96,35 +93,37 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     no cause before `patience` has passed. Causes of lists that are gone, paused, or without subscribers, are forgotten.
     """
     passing = sent.passing and sent.since is not None and now - sent.since < patience
-    notes = [Note(Cause.NOBODY, name, reply, f"{name}: {reply}") for name, reply in sent.refused]
     if sent.problem:
         notes = [] if passing else [Note(Cause.MAIL, MAIL_SERVER, sent.problem)]
-    told = {note.subject for note in notes}
-    notes += [_refused(each) for each in sent.failed if each.list_name not in told]
+    else:
+        notes = [Note(Cause.NOBODY, name, reply, f"{name}: {reply}") for name, reply in sent.refused]
+    reported = {note.subject for note in notes}
+    for delivery in sent.failed:
+        name, address = delivery.list_name, delivery.addressed.subscriber.address
+        if name not in reported:
+            detail = f"{name}: {address}: {delivery.reply}"
+            notes.append(Note(Cause.REFUSED, str(delivery.id), detail=detail, facts={"list": name}))
+
     well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
     if sent.states.get(DeliveryState.SENT) and not sent.problem:
         well.add((Cause.MAIL, MAIL_SERVER))
-    there = {each.name for each in lists if each.is_served}
-    there |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS, THE_WORKERS}
-    called = {each.name for each in lists if each.webhook}
-    waiting = {each.list_name for each in store.signups.waiting()}
+    active = {mailing_list.name for mailing_list in lists if mailing_list.is_served}
+    active |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS, THE_WORKERS}
+    called = {mailing_list.name for mailing_list in lists if mailing_list.webhook}
+    signups = {signup.list_name for signup in store.signups.waiting()}
     with store.transaction():
         store.alerts.note(notes, now)
         for row in store.alerts.all():
-            if row.cause is Cause.SIGNUP and row.subject not in waiting:
+            if row.cause is Cause.SIGNUP and row.subject not in signups:
                 store.alerts.end(row.cause, row.subject, now)
                 continue
             of_list = _WORDS[row.cause].well and row.cause is not Cause.FILES
-            gone = row.over is None and row.subject not in (called if row.cause is Cause.WEBHOOK else there) and of_list
+            there = called if row.cause is Cause.WEBHOOK else active
+            gone = of_list and row.over is None and row.subject not in there
             if gone or (sent.problem and row.cause is Cause.NOBODY and not row.reported):  # the problem is why
                 store.alerts.forget(row.cause, row.subject)
             elif (row.cause, row.subject) in well:
                 store.alerts.end(row.cause, row.subject, now)
-
-
-def _refused(delivery: Delivery) -> Note:
-    name, address = delivery.list_name, delivery.addressed.subscriber.address
-    return Note(Cause.REFUSED, str(delivery.id), detail=f"{name}: {address}: {delivery.reply}", facts={"list": name})
 
 
 def broken_files(problems: Sequence[Problem]) -> list[Note]:

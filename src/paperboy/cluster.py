@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import metadata
 from typing import Any, TypeVar, cast
 
@@ -51,15 +51,17 @@ class Crew:
     problem: str = ""  # why it is not used any more
 
     def map(self, work: Callable[[_T], _R], tasks: Iterable[_T]) -> Generator[tuple[_T, _R | None]]:
-        """Each task with its result, in their order; None: the caller has to do it. `tasks` is read some tasks ahead of
-        the results.
+        """Yield each task with its result, in their order; None: the caller has to do it. `tasks` is read some tasks
+        ahead of the results.
         """
         with ExitStack() as stack:
-            hired: tuple[Executor | None, int] | None = None
+            hired: tuple[Executor, int] | None = None
             under_way: deque[tuple[_T, Future[_R] | None]] = deque()
             for task in tasks:
-                executor, threads = hired = hired or self._hired(stack)
-                under_way.append((task, self._submitted(executor, work, task)))
+                hired = hired or self._tried(lambda: stack.enter_context(self.hire()))
+                executor, threads = hired or (None, 0)
+                future = self._tried(partial(executor.submit, _done, work, task, versions())) if executor else None
+                under_way.append((task, future))
                 most = min(_AHEAD * max(threads, 1), _MOST_AHEAD)  # an adaptive cluster begins without a thread
                 while under_way and (len(under_way) > most or self._is_over(under_way[0][1])):
                     first, future = under_way.popleft()
@@ -67,43 +69,31 @@ class Crew:
             for first, future in under_way:
                 yield first, self._result(future)
 
-    def _hired(self, stack: ExitStack) -> tuple[Executor | None, int]:
-        try:
-            return stack.enter_context(self.hire())
-        except Exception as error:  # noqa: BLE001  # of any executor
-            self._dismiss(error)
-            return None, 0
-
-    def _submitted(self, executor: Executor | None, work: Callable[[_T], _R], task: _T) -> Future[_R] | None:
-        if executor is None or self.problem:
-            return None
-        try:
-            return executor.submit(_done, work, task, versions())
-        except Exception as error:  # noqa: BLE001  # as above
-            self._dismiss(error)
-            return None
-
     def _is_over(self, future: Future[_R] | None) -> bool:
-        """Whether nothing has to be waited for."""
+        """Return whether nothing has to be waited for."""
         return future is None or bool(self.problem) or future.done()
 
     def _result(self, future: Future[_R] | None) -> _R | None:
-        if future is None or (self.problem and not future.done()):
+        return self._tried(lambda: future.result(self.seconds)) if future else None
+
+    def _tried(self, call: Callable[[], _R]) -> _R | None:
+        """Return what an executor gives; None: it is not used any more."""
+        if self.problem:
             return None
         try:
-            return future.result(self.seconds)
-        except Exception as error:  # noqa: BLE001  # as above
-            self._dismiss(error)
-            return None
-
-    def _dismiss(self, error: Exception) -> None:
-        if not self.problem:
-            why = str(error) if isinstance(error, PaperboyError) else f"{type(error).__name__}: {_first_line(error)}"
-            why = f"no answer within {self.seconds:g} seconds" if isinstance(error, TimeoutError) else why
-            why = "the connection is gone" if isinstance(error, CancelledError) else why
+            return call()
+        except Exception as error:  # of any executor
+            why = f"{type(error).__name__}: {_first_line(error)}"
+            if isinstance(error, PaperboyError):
+                why = str(error)
+            elif isinstance(error, TimeoutError):
+                why = f"no answer within {self.seconds:g} seconds"
+            elif isinstance(error, CancelledError):
+                why = "the connection is gone"
             self.problem = f"{self.name} cannot be used: {why}"
             logger.warning("%s; the work is done here, which takes longer", self.problem)
             logger.debug("the workers' failure", exc_info=error)
+            return None
 
 
 @lru_cache
@@ -117,7 +107,7 @@ def versions() -> Mapping[str, str]:
 
 
 def _done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
-    """The task's result, if this worker is like its caller. Raises ClusterError."""
+    """Return the task's result, if this worker is like its caller. Raises ClusterError."""
     if problems := _unlike("a worker", versions(), wanted):
         raise ClusterError("; ".join(problems))
     return work(task)
@@ -156,13 +146,13 @@ def processes(number: int) -> Iterator[tuple[Executor, int]]:
 def _begin() -> None:
     """Leave Ctrl-C to the parent, and end when it does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
     if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+
+        def end_with_parent() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 # A cluster

@@ -128,23 +128,30 @@ def _text_key(tex: str) -> str:
     return _plain(to_text(tex))
 
 
+CROSS_LIST = "cross-list "  # before the category by which a cross-listed paper comes to a list
+
+
 def ways_in(mailing_list: MailingList) -> frozenset[str]:
-    """How a paper can come to the list: by its primary category, or by one that it is cross-listed in."""
+    """Return how a paper can come to the list: by its primary category, or by one that it is cross-listed in."""
     crossed = mailing_list.categories if mailing_list.cross_lists else ()
-    return frozenset([*mailing_list.categories, *(f"cross-list {category}" for category in crossed)])
+    return frozenset([*mailing_list.categories, *(CROSS_LIST + category for category in crossed)])
 
 
 def before_start(
     mailing_list: MailingList, papers: Sequence[Paper], started: Collection[str], start: datetime
 ) -> frozenset[str]:
-    """The ids of papers too old for a list, or a way into it, that starts today.
+    """Return the ids of papers too old for a list, or a way into it, that starts today.
 
     `started` holds the ways by which papers have come to the list before; `start` is when submission to the newest
     batch began. A paper is too old when it came before that and only a new way brings it.
     """
     open_ways = ways_in(mailing_list) & set(started)
-    ways_of = {each: {each.primary_category, *(f"cross-list {name}" for name in each.categories)} for each in papers}
-    return frozenset(each.arxiv_id for each in papers if each.published < start and not ways_of[each] & open_ways)
+    too_old = set()
+    for paper in papers:
+        ways = {paper.primary_category, *(CROSS_LIST + category for category in paper.categories)}
+        if paper.published < start and not ways & open_ways:
+            too_old.add(paper.arxiv_id)
+    return frozenset(too_old)
 
 
 NEAREST = 10  # papers below the thresholds that are kept in sight

@@ -67,10 +67,9 @@ def run(
     except where a person asked for `any_day`.
     With `patience` the daemon runs it: a list that waits for a late arXiv or a dead LLM is given up that long after its
     first try. Without, a person asked: what is there is sent, even if the day was given up, and what fails stays due.
-    With `since` the lists begin anew with the first batch that became visible from that local date on; raises
-    NotTodayError where one of them cannot.
-    A problem that lasts until `overdue_after` a list's hour is reported, whoever runs the morning. `crew` gives those
-    who compose for so many lists, if it is not this process alone; `group` lists go through it together.
+    With `since` the lists begin anew with the first batch that became visible from that local date on. Raises
+    NotTodayError where one of them cannot. A problem that lasts until `overdue_after` a list's hour is reported. `crew`
+    gives those who compose for so many lists, if it is not this process alone; `group` lists go through it together.
     """
     now, store = drafter.clock(), drafter.store
     lists = [mailing_list for mailing_list in lists if mailing_list.subscribers]

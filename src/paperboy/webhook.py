@@ -13,8 +13,8 @@ A crash between the two commits repeats that one call. The URL is often a secret
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,7 +39,7 @@ MOST = 4_000  # characters of a text for Slack
 
 _MOST_BYTES = 1_000_000  # of a reply, which nobody needs
 _AUTHORS = 12
-_TITLE, _COMMENT, _REPLY = 200, 200, 80  # characters
+_LONGEST, _LONGEST_REPLY = 200, 80  # characters
 _MAY_PASS = frozenset({408, 425, 429})
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "Paperboy"}
 # What Slack, Mattermost or Discord would obey: marks become letters that look alike, and nobody is called by an @.
@@ -52,12 +52,13 @@ _MARKS = str.maketrans(
 
 
 def payload(call: Call, shown: Page, form: str) -> bytes:
-    """The body of the request, in one of the formats "json" and "slack". Pure."""
-    made = {"text": _slack(call, shown)} if form == "slack" else _json(call, shown)
+    """Return the body of the request, in one of the formats "json" and "slack". Pure."""
+    top = sorted(shown.items, key=lambda item: item.rank)[:TOP]
+    made = {"text": _slack(call, shown, top)} if form == "slack" else _json(call, shown, top)
     return json.dumps(made, ensure_ascii=False).encode()
 
 
-def _json(call: Call, shown: Page) -> dict[str, Any]:
+def _json(call: Call, shown: Page, top: Sequence[Item]) -> dict[str, Any]:
     return {
         "list": call.list_name,
         "title": shown.title,
@@ -67,49 +68,52 @@ def _json(call: Call, shown: Page) -> dict[str, Any]:
         "counts": {**asdict(shown.counts), "scored": shown.counts.scored},
         "papers": [
             {
-                "rank": each.rank,
-                "arxiv_id": each.arxiv_id,
-                "url": each.url,
-                "title": str(each.title),
-                "authors": [author.name for author in each.authors[:_AUTHORS]],
-                "relevance": each.relevance,
-                "novelty": each.novelty,
-                "comment": each.comment.replace(JOINER, ""),
+                "rank": item.rank,
+                "arxiv_id": item.arxiv_id,
+                "url": item.url,
+                "title": str(item.title),
+                "authors": [author.name for author in item.authors[:_AUTHORS]],
+                "relevance": item.relevance,
+                "novelty": item.novelty,
+                "comment": item.comment.replace(JOINER, ""),
             }
-            for each in _top(shown)
+            for item in top
         ],
     }
 
 
-def _slack(call: Call, shown: Page) -> str:
-    """The list's title, linked to the digest, its subject, and a line for each of the top papers."""
-    title = _mrkdwn(shortened(shown.title, _TITLE))
+def _slack(call: Call, shown: Page, top: Sequence[Item]) -> str:
+    """Return the list's title, linked to the digest, its subject, and a line for each of the top papers."""
+    title = _mrkdwn(shown.title)
     title = f"<{shown.view_url}|{title}>" if shown.view_url else title
-    text = f"{title}, {call.date:%a %d %b %Y}: {_mrkdwn(shortened(call.subject, _TITLE))}"
-    for each in _top(shown):
-        line = f"\n{each.rank}. <{each.url}|{_mrkdwn(shortened(each.title, _TITLE))}>{_judged(each)}"
+    text = f"{title}, {call.date:%a %d %b %Y}: {_mrkdwn(call.subject)}"
+    for item in top:
+        line = f"\n{item.rank}. <{item.url}|{_mrkdwn(item.title)}>"
+        scores = {"relevance": item.relevance, "novelty": item.novelty}
+        if judged := ", ".join(f"{name} {score}" for name, score in scores.items() if score is not None):
+            line += f" – {judged}"
+        if item.comment:
+            line += f" – {_mrkdwn(item.comment)}"
         if len(text) + len(line) > MOST:
             break
         text += line
     return text
 
 
-def _judged(item: Item) -> str:
-    scores = {"relevance": item.relevance, "novelty": item.novelty}
-    said = [f"{name} {score}" for name, score in scores.items() if score is not None]
-    comment = [_mrkdwn(shortened(item.comment, _COMMENT))] if item.comment else []
-    return "".join(f" – {each}" for each in filter(None, [", ".join(said), *comment]))
-
-
-def _top(shown: Page) -> tuple[Item, ...]:
-    return tuple(sorted(shown.items, key=lambda item: item.rank)[:TOP])
-
-
 def _mrkdwn(text: str) -> str:
-    return text.translate(_MARKS).replace("](", f"]{JOINER}(")
+    return shortened(text, _LONGEST).translate(_MARKS).replace("](", f"]{JOINER}(")
 
 
 # --- the call
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a request ended."""
+
+    state: DeliveryState  # SENT, FAILED for good, or PENDING: it is tried again
+    reply: str  # for people
+    wait: float = 0.0  # seconds that the server asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +129,7 @@ class Round:
     seconds: float = 10.0  # for the whole reply to one
 
     def call(self, show: Callable[[int, int], None]) -> bool:
-        """Make the calls that wait; returns whether all went well. Raises the first StoreError when all were tried, and
+        """Make the calls that wait; return whether all went well. Raises the first StoreError when all were tried, and
         StoreWriteError and ConfigError at once.
         """
         well, spoilt = True, None
@@ -146,83 +150,71 @@ class Round:
         return well
 
     def _one(self, call: Call) -> bool:
-        """Make one call; returns whether that went well."""
-        now, of = self.clock(), self.lists.get(call.list_name)
-        if of is None or not of.webhook:
-            return self.store.webhooks.settle(call, DeliveryState.FAILED, "no longer set", now)
-        host = urlsplit(of.webhook).hostname
+        """Make one call; return whether that went well."""
+        now, mailing_list, webhooks = self.clock(), self.lists.get(call.list_name), self.store.webhooks
+        if mailing_list is None or not mailing_list.webhook:
+            return webhooks.settle(call, DeliveryState.FAILED, "no longer set", now)
         if now >= call.frozen_at + GIVEN_UP:
-            reply = f"given up after three days; {call.reply or 'it was never tried'}"
-            return self._failed(call, host, reply, now)
-        http = Http(most=_MOST_BYTES, proxy=self.proxy(of.webhook))
+            why = f"given up after three days; {call.reply or 'it was never tried'}"
+            return self._settle(call, mailing_list, Answer(DeliveryState.FAILED, why), now)
         backoff = min(FIRST_BACKOFF * (1 << min(call.attempts, 10)), LONGEST_BACKOFF)
-        if not self.store.webhooks.reserve(call, now, now + backoff):
+        if not webhooks.reserve(call, now, now + backoff):
             return True
-        answer = _post(http, of.webhook, self._payload(call, of), self.seconds)
+        http = Http(most=_MOST_BYTES, proxy=self.proxy(mailing_list.webhook))
+        answer = _post(http, mailing_list.webhook, self._payload(call, mailing_list), self.seconds)
         now = self.clock()
-        if answer.state is DeliveryState.SENT:
-            self.store.webhooks.settle(call, answer.state, answer.reply, now)
-            self.store.alerts.end(Cause.WEBHOOK, call.list_name, now)
-            logger.info("%s: the webhook at %s was told of %s", call.list_name, host, call.date)
-            return True
         wait = max(backoff, min(timedelta(seconds=answer.wait), LONGEST_BACKOFF))
-        again = now + wait if answer.state is DeliveryState.PENDING else None
-        return self._failed(call, host, answer.reply, now, again)
+        return self._settle(call, mailing_list, answer, now, now + wait)
 
-    def _payload(self, call: Call, of: MailingList) -> bytes:
+    def _payload(self, call: Call, mailing_list: MailingList) -> bytes:
         papers = self.store.papers.by_id(archive.ids(call.shown))
         link = call.link if self.web_url else ""
         digest = archive.load(call.shown, papers)
         shown = page(digest, copy=Copy(*[""] * 5), unsubscribe_address="", web_url=self.web_url, link=link)
-        return payload(call, shown, of.webhook_format)
+        return payload(call, shown, mailing_list.webhook_format)
 
-    def _failed(self, call: Call, host: str | None, reply: str, now: datetime, again: datetime | None = None) -> bool:
-        """Settle a call that failed: for good, unless it is tried `again`."""
-        line = f"{call.list_name}: the webhook at {host} was not told of {call.date}: {reply}"
+    def _settle(
+        self, call: Call, mailing_list: MailingList, answer: Answer, now: datetime, again: datetime | None = None
+    ) -> bool:
+        """Record how a call ended, which is tried `again` if it may pass; return whether it went well."""
+        name, host, state = call.list_name, urlsplit(mailing_list.webhook).hostname, answer.state
+        line = f"{name}: the webhook at {host} was not told of {call.date}: {answer.reply}"
         with self.store.transaction():
-            if again is None:
-                self.store.alerts.note([Note(Cause.WEBHOOK, call.list_name, reply, line)], now)
-            state = DeliveryState.FAILED if again is None else DeliveryState.PENDING
-            self.store.webhooks.settle(call, state, reply, now, again)
-        logger.warning("%s", line)
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How a request ended."""
-
-    state: DeliveryState  # SENT, FAILED for good, or PENDING: it is tried again
-    reply: str  # for people
-    wait: float = 0.0  # seconds that the server asked for
+            if state is DeliveryState.SENT:
+                self.store.alerts.end(Cause.WEBHOOK, name, now)
+            elif state is DeliveryState.FAILED:
+                self.store.alerts.note([Note(Cause.WEBHOOK, name, answer.reply, line)], now)
+            self.store.webhooks.settle(
+                call, state, answer.reply, now, again if state is DeliveryState.PENDING else None
+            )
+        if state is DeliveryState.SENT:
+            logger.info("%s: the webhook at %s was told of %s", name, host, call.date)
+        else:
+            logger.warning("%s", line)
+        return state is DeliveryState.SENT
 
 
 def _post(http: Http, url: str, body: bytes, seconds: float) -> Answer:
-    """Make one request, and judge its reply."""
+    """Make one request, and judge its reply, which is cut to a line without the URL, often a secret."""
     try:
         answer = _judge(http.request("POST", url, _HEADERS, body, seconds=seconds))
     except NoReplyError as error:
         answer = Answer(DeliveryState.PENDING, f"no reply: {one_line(str(error)) or 'what came is no HTTP'}")
     finally:
         http.close()
-    return Answer(answer.state, _without(url, answer.reply), answer.wait)
+    return replace(answer, reply=shortened(one_line(without_url(answer.reply, url)), _LONGEST_REPLY))
 
 
 def _judge(reply: Reply) -> Answer:
-    said = one_line(reply.body[:1000].decode(errors="replace"))
-    words = f"HTTP {reply.status}" + (f" ({said})" if said and not said.startswith("<") else "")
+    status = f"HTTP {reply.status}"
     if 200 <= reply.status < 300:
-        return Answer(DeliveryState.SENT, f"HTTP {reply.status}")
+        return Answer(DeliveryState.SENT, status)
     if 300 <= reply.status < 400:
-        return Answer(
-            DeliveryState.PENDING, f"HTTP {reply.status}: a redirect, which is not followed; set the URL it names"
-        )
+        return Answer(DeliveryState.PENDING, f"{status}: a redirect, which is not followed; set the URL it names")
+    body = one_line(reply.body[:1000].decode(errors="replace"))
+    if body and not body.startswith("<"):
+        status += f" ({body})"
     seconds = re.fullmatch(r"\d{1,9}(?:\.\d+)?", reply.headers.get("Retry-After", "").strip(), re.ASCII)
     for_good = 400 <= reply.status < 500 and reply.status not in _MAY_PASS
     state = DeliveryState.FAILED if for_good else DeliveryState.PENDING
-    return Answer(state, words, float(seconds[0]) if seconds else 0.0)
-
-
-def _without(url: str, text: str) -> str:
-    """The text on one line and without the URL, which is often a secret."""
-    return shortened(one_line(without_url(text, url)), _REPLY)
+    return Answer(state, status, float(seconds[0]) if seconds else 0.0)

@@ -5,14 +5,12 @@ import re
 import ssl
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import trustme
 
-from paperboy.sandbox import MOST_SECONDS
 from paperboy.store import Store
 from tests.builders import paper
 from tests.cli.conftest import LISTS, World
@@ -62,12 +60,6 @@ def test_line_is_printed_while_a_later_server_is_still_being_asked(world: World)
         running.kill()
 
 
-@pytest.mark.parametrize(("setting", "said"), [("auto", "1 to 10 connections"), ("4", "4 connections")])
-def test_check_says_how_many_connections_mail_may_take(world: World, setting: str, said: str) -> None:
-    world.env(SMTP_CONNECTIONS=setting)
-    assert re.search(rf"^ok     mail: mail server .*, {said}$", world.run("check").out, re.MULTILINE)
-
-
 def test_check_touches_nothing_and_asks_no_server_offline(world: World) -> None:
     before = sorted(world.path.rglob("*"))
     assert world.run("check", "--offline").code == 0
@@ -98,13 +90,6 @@ def test_prompt_that_does_not_ask_for_a_lists_language_is_a_note(world: World) -
     ran = world.run("check", "--offline")
     told = "prompts/score.md.j2 does not use the variable language, so the LLM is not asked for comments in de; take"
     assert f"note   prompts: {told}" in ran.out
-    assert ran.code == 0
-
-
-def test_list_without_subscribers_is_named(world: World) -> None:
-    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
-    ran = world.run("check", "--offline")
-    assert "x: cs.LG; no subscribers, so it is never due" in ran.out
     assert ran.code == 0
 
 
@@ -140,39 +125,13 @@ def test_broken_template_is_named_with_its_line(world: World, name: str, text: s
     assert ran.code == 78
 
 
-def test_file_of_gits_marks_alone_is_read_in_a_moment(world: World) -> None:
-    """Not in a time that grows with the square of its lines, which was a minute here."""
-    world.write("prompts/topics/marks.md", "<<<<<<< a\n" * 30_000)
-    world.write("subscribers.yaml", LISTS.replace("dwarf galaxies", "topics/marks.md"))
-    began = time.process_time()
-    ran = world.run("check", "--offline")
-    assert time.process_time() - began < 15
-    assert "topics: must have at most 100,000 characters" in ran.out
-
-
-def test_env_file_that_cannot_be_one_is_refused_in_a_moment(world: World) -> None:
+def test_env_file_that_cannot_be_one_is_refused(world: World) -> None:
     for text, told in (
         ("".join(f"SMTP_HOS{number}=1\n" for number in range(60_000)), ".env: is larger than 100 kB; is it the"),
         (f"A=x{' ' * 90_000}y\n", ".env:1: this line has 1000 spaces in a row; remove them"),
     ):
         world.write(".env", text)
-        began = time.process_time()
         assert f"fault  settings: {told}" in world.run("check", "--offline").out
-        assert time.process_time() - began < 10
-
-
-def test_templates_that_loop_cost_check_one_timeout_together(world: World) -> None:
-    """And not one for each block of the prompt and each sample of a mail or page that they are tried on."""
-    loops = "{% for a in range(10**5) %}{% for b in range(10**5) %}{% endfor %}{% endfor %}"
-    blocks = [f"{{% block {block} %}}{loops}{{% endblock %}}" for block in ("rubric", "reply", "topics", "papers")]
-    world.write("prompts/score.md.j2", "\n".join(blocks))
-    world.write("emails/_palette.j2", loops)
-    world.env(WEB_URL="https://papers.example.org")
-    began = time.process_time()
-    ran = world.run("check", "--offline")
-    assert time.process_time() - began < 1.9 * MOST_SECONDS
-    assert "fault  prompts: prompts/score.md.j2:1: takes too long; does it loop too often?" in ran.out
-    assert ran.code == 78
 
 
 def test_server_that_scores_is_not_asked_by_a_broken_prompt(world: World) -> None:
@@ -271,11 +230,6 @@ def test_outbox_that_cannot_hold_mail_is_a_fault(world: World, place: str) -> No
     assert "PAPERBOY_OUTBOX" in ran.out
 
 
-def test_existing_database_is_opened(world: World) -> None:
-    Store.open(world.path / "data" / "paperboy.db").close()
-    assert "ok     database" in world.run("check", "--offline").out
-
-
 def authors_notes(world: World, followed: str) -> list[str]:
     world.write("subscribers.yaml", LISTS.replace("[Yoshua Bengio]", followed))
     ran = world.run("check", "--offline")
@@ -345,14 +299,6 @@ def fault(world: World, what: str) -> str:
 def test_fault_of_the_llm_names_a_fix(world: World, failing: str, said: str) -> None:
     world.llm.fail_always(failing)
     assert fault(world, "scoring") == said
-
-
-def test_faults_of_the_mail_server_and_of_arxiv_name_a_fix(world: World) -> None:
-    world.smtp.faults.append(Fault("connect", "554 5.7.1 go away"))
-    world.arxiv.lasting_fault = arxiv_faults.truncated
-    ask = "Ask those who run it, or check SMTP_HOST and SMTP_PORT."
-    assert fault(world, "mail") == f"it answers the connection with 554 5.7.1 go away. {ask}"
-    assert fault(world, "arXiv").endswith("A morning would ask up to 5 times, with growing waits.")
 
 
 def test_announcement_feed_that_does_not_answer_is_a_note(world: World) -> None:

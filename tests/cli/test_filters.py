@@ -6,7 +6,6 @@ import email
 import email.policy
 import json
 import re
-import time
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
@@ -99,24 +98,6 @@ def test_morning_whose_papers_are_all_filtered_sends_the_note(world: World) -> N
     assert "foundations: digest, 1 of 1 papers, price" in world.run("once").out  # the filtered ones are seen
 
 
-def test_thousands_of_keywords_cost_a_morning_seconds(world: World) -> None:
-    """Each was once compiled anew for each paper: 0.4 seconds a paper for 10,000."""
-    words = ", ".join(f"word {number}" for number in range(10_000))
-    world.write("subscribers.yaml", f"{LIST}    topics: learning\n    keywords: {{never: [{words}, network 60]}}\n")
-    announce(world, **{f"n{number}": f"Network {number}" for number in range(1, 61)})
-    began = time.process_time()
-    assert world.run("once", "--list", "foundations").code == 0
-    assert time.process_time() - began < 10
-    told = "filtered on Fri 20 Nov 2026: its title or abstract has 'network 60' (keywords: never)"
-    assert told in world.run("why", "2611.00060").out
-
-
-def test_filters_are_no_part_of_a_mail_or_a_line_where_a_list_has_none(world: World) -> None:
-    announce(world, n1="Learning")
-    ran = world.run("once", "--list", "foundations")
-    assert "filter" not in ran.out + ran.err + "".join(sent(world)) + world.run("status").out
-
-
 @pytest.mark.parametrize("llm", [True, False])
 def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_nothing(world: World, *, llm: bool) -> None:
     world.env(llm=llm)
@@ -174,17 +155,6 @@ def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: Wor
     assert "CONTENTS\n\nFrom authors you follow · 1\n   1.   9/8  Later\n" in text
     assert '<p class="g">From authors you follow&nbsp;·&nbsp;1</p>' in html
     assert "    > Author match: Emmy N." in text
-
-
-def test_followed_author_stands_without_a_score_where_the_llm_has_none(world: World) -> None:
-    world.write("subscribers.yaml", LIST + "    topics: all of it\n")
-    world.llm.unspeakable.update(["2611.00001", "2611.00002"])
-    announce(world, n1="One|Ada Byron", n2="Two", n3="Three")
-    ran = world.run("once")
-    assert "foundations: digest, 2 of 3 papers (1 author match), 1 carried over" in ran.out
-    text, _ = sent(world)
-    assert "    > Author match: Ada Byron. Nobody could score it.\n\n      Nothing more.\n" in text
-    assert "by Ada Byron, whom it follows, in the digest" in world.run("why", "2611.00001").out
 
 
 def test_dead_llm_is_waited_for_then_author_matches_make_the_digest_alone(world: World) -> None:

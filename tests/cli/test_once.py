@@ -46,27 +46,6 @@ def test_each_subscriber_gets_a_copy_of_their_own(world: World) -> None:
     assert "2611.00001" in ada.get_body(("plain",)).get_content()
 
 
-def test_second_run_sends_nothing_again(world: World) -> None:
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
-    world.run("once")
-    asked = len(world.llm.requests)
-    ran = world.run("once")
-    assert ran.code == 0
-    assert "foundations: digest, done earlier today" in ran.out
-    assert len(world.mails()) == 3
-    assert len(world.llm.requests) == asked
-
-
-def test_list_option_serves_that_list_alone(world: World) -> None:
-    world.announce(1)
-    world.announce(4, categories=("astro-ph.GA",))
-    ran = world.run("once", "--list", "galaxies")
-    assert ran.code == 0
-    assert world.mails() == ["vera@example.org"]
-    assert "foundations" not in ran.out
-
-
 def test_unknown_list_is_wrong_usage(world: World) -> None:
     ran = world.run("once", "--list", "fundations")
     assert ran.code == 2
@@ -111,13 +90,6 @@ def test_dry_run_prints_scores_and_the_best_papers_below_the_thresholds(world: W
     ]
 
 
-def test_dry_run_of_the_embedded_scorer_has_no_novelty(world: World) -> None:
-    world.env(llm=False)
-    world.announce(*range(1, 21))
-    lines = world.run("once", "--dry-run", "--list", "foundations").out.splitlines()
-    assert re.fullmatch(r"     2611\.\d{5}  \d+/–    On the Learning of Paper .*", lines[2])
-
-
 def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_it_is(world: World) -> None:
     world.env(smtp=False)
     world.announce(1)
@@ -133,12 +105,6 @@ def test_mail_goes_to_the_outbox_without_a_mail_server_and_each_run_says_where_i
         "foundations.txt",
     }
     assert len(list((outbox / "Maildir" / "new").iterdir())) == 2
-
-
-def test_scheduled_morning_takes_up_only_the_lists_that_the_daemon_names(world: World) -> None:
-    world.announce(1)
-    assert world.run("work", "morning").code == 0
-    assert world.arxiv.requests == []
 
 
 def test_embedded_scorer_ranks_without_an_llm_and_the_digest_says_so(world: World) -> None:
@@ -192,14 +158,6 @@ def test_each_failure_is_said_once(world: World, monkeypatch: pytest.MonkeyPatch
     assert (ran.out + ran.err).count("550 5.7.1 go away") == 1
     assert "Mail cannot be sent" not in ran.err
     assert ran.err.endswith("3 deliveries wait for the next try\n")
-
-
-def test_budget_for_a_model_without_a_price_is_refused(world: World) -> None:
-    world.env(OPENAI_MODEL="home-grown-7b", LLM_BUDGET_USD=1)
-    world.announce(1)
-    ran = world.run("once")
-    assert ran.code == 78
-    assert "LLM_BUDGET_USD: the price of home-grown-7b is unknown" in ran.err
 
 
 def test_model_without_a_price_shows_tokens_and_no_dollars(world: World) -> None:

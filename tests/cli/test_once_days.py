@@ -71,16 +71,6 @@ def test_list_and_all_exclude_each_other(both: World) -> None:
     assert "--list and --all exclude each other" in ran.err
 
 
-def test_dry_run_says_which_lists_do_not_send_today(both: World) -> None:
-    ran = both.run("once", "--dry-run")
-    assert ran.code == 0
-    assert "galaxies: it does not send on Fridays" in ran.out
-    assert "foundations: digest, 1 of 1 papers" in ran.out
-    assert "galaxies: digest, 1 of 1 papers" in both.run("once", "--dry-run", "--all").out
-    both.run("once")
-    assert "foundations: digest, done earlier today" in both.run("once", "--dry-run").out
-
-
 @pytest.mark.parametrize("hour", [4, 7, 20])
 def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(both: World, hour: int) -> None:
     """Also where the job comes before the day's batch, at 05:15 UTC, and SEND_AT after it."""
@@ -179,12 +169,6 @@ def test_waiting_mail_of_a_paused_list_is_not_sent_until_it_is_sent_again_by_han
     assert both.mails().count("vera@example.org") == 1
 
 
-def test_list_is_paused_and_comes_back_for_status_too(both: World) -> None:
-    both.write("subscribers.yaml", PAUSED.replace("    title: Foundations\n", "    paused: true\n"))
-    both.run("once")
-    assert "All lists are paused" in both.run("status").out
-
-
 # ---- --since
 
 
@@ -227,17 +211,6 @@ def test_list_that_has_begun_may_begin_again_on_another_day_even_a_quiet_one(wee
     assert week.run("once", "--list", "galaxies", "--since", "2026-11-18").code == 0
     assert numbers(week) == [4, 5]
     assert days(week, "galaxies") == [("Fri", "digest"), ("Sat", "digest")]
-
-
-def test_list_that_comes_back_from_its_pause_may_have_what_it_missed(week: World) -> None:
-    for ago, text in ((3, LISTS), (2, PAUSED), (1, PAUSED)):
-        week.clock.now = FRIDAY - ago * DAY
-        week.write("subscribers.yaml", text)
-        week.run("once")
-    week.clock.now = FRIDAY
-    week.write("subscribers.yaml", LISTS)
-    assert week.run("once", "--list", "galaxies", "--since", "2026-11-18").code == 0
-    assert numbers(week) == [5, 6]  # it had 4 on Tuesday: this arXiv has papers before their evening
 
 
 @pytest.mark.parametrize(

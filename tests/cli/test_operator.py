@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 from email.message import EmailMessage
 
 import pytest
@@ -16,14 +16,13 @@ import pytest
 from paperboy import alerts, delivery
 from paperboy.app import App
 from paperboy.cli import output
-from paperboy.models import Addressed, Composed, Counts, Day, DeliveryState, ListReport, Outcome, Shortfall, Subscriber
+from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Shortfall
 from tests.builders import paper
 from tests.cli.conftest import FRIDAY, LISTS, World
 from tests.fakes import NoProgress
 from tests.servers.smtp import Fault
 
 OPERATOR = "Olga Operator <ops@example.org>"
-PATIENCE = timedelta(hours=6)
 NOTHING_SENT = delivery.Report({})
 UNSCORED = ListReport(
     "foundations",
@@ -122,15 +121,6 @@ def test_cause_is_mailed_once_a_day_and_once_when_it_is_over(told: World) -> Non
     assert [mail["References"] for mail in others] == [first["Message-ID"]] * 2, "mail programs show them together"
 
 
-def test_a_cause_that_comes_back_is_reported_again(told: World) -> None:
-    """The operator believes that all is well."""
-    run(told, UNSCORED)
-    run(told, DIGEST)
-    told.clock.now += timedelta(hours=2)
-    run(told, UNSCORED)
-    assert subjects(told) == [ZERO, WELL, ZERO]
-
-
 def test_alert_day_is_that_of_the_operators_timezone(told: World) -> None:
     """Between 10:50 and 11:10 UTC a new day begins in Auckland, and none does in Berlin."""
     told.env(llm=False, ALERT_TO=OPERATOR, TIMEZONE="Pacific/Auckland")
@@ -140,53 +130,12 @@ def test_alert_day_is_that_of_the_operators_timezone(told: World) -> None:
     assert subjects(told) == [ZERO, ZERO]
 
 
-def test_different_causes_are_different_mails(told: World) -> None:
-    run(told, UNSCORED, ListReport("galaxies", Outcome.GAVE_UP, problem="arXiv is late"))
-    assert sorted(subjects(told)) == ["Paperboy: No digest in time for galaxies", ZERO]
-
-
-def test_run_that_proves_nothing_ends_no_cause(told: World) -> None:
-    """Nothing was due; another list came through; arXiv had nothing."""
-    run(told, UNSCORED)
-    run(told)
-    run(told, replace(DIGEST, list_name="galaxies"))
-    run(told, ListReport("foundations", Outcome.QUIET))
-    assert subjects(told) == [ZERO]
-    run(told, DIGEST)
-    assert subjects(told) == [ZERO, WELL]
-
-
-def test_cause_is_over_when_its_last_list_recovers(told: World) -> None:
-    run(told, UNSCORED, replace(UNSCORED, list_name="galaxies"))
-    run(told, DIGEST)
-    assert len(subjects(told)) == 1
-    run(told, replace(DIGEST, list_name="galaxies"))
-    assert subjects(told)[1:] == [WELL]
-
-
 @pytest.mark.parametrize("lists", [LISTS.partition("  - name: galaxies")[0], LISTS.replace("[vera@example.org]", "[]")])
 def test_a_list_that_is_gone_or_has_no_subscribers_delays_no_good_news(told: World, lists: str) -> None:
     run(told, UNSCORED, replace(UNSCORED, list_name="galaxies"))
     told.write("subscribers.yaml", lists)
     run(told, DIGEST)
     assert subjects(told)[1:] == [WELL]
-
-
-def test_cause_whose_lists_are_all_gone_ends_without_a_mail(told: World) -> None:
-    run(told, replace(UNSCORED, list_name="galaxies"))
-    told.write("subscribers.yaml", LISTS.partition("  - name: galaxies")[0])
-    run(told, DIGEST)
-    assert len(subjects(told)) == 1
-    assert not standing(told)
-
-
-def test_papers_let_go_are_reported_once_and_never_well_again(told: World) -> None:
-    run(told, LET_GO)
-    run(told)
-    told.clock.now += timedelta(days=1)
-    run(told, DIGEST)
-    assert subjects(told) == ["Paperboy: 1 paper could not be scored and will not come back"]
-    assert not standing(told)
 
 
 def standing(world: World) -> list[str]:
@@ -246,22 +195,6 @@ def test_a_cause_that_could_not_be_mailed_is_reported_when_it_is_over(told: Worl
     assert not standing(told)
 
 
-def test_well_again_mail_waits_for_the_mail_server_too(told: World) -> None:
-    run(told, UNSCORED)
-    told.smtp.faults.append(Fault("MAIL", "550 5.7.1 you may not send", times=1))
-    run(told, DIGEST)
-    run(told)
-    assert subjects(told) == [ZERO, WELL]
-
-
-def test_a_mail_server_that_took_the_alert_is_reported_well_once_digests_leave(told: World) -> None:
-    """It refused the digests for a while only."""
-    run(told, sent=REFUSES)
-    run(told)  # nothing waited
-    run(told, sent=delivery.Report({DeliveryState.SENT: 1}))
-    assert subjects(told) == ["Paperboy: Mail cannot be sent", "Paperboy: Resolved: mail is sent again"]
-
-
 def test_without_alert_to_each_cause_is_logged_once_a_day(world: World) -> None:
     world.env(llm=False)
     headline = "WARNING Scored 0 of 40 papers: no digest for foundations"
@@ -280,19 +213,6 @@ def test_without_a_mail_server_alerts_go_to_the_outbox(told: World) -> None:
     run(told, UNSCORED)
     assert "Scored 0 of 40 papers" in (told.path / "outbox" / "_alert.txt").read_text("utf-8")
     assert len(list((told.path / "outbox" / "Maildir" / "new").iterdir())) == 1
-
-
-def test_alerts_leave_after_the_digests_on_a_connection_of_their_own(told: World) -> None:
-    with at_work(told) as app:
-        copy = Addressed(Subscriber("ada@example.org"), "<1@example.org>", "token")
-        frozen = Composed("s", "papers@example.org", b"From: papers@example.org\r\nSubject: s\r\n\r\nhello\r\n")
-        day = Day("foundations", date(2026, 11, 20), Outcome.DIGEST, composed=frozen, addressed=(copy,))
-        app.store.days.freeze(day, told.clock())
-        sent = app.deliver(lambda: False)
-        note(app, LET_GO)
-        app.tell(sent)
-    assert told.mails() == ["ada@example.org", "ops@example.org"]
-    assert told.smtp.connections == 2
 
 
 # --- errors while alerting break no morning

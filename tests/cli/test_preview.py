@@ -35,15 +35,6 @@ def test_preview_shows_what_the_digest_would_be_now(world: World) -> None:
     assert {folder.stat().st_mode & 0o777 for folder in (page.parent, page.parent.parent)} == {0o700}
 
 
-def test_preview_marks_nothing_and_keeps_the_scores(world: World) -> None:
-    world.announce(1)
-    world.run("preview", "foundations")
-    asked = len(world.llm.requests)
-    assert world.mails() == []
-    assert "digest, 1 of 1 papers" in world.run("once", "--list", "foundations").out
-    assert len(world.llm.requests) == asked
-
-
 def test_second_preview_within_minutes_does_not_ask_arxiv_again(world: World) -> None:
     """Who tries out topics runs it often, and arXiv need not notice."""
     world.announce(1)
@@ -149,13 +140,6 @@ def test_digest_is_shown_as_it_was_sent_without_asking_anybody(world: World) -> 
     assert len(world.arxiv.requests) + len(world.llm.requests) == asked
 
 
-def test_digest_that_was_sent_goes_to_one_address_as_a_test_mail(world: World) -> None:
-    two_digests(world)
-    assert world.run("preview", "foundations", "--sent", "--date", "2026-11-20", "--to", "vera@example.org").code == 0
-    assert (world.mails()[-1], sent(world)[-1]["Subject"][:24]) == ("vera@example.org", "[Test] 1 paper: On the L")
-    assert all("2611.00001" in body and "Test mail" in body for body in bodies(sent(world)[-1]))
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -211,26 +195,6 @@ def test_test_mail_of_a_draft_or_of_todays_digest_says_what_it_is(world: World) 
     for message in sent(world)[1:3]:
         assert "[Test]" not in message["Subject"]
         assert not any("test" in body.lower() for body in bodies(message))
-
-
-def test_files_show_a_readers_copy(world: World) -> None:
-    world.announce(1)
-    for _ in ("a draft", "today's digest"):
-        world.run("preview", "foundations")
-        for ending in ("txt", "html"):
-            shown = (world.path / "outbox" / "preview" / f"foundations.{ending}").read_text("utf-8")
-            assert "Your address you@example.org is on this list." in shown
-            assert "Test mail" not in shown
-        world.run("once", "--list", "foundations")
-
-
-def test_test_mail_in_the_outbox_leaves_the_newest_digest_alone(world: World) -> None:
-    world.env(smtp=False)
-    world.announce(1)
-    world.run("once", "--list", "foundations")
-    before = (world.path / "outbox" / "foundations.eml").read_bytes()
-    assert world.run("preview", "foundations", "--to", "ada@example.org").code == 0
-    assert (world.path / "outbox" / "foundations.eml").read_bytes() == before
 
 
 def test_unreachable_arxiv_is_an_error(world: World) -> None:

@@ -69,17 +69,6 @@ def test_wanted_papers_rank_above_the_others() -> None:
     assert least > 0 > max(strength(state, subject) for subject in OTHER)
 
 
-def test_paper_of_unknown_words_ranks_between() -> None:
-    state = train(b"", judged(60))
-    unknown = Ranker(state).strength(paper(title="Xylophones", abstract="Marimbas, vibraphones."))
-    assert strength(state, OTHER[0]) < unknown < strength(state, WANTED[0])
-
-
-def test_new_state_ranks_all_papers_alike() -> None:
-    assert {strength(train(b"", []), subject) for subject in (*WANTED, *OTHER)} == {0.0}
-    assert Ranker(train(b"", [])).examples == 0
-
-
 def test_list_that_changes_its_mind_is_followed() -> None:
     state = train(b"", judged(60))
     turned = [Example(each.title, each.abstract, 1 - each.target) for each in judged(60)]
@@ -94,15 +83,6 @@ def test_adjacent_words_tell_what_single_words_cannot() -> None:
     state = train(b"", [Example(title, "", target(relevance, 7)) for title, relevance in rows])
     good, bad = (Ranker(state).strength(paper(title=each, abstract="")) for each in ("black holes", "holes, black"))
     assert good > bad
-
-
-def test_title_counts_for_more_than_the_abstract() -> None:
-    state = train(b"", judged(60))
-    of = Ranker(state)
-    rest = "deep observations of large sample"
-    in_title = of.strength(paper(title="dwarf galaxies", abstract=f"{rest} solar flares"))
-    in_abstract = of.strength(paper(title="solar flares", abstract=f"{rest} dwarf galaxies"))
-    assert in_title > in_abstract
 
 
 def test_case_and_compatibility_forms_are_one_word() -> None:
@@ -128,19 +108,6 @@ def test_target_is_surer_the_farther_a_score_is_from_the_threshold() -> None:
 @given(st.lists(examples, max_size=8), st.integers(0, 8))
 def test_learning_in_pieces_gives_the_same_bytes(rows: list[Example], cut: int) -> None:
     assert train(train(b"", rows[:cut]), rows[cut:]) == train(b"", rows)
-
-
-def test_learning_day_by_day_gives_the_same_bytes() -> None:
-    rows, state = judged(90), b""
-    for day in range(0, 90, 7):
-        state = train(state, iter(rows[day : day + 7]))
-    assert state == train(b"", rows)
-
-
-@few
-@given(st.lists(examples, max_size=4))
-def test_state_has_one_size_whatever_was_learned(rows: list[Example]) -> None:
-    assert len(train(b"", rows)) == len(train(b"", [])) <= 256 * 1024
 
 
 def test_state_is_the_same_on_every_machine_and_in_every_process() -> None:
@@ -178,14 +145,6 @@ def test_spoilt_state_is_noticed(data: st.DataObject) -> None:
 # ---- papers are untrusted
 
 
-@few
-@given(st.text(), st.text())
-def test_any_text_can_be_learned_and_ranked(title: str, abstract: str) -> None:
-    state = train(b"", [Example(title, abstract, 1.0)])
-    found = Ranker(state).strength(paper(title=title, abstract=abstract))
-    assert 0 < found < 5  # one step
-
-
 @pytest.mark.parametrize(
     "abstract",
     ["word " * 200_000, "\ufdfa" * 200_000, "a" * 1_000_000, "\ud800 \udfff" * 10_000, r"$\frac{x_{1}}$" * 9999],
@@ -200,12 +159,6 @@ def test_endless_and_broken_text_is_learned_up_to_a_length(abstract: str) -> Non
 def test_learning_one_paper_a_thousand_times_stays_within_bounds() -> None:
     state = train(b"", [Example("dwarf galaxies", "", 1.0)] * 1000)
     assert 3 < Ranker(state).strength(paper(title="dwarf galaxies", abstract="")) < 30
-
-
-def test_word_of_more_papers_than_are_counted_is_learned() -> None:
-    state = train(b"", [Example("dwarf", "", 1.0)] * 65_540)
-    assert Ranker(state).examples == 65_540
-    assert learned.is_sound(state)
 
 
 # ---- votes
@@ -237,10 +190,6 @@ def test_voters_who_disagree_put_a_paper_in_the_middle() -> None:
     assert strength(state, "dwarf galaxies") > strength(state, "pulsar timing") > strength(state, "solar flares")
 
 
-def test_only_papers_with_votes_count_as_examples() -> None:
-    assert Ranker(train_votes([*votes(12, 1.0, WANTED), *unvoted(50)])).examples == 12
-
-
 def test_votes_in_any_order_give_the_same_bytes() -> None:
     rows = [
         Vote(f"{number} {each.title}", *each[1:]) for number, each in enumerate([*votes(12, 1.0, WANTED), *unvoted(50)])
@@ -248,18 +197,6 @@ def test_votes_in_any_order_give_the_same_bytes() -> None:
     state = train_votes(rows)
     assert learned.is_sound(state)
     assert train_votes(reversed(rows)) == state
-
-
-def test_no_votes_give_a_state_that_ranks_all_alike() -> None:
-    assert {strength(train_votes([]), subject) for subject in (*WANTED, *OTHER)} == {0.0}
-
-
-def test_thousands_of_votes_are_learned_in_a_single_pass() -> None:
-    """As if each paper were learned once, so that the errand of a list with many voters stays short."""
-    subjects = (("dwarf galaxies", 1.0), ("solar flares", 0.0))
-    state = train_votes(Vote(f"paper {number}", *each) for number in range(5_001) for each in subjects)
-    assert Ranker(state).examples == 10_002
-    assert strength(state, "dwarf galaxies") > 0 > strength(state, "solar flares")
 
 
 @pytest.mark.skipif(

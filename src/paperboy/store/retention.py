@@ -21,6 +21,7 @@ import logging
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from paperboy.curate import CROSS_LIST
 from paperboy.due import LONGEST_WINDOW
 from paperboy.errors import StoreWriteError
 from paperboy.models import Became
@@ -82,7 +83,7 @@ and not exists (
 )
 """
 
-_SETTLED = """
+_SETTLED = f"""
 with newest as materialized (
     select list_keys.id as list_id, cast(strftime('%s', max(date)) as integer) / 86400 as since
     from digests join list_keys using (list) group by list
@@ -91,7 +92,7 @@ select arxiv_id from papers left join paper_keys using (arxiv_id)
 where published < :settled and abstract != '' and not exists (
     select 1 from started left join list_keys using (list)
     where list in (select value from json_each(:lists))
-    and (way = primary_category or way in (select 'cross-list ' || value from json_each(categories)))
+    and (way = primary_category or way in (select '{CROSS_LIST}' || value from json_each(categories)))
     and not exists (select 1 from seen_rows where list_id = list_keys.id and paper_id = paper_keys.id)
 ) and not exists (
     select 1 from newest cross join seen_rows using (list_id) where paper_id = paper_keys.id and day >= since
