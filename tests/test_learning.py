@@ -85,7 +85,8 @@ def ranks(world: World, kind: Kind = Kind.SCORES) -> bool:
     assert state is not None
     ranker = learned.Ranker(state.weights)
     wanted, other = (paper(**text_of(f"2612.0000{number}")) for number in (1, 2))
-    return ranker.strength(wanted) > ranker.strength(other) + 1
+    liked, disliked = (ranker.strength(learned.features(each.title, each.abstract)) for each in (wanted, other))
+    return liked > disliked + 1
 
 
 # --- the errand

@@ -48,17 +48,16 @@ def of_list(store: Store, report: ListReport, missing: str, now: datetime, *, ne
     LLM is one at the first try, since the scorer has retried by then. A cause that is ended and noted again lasts.
     """
     outcome, is_due = report.outcome, report.outcome in {None, Outcome.GAVE_UP}
-    is_served = report.is_served
     over = [] if report.bug or is_due else [Cause.PROCESS]
-    if over and is_served:  # on a quiet day nobody asked the LLM
+    if over and report.is_served:  # on a quiet day nobody asked the LLM
         over += [Cause.SCORING, Cause.BUDGET]
-    if over and outcome is not Outcome.SKIPPED and not missing and (news or is_served):
+    if over and outcome is not Outcome.SKIPPED and not missing and (news or report.is_served):
         over.append(Cause.LATE)
     for ended in over:
         store.alerts.end(ended, report.list_name, now)
 
     late = outcome is Outcome.GAVE_UP or (is_due and overdue)
-    if missing and (outcome is Outcome.QUIET or (is_served and overdue)):
+    if missing and (outcome is Outcome.QUIET or (report.is_served and overdue)):
         late = True
     cause: Cause | None = None
     if report.bug:
@@ -69,14 +68,14 @@ def of_list(store: Store, report: ListReport, missing: str, now: datetime, *, ne
         cause = Cause.SCORING
     elif late:
         cause = Cause.LATE
-    store.alerts.note(_notes(report, cause, served=is_served), now)
+    store.alerts.note(_notes(report, cause), now)
 
 
-def _notes(report: ListReport, cause: Cause | None, *, served: bool) -> Iterator[Note]:
+def _notes(report: ListReport, cause: Cause | None) -> Iterator[Note]:
     counts, name = report.counts, report.list_name
     if cause:
-        papers, number = counts.to_score, counts.scored if served else 0
-        facts = {"considered": papers, "scored": number, "served": served}
+        papers, number = counts.to_score, counts.scored if report.is_served else 0
+        facts = {"considered": papers, "scored": number, "served": report.is_served}
         scored = f", {number:,} of {counted(papers, 'paper')} scored" if papers else ""
         left = f", {counts.carried_over:,} carried over" if counts.carried_over else ""
         yield Note(cause, name, report.problem, f"{name}: {report.outcome or 'still due'}{scored}{left}", facts)

@@ -70,6 +70,10 @@ class Finding:
         return "fault" if self.exit_code else "note" if self.note else "ok"
 
 
+def _note(what: str, message: str) -> Finding:
+    return Finding(what, message, note=True)
+
+
 def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator[Finding]:
     """Every finding as soon as it is known, in an order that never changes."""
     end = time.monotonic() + patience
@@ -82,7 +86,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     settings, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
     env = app.path / ".env"
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
-    yield from (Finding("settings", str(note), note=True) for note in dotenv.without_effect(app.path, app.environ))
+    yield from (_note("settings", str(note)) for note in dotenv.without_effect(app.path, app.environ))
     lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
     yield from faults or _of_the_lists(lists or (), settings or Settings())
     late = f"did not answer within {patience:g} s"
@@ -96,7 +100,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
         yield from prompt_faults or [Finding("prompts", "the prompt renders")]
         languages = sorted({each.language for each in lists or ()} - {"en"})
         if prompt and languages and not prompt.names_language():
-            yield Finding("prompts", _OLD_PROMPT.format(", ".join(languages)), note=True)
+            yield _note("prompts", _OLD_PROMPT.format(", ".join(languages)))
         if settings is None:
             yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
             return
@@ -135,7 +139,7 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
     if examples and settings.mail_from:
         more = f" and {len(examples) - 1} more" if len(examples) > 1 else ""
         message = f"mail to {examples[0]}{more} reaches nobody (example addresses); put your readers into {LISTS_FILE}"
-        yield Finding("lists", message, note=True)
+        yield _note("lists", message)
 
 
 def _templates(app: App) -> str:
@@ -173,9 +177,9 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
     if usual != settings.smtp_security:
         message = f"port {settings.smtp_port} usually wants SMTP_SECURITY={usual}, not {settings.smtp_security}"
-        yield Finding("mail", f"{message}; change it, or SMTP_PORT", note=True)
+        yield _note("mail", f"{message}; change it, or SMTP_PORT")
     if settings.alert_to is None:
-        yield Finding("alerts", "nobody is alerted when a morning fails; set ALERT_TO", note=True)
+        yield _note("alerts", "nobody is alerted when a morning fails; set ALERT_TO")
     else:
         yield Finding("alerts", f"{settings.alert_to.address} is alerted when a morning fails")
 
@@ -210,13 +214,13 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     for mailing_list in lists:
         odd = [name for name in mailing_list.authors if len(name.split()) == 1 or "," in name]
         if unmatched := [f"{name!r}" for name in odd if name_key(name) not in stored]:
-            yield Finding("authors", _NO_NAMES.format(mailing_list.name, together(unmatched, 3)), note=True)
+            yield _note("authors", _NO_NAMES.format(mailing_list.name, together(unmatched, 3)))
         for name in mailing_list.authors:
             if name in spellings and name not in odd:
                 looked = f"of the {counted(len(papers), 'paper')} submitted since {since:%d %b %Y}"
                 found = f"{looked}, none is by {name}, but some are by {together(spellings[name], 3)}"
                 fix = "if that is the same person, add this spelling to authors"
-                yield Finding("authors", f"{mailing_list.name}: {found}; {fix}", note=True)
+                yield _note("authors", f"{mailing_list.name}: {found}; {fix}")
 
 
 def _outbox(outbox: Path) -> str:
@@ -254,7 +258,7 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
         mode = path.stat().st_mode & 0o7777
         if mode & theirs[path] and not mode & 0o1000:  # sticky like /tmp: others cannot replace our files
             fix = f"chmod {'go-w' if path.is_dir() else '600'} {shlex.quote(str(path))}"
-            yield Finding("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}", note=True)
+            yield _note("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}")
 
 
 def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
@@ -265,19 +269,19 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[]
         yield lambda: _mail(app), Finding("mail", silence, exit_code=1)
         domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
         if not _EXAMPLE.fullmatch(domain):
-            yield lambda: _sender(domain), Finding("sender", f"DNS {late} for {domain}", note=True)
+            yield lambda: _sender(domain), _note("sender", f"DNS {late} for {domain}")
             if settings.dkim_selector:
-                yield lambda: _dkim(app, domain), Finding("DKIM", f"DNS {late} for {domain}", note=True)
+                yield lambda: _dkim(app, domain), _note("DKIM", f"DNS {late} for {domain}")
     if settings.web_url:
         silence = _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}")
-        yield lambda: _web(app), Finding("web", silence, note=True)
+        yield lambda: _web(app), _note("web", silence)
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
         yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
     if settings.cluster:
         silence = f"{settings.cluster} {late}; without it, mornings take longer"
-        yield lambda: _cluster(app), Finding("cluster", silence, note=True)
+        yield lambda: _cluster(app), _note("cluster", silence)
     silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
     yield lambda: _arxiv(app), Finding("arXiv", silence, exit_code=1)
 
@@ -296,7 +300,7 @@ def _mail(app: App) -> list[Finding]:
         found = [_refused(refusal, recipient, "ALERT_TO" if settings.alert_to else "MAIL_FROM")]
     if ends is not None and ends - app.clock() < RENEWED:
         message = f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it"
-        found.append(Finding("mail", message, note=True))
+        found.append(_note("mail", message))
     return found
 
 
@@ -305,14 +309,14 @@ def _cluster(app: App) -> list[Finding]:
     try:
         workers, threads, differences = cluster.look(app.settings.cluster)
     except ClusterError as error:
-        return [Finding("cluster", f"{error}; without it, mornings take longer", note=True)]
+        return [_note("cluster", f"{error}; without it, mornings take longer")]
     if not workers:
         fix = f"start some: dask worker {app.settings.cluster}; without them, mornings take longer"
-        return [Finding("cluster", f"the scheduler has no worker; {fix}", note=True)]
+        return [_note("cluster", f"the scheduler has no worker; {fix}")]
     found = f"{counted(workers, 'worker')} with {counted(threads, 'thread')}"
     if differences:
         what = f"not used, since all must run the same versions: {together(differences, 3)}"
-        return [Finding("cluster", f"{found}; {what}", note=True)]
+        return [_note("cluster", f"{found}; {what}")]
     return [Finding("cluster", f"{found}, which compose where a morning has more than {cluster.BATCH} lists")]
 
 
@@ -322,7 +326,7 @@ def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
     if refusal.unclear or "relay" in refusal.reply.lower():  # Postfix denies relaying by 454
         return Finding("mail", f"{message}. {REFUSES_US}", exit_code=1)
     if refusal.state is not DeliveryState.FAILED:
-        return Finding("mail", f"{message}. That may pass", note=True)
+        return _note("mail", f"{message}. That may pass")
     lost = "nobody is alerted" if setting == "ALERT_TO" else "bounces get lost"
     return Finding("mail", f"{message}. Until {setting} is fixed, {lost}", int(setting == "ALERT_TO"), note=True)
 
@@ -335,7 +339,7 @@ def _scoring(app: App) -> list[Finding]:
     is_local = is_loopback(urlsplit(settings.openai_base_url).hostname or "")
     if settings.openai_api_key.get_secret_value() and not is_local and app.prices is None:
         message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
-        found.append(Finding("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT", note=True))
+        found.append(_note("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT"))
     return found
 
 
@@ -353,7 +357,7 @@ def _arxiv(app: App) -> list[Finding]:
             feed.cross_lists([category], lambda _: ())
         except FeedError as error:
             message = f"{error}; until {settings.announcements} answers, nobody sees papers that are cross-listed late"
-            found.append(Finding("arXiv", message, note=True))
+            found.append(_note("arXiv", message))
     return found
 
 
@@ -365,7 +369,7 @@ def _web(app: App) -> list[Finding]:
         reply = http.request("GET", url, {}, seconds=WEB_SECONDS)
     except NoReplyError as error:
         own = "; of an authority of your own, SSL_CERT_FILE in the environment names the file" * ("CERT" in str(error))
-        return [Finding("web", _NO_PAGES.format(f"{url} does not answer ({error})") + own, note=True)]
+        return [_note("web", _NO_PAGES.format(f"{url} does not answer ({error})") + own)]
     if reply.status in {502, 503, 504}:
         message = f"{url} answers {reply.status}: the proxy is there and the pages are not; start `paperboy web`"
     elif (
@@ -376,7 +380,7 @@ def _web(app: App) -> list[Finding]:
         message = f"{url} answers {reply.status}, but not as these pages do; have the proxy pass it to {host}:{port}"
     else:
         return [Finding("web", f"{app.settings.web_url} answers")]
-    return [Finding("web", message, note=True)]
+    return [_note("web", message)]
 
 
 def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
@@ -388,7 +392,7 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
         policies = (record for name in parents for record in _records(f"_dmarc.{name}", "TXT", seconds))
         dmarc = [record for record in policies if record.lower().startswith('"v=dmarc1')]
     except OSError:
-        return [Finding("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked", note=True)]
+        return [_note("sender", f"DNS does not answer; MX, SPF and DMARC of {domain} not checked")]
     if any(record.endswith(" .") for record in mx):  # RFC 7505
         message = f"{domain} accepts no mail, so bounces and replies get lost"
         return [Finding("MX", f"{message}; fix its MX record or MAIL_FROM", exit_code=1)]
@@ -398,7 +402,7 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
         "DMARC": (dmarc, f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}'),
     }
     return [
-        Finding(kind, f"{domain} has a record") if found else Finding(kind, f"{domain} has no record: {why}", note=True)
+        _note(kind, f"{domain} has a record") if found else Finding(kind, f"{domain} has no record: {why}")
         for kind, (found, why) in needed.items()
     ]
 
@@ -410,7 +414,7 @@ def _dkim(app: App, domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
     try:
         keys = list(filter(None, map(published, _records(name, "TXT", seconds))))
     except OSError:
-        return [Finding("DKIM", f"DNS does not answer; {name} not checked", note=True)]
+        return [_note("DKIM", f"DNS does not answer; {name} not checked")]
     if not keys:
         fix = "fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
         return [Finding("DKIM", f"{name} has no key: {fix}", int(signer is not None), note=signer is None)]

@@ -63,10 +63,7 @@ class Learning:
         if not mailing_list.topics:
             return {}
         kinds = [Kind.SCORES, Kind.VOTES] if self.from_scores else [Kind.VOTES]
-        found = {
-            kind: self.store.learned.state(mailing_list.name, kind, self._key(kind, mailing_list)) for kind in kinds
-        }
-        return {kind: state for kind, state in found.items() if state}
+        return {kind: state for kind in kinds if (state := self._state(mailing_list, kind))}
 
     def shortlist(
         self, mailing_list: MailingList, papers: Sequence[Paper], followed: Collection[str], now: datetime
@@ -85,13 +82,9 @@ class Learning:
         return shortlist(self.strengths(state, ranked), share, f"{name} {day}")
 
     def strengths(self, state: State, papers: Sequence[Paper]) -> dict[str, float]:
-        """How the papers rank, by arXiv id. By chance, where the state is spoilt: the next errand makes it anew."""
-        try:
-            ranker = learned.Ranker(state.weights)
-        except ValueError as error:
-            logger.error("what a list has learned is spoilt, and not used: %s", error)
-            return {}
-        return {each.arxiv_id: ranker.strength(each) for each in papers}
+        """Return how the papers rank, by arXiv id."""
+        ranker = learned.Ranker(state.weights)
+        return {paper.arxiv_id: ranker.strength(learned.features(paper.title, paper.abstract)) for paper in papers}
 
     def switches_off(
         self, mailing_list: MailingList, became: Mapping[str, Became], sampled: Collection[str], day: date
@@ -128,26 +121,26 @@ class Learning:
                 self.store.learned.keep(each.name, kind, state, now)
 
     def _by_scores(self, mailing_list: MailingList) -> State | None:
-        name, criteria, key = mailing_list.name, self.criteria(mailing_list), self._key(Kind.SCORES, mailing_list)
+        name, criteria = mailing_list.name, self.criteria(mailing_list)
         newest = self.store.learned.newest(name, criteria)
         if newest is None:
             return None
-        since, before = _two_months_before(newest), self.store.learned.state(name, Kind.SCORES, key)
-        if before and (before.since != since or not learned.is_sound(before.weights)):
+        since, before = _two_months_before(newest), self._state(mailing_list, Kind.SCORES)
+        if before and before.since != since:
             before = None
         seen: list[Judged] = []
 
         def examples() -> Iterator[learned.Example]:
-            for each in self.store.learned.judged(name, criteria, since, before):
-                seen[1:] = [each]  # the first and the last
-                aim = learned.target(each.relevance, mailing_list.min_relevance)
-                yield learned.Example(each.title, each.abstract, aim)
+            for judged in self.store.learned.judged(name, criteria, since, before):
+                seen[1:] = [judged]  # the first and the last
+                aim = learned.target(judged.relevance, mailing_list.min_relevance)
+                yield learned.Example(judged.title, judged.abstract, aim)
 
         weights = learned.train(before.weights if before else b"", examples())
         if not seen:
             return before
         oldest = before.oldest if before else seen[0].at
-        number = learned.Ranker(weights).examples
+        number, key = learned.Ranker(weights).examples, self._key(Kind.SCORES, mailing_list)
         logger.debug("%s has learned from %d scores", name, number)
         return State(key, since, oldest, seen[-1].at, seen[-1].arxiv_id, number, weights)
 
@@ -155,9 +148,17 @@ class Learning:
         rows = self.store.learned.voted(mailing_list.name)
         if not rows:
             return None
-        weights = learned.train_votes(learned.Vote(each.title, each.abstract, each.share) for each in rows)
-        key, number = self._key(Kind.VOTES, mailing_list), sum(each.share is not None for each in rows)
+        weights = learned.train_votes(learned.Example(row.title, row.abstract, row.share) for row in rows)
+        key, number = self._key(Kind.VOTES, mailing_list), sum(row.share is not None for row in rows)
         return State(key, now, now, now, "", number, weights)
+
+    def _state(self, mailing_list: MailingList, kind: Kind) -> State | None:
+        """Return what the list has learned of that kind; None where it is spoilt: the next errand makes it anew."""
+        state = self.store.learned.state(mailing_list.name, kind, self._key(kind, mailing_list))
+        if state and not learned.is_sound(state.weights):
+            logger.error("%s: what it has learned from %s is spoilt, and not used", mailing_list.name, kind)
+            return None
+        return state
 
     def _key(self, kind: Kind, mailing_list: MailingList) -> str:
         """What a state depends on, beside its examples."""

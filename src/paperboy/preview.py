@@ -50,8 +50,9 @@ class Previews:
         """Return what a morning would do for these lists: why arXiv's papers are missing (empty if they are not), and
         each list's draft, or why there is none.
         """
-        with_readers = [mailing_list for mailing_list in self.lists if mailing_list.subscribers]
-        chosen = [mailing_list for mailing_list in with_readers if mailing_list.name in names]
+        chosen = [
+            mailing_list for mailing_list in self.lists if mailing_list.subscribers and mailing_list.name in names
+        ]
         outcomes = self.drafter.store.days.outcomes(chosen, self.now)
         found, still_due = dict[str, Draft | str](), list[MailingList]()
         for mailing_list in chosen:
@@ -64,7 +65,7 @@ class Previews:
 
         missing = ""
         if still_due:
-            missing = self._look([mailing_list for mailing_list in with_readers if mailing_list.is_served])
+            missing = self._look([mailing_list for mailing_list in self.lists if mailing_list.is_served])
         drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
         return missing, found | drafts
 

@@ -78,7 +78,9 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
         begun, choice = time.process_time(), Shortlist()
         if state:
             ranker = learned.Ranker(state)
-            strengths = {paper.arxiv_id: ranker.strength(paper) for paper in day.papers}
+            strengths = {
+                paper.arxiv_id: ranker.strength(learned.features(paper.title, paper.abstract)) for paper in day.papers
+            }
             if number > YOUNG:
                 choice = shortlist(strengths, share_of(share, life.found, day.date), f"astro {day.date}")
         # The errand learns what was judged up to the morning before.
@@ -167,7 +169,7 @@ def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> bytes:
     others = sorted(papers.keys() - votes.keys(), key=lambda each: (each[-2:] + each[-4:-2], each))
     rows: list[tuple[str, float | None]] = [(each, float(votes[each])) for each in sorted(votes)]
     rows += [(each, None) for each in others[: BACKGROUND * len(votes)]]
-    return learned.train_votes(learned.Vote(papers[each].title, papers[each].abstract, up) for each, up in rows)
+    return learned.train_votes(learned.Example(papers[each].title, papers[each].abstract, up) for each, up in rows)
 
 
 # ---- what is printed

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from paperboy.scoring import learned
-from paperboy.scoring.learned import Example, Ranker, Vote, target, train, train_votes
+from paperboy.scoring.learned import Example, Ranker, features, target, train, train_votes
 from tests.benchmarks import embedded, learning
-from tests.builders import paper
 
 WANTED = ["dwarf galaxies", "tidal streams", "dark matter haloes", "stellar kinematics", "satellite planes"]
 OTHER = ["solar flares", "exoplanet atmospheres", "pulsar timing", "cosmic rays", "protoplanetary discs"]
@@ -57,7 +56,7 @@ def judged(number: int) -> list[Example]:
 
 def strength(state: bytes, subject: str, seed: int = -1) -> float:
     title, abstract = written(subject, seed)
-    return Ranker(state).strength(paper(title=title, abstract=abstract))
+    return Ranker(state).strength(features(title, abstract))
 
 
 # ---- what is learned
@@ -81,14 +80,14 @@ def test_adjacent_words_tell_what_single_words_cannot() -> None:
     """ "black holes" are wanted, "black bodies" and "coronal holes" are not, nor are both."""
     rows = [("black holes merge", 9), ("black bodies and coronal holes", 2)] * 20
     state = train(b"", [Example(title, "", target(relevance, 7)) for title, relevance in rows])
-    good, bad = (Ranker(state).strength(paper(title=each, abstract="")) for each in ("black holes", "holes, black"))
+    good, bad = (Ranker(state).strength(features(each, "")) for each in ("black holes", "holes, black"))
     assert good > bad
 
 
 def test_case_and_compatibility_forms_are_one_word() -> None:
     of = Ranker(train(b"", [Example("fine flows", "", 1.0)]))
-    plain, other = (of.strength(paper(title=each, abstract="")) for each in ("fine flows", "\uff26ine \ufb02OWS"))
-    assert plain == other > of.strength(paper(title="coarse clumps", abstract=""))
+    plain, other = (of.strength(features(each, "")) for each in ("fine flows", "\uff26ine \ufb02OWS"))
+    assert plain == other > of.strength(features("coarse clumps", ""))
 
 
 def test_target_is_surer_the_farther_a_score_is_from_the_threshold() -> None:
@@ -152,24 +151,24 @@ def test_spoilt_state_is_noticed(data: st.DataObject) -> None:
 def test_endless_and_broken_text_is_learned_up_to_a_length(abstract: str) -> None:
     state = train(b"", [Example("", abstract, 1.0)] * 2)
     assert learned.is_sound(state)
-    longer = paper(title="", abstract=abstract + " dwarf galaxies" * 1000)
-    assert Ranker(state).strength(longer) == Ranker(state).strength(paper(title="", abstract=abstract))
+    longer = abstract + " dwarf galaxies" * 1000
+    assert features("", longer) == features("", abstract)
 
 
 def test_learning_one_paper_a_thousand_times_stays_within_bounds() -> None:
     state = train(b"", [Example("dwarf galaxies", "", 1.0)] * 1000)
-    assert 3 < Ranker(state).strength(paper(title="dwarf galaxies", abstract="")) < 30
+    assert 3 < Ranker(state).strength(features("dwarf galaxies", "")) < 30
 
 
 # ---- votes
 
 
-def votes(number: int, share: float, among: list[str]) -> list[Vote]:
-    return [Vote(*written(among[each % 5], each), share) for each in range(number)]
+def votes(number: int, share: float, among: list[str]) -> list[Example]:
+    return [Example(*written(among[each % 5], each), share) for each in range(number)]
 
 
-def unvoted(number: int) -> list[Vote]:
-    return [Vote(*written("quiet stars", each), None) for each in range(number)]
+def unvoted(number: int) -> list[Example]:
+    return [Example(*written("quiet stars", each), None) for each in range(number)]
 
 
 def test_liked_papers_rank_above_disliked_ones() -> None:
@@ -192,7 +191,8 @@ def test_voters_who_disagree_put_a_paper_in_the_middle() -> None:
 
 def test_votes_in_any_order_give_the_same_bytes() -> None:
     rows = [
-        Vote(f"{number} {each.title}", *each[1:]) for number, each in enumerate([*votes(12, 1.0, WANTED), *unvoted(50)])
+        Example(f"{number} {each.title}", *each[1:])
+        for number, each in enumerate([*votes(12, 1.0, WANTED), *unvoted(50)])
     ]
     state = train_votes(rows)
     assert learned.is_sound(state)

@@ -183,14 +183,6 @@ def test_two_models_add_up() -> None:
     assert ranked(papers, sorting, sorting) == ranked(papers, sorting)
 
 
-def test_spoilt_state_is_ignored_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    papers, sound = [on(1, "Dwarf galaxies"), on(2, "Sorting networks")], learned_state(1000)
-    assert ranked(papers, sound[:-1]) == ranked(papers)
-    assert ranked(papers, b"\0" + sound[1:], sound) == ranked(papers, sound)
-    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
-    assert "foundations: what it has learned is not used" in caplog.text
-
-
 def test_lists_share_papers_but_not_what_they_learned() -> None:
     """Each gets what it would get alone."""
     papers = (on(1, "Dwarf galaxies"), on(2, "Sorting networks"))

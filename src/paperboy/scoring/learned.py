@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 import struct
-import sys
 import unicodedata
 from array import array
 from collections import Counter
@@ -18,8 +17,6 @@ from collections.abc import Iterable
 from operator import mul
 from typing import NamedTuple
 from zlib import crc32
-
-from paperboy.models import Paper
 
 FEATURES = "words and pairs, 1"  # change it whenever the same examples would give another state
 
@@ -51,19 +48,11 @@ class Features(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A paper's text, and how much it was wanted: from 0 to 1."""
+    """A paper's text, and how much it was wanted: from 0 to 1. Of votes that is the share of those for it."""
 
     title: str
     abstract: str
-    target: float
-
-
-class Vote(NamedTuple):
-    """A paper's text, and the share of votes for it. None: nobody voted."""
-
-    title: str
-    abstract: str
-    share: float | None
+    target: float | None  # None: nobody voted
 
 
 def target(relevance: int, threshold: int) -> float:
@@ -77,15 +66,15 @@ def train(state: bytes, examples: Iterable[Example]) -> bytes:
     for each in examples:
         found = features(each.title, each.abstract)
         weights.count(found)
-        weights.learn(found, weights.vector(found), each.target, _RATE)
+        weights.learn(found, weights.vector(found), each.target or 0.0, _RATE)
     return weights.state()
 
 
-def train_votes(votes: Iterable[Vote]) -> bytes:
+def train_votes(votes: Iterable[Example]) -> bytes:
     """Learn what readers vote for, whatever the papers' order. Those without a vote count a little against."""
     weights = _Weights(b"")
     mixed = sorted(votes, key=lambda each: crc32(each.title.encode(errors="replace")))
-    rows = [(features(each.title, each.abstract), each.share) for each in mixed]
+    rows = [(features(each.title, each.abstract), each.target) for each in mixed]
     for found, share in rows:
         weights.count(found, is_label=share is not None)
     idf, passes = weights.idf(), max(1, min(_PASSES, _STEPS // max(1, len(rows))))
@@ -114,12 +103,8 @@ class Ranker:
         self._gains = [one * other for one, other in zip(idf, weights.weights, strict=True)]
         self._squares = [value * value for value in idf]
 
-    def strength(self, paper: Paper) -> float:
-        """How much the paper is wanted, as log-odds."""
-        return self.strength_of(features(paper.title, paper.abstract))
-
-    def strength_of(self, found: Features) -> float:
-        """The same, of features that several lists share."""
+    def strength(self, found: Features) -> float:
+        """Return how much a paper with these features is wanted, as log-odds."""
         tf = [_TF[number] for number in found.counts]
         gain = sum(map(mul, tf, map(self._gains.__getitem__, found.buckets)))
         square = sum(map(mul, map(mul, tf, tf), map(self._squares.__getitem__, found.buckets)))
@@ -141,12 +126,10 @@ class _Weights:
         self._examples, self.labels, self.offset = _HEAD.unpack_from(body)
         middle = _HEAD.size + 4 * _BUCKETS
         self.weights, self._counts = array("f", body[_HEAD.size : middle]), array("H", body[middle:])
-        _swap(self.weights, self._counts)
 
     def state(self) -> bytes:
-        weights, counts = self.weights[:], self._counts[:]
-        _swap(weights, counts)
-        body = _HEAD.pack(self._examples, self.labels, self.offset) + weights.tobytes() + counts.tobytes()
+        head = _HEAD.pack(self._examples, self.labels, self.offset)
+        body = head + self.weights.tobytes() + self._counts.tobytes()
         return _SEAL.pack(_MARK, crc32(body)) + body
 
     def count(self, found: Features, *, is_label: bool = True) -> None:
@@ -204,10 +187,3 @@ def _logistic(value: float) -> float:
 def _as_float32(value: float) -> float:
     """So that a state that was packed goes on as one that was not."""
     return array("f", [value])[0]
-
-
-def _swap(*arrays: array[float] | array[int]) -> None:
-    """States are little-endian, as most machines are."""
-    if sys.byteorder == "big":
-        for each in arrays:
-            each.byteswap()

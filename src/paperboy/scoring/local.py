@@ -8,7 +8,6 @@ paper's rank among those of the last `recent_days` becomes its relevance. Its qu
 from __future__ import annotations
 
 import hashlib
-import logging
 import pickle
 import re
 import sqlite3
@@ -25,8 +24,6 @@ from statistics import fmean
 from paperboy.models import Cost, MailingList, Model, Paper, Score, Scored, Text, ToScore
 from paperboy.scoring import learned
 from paperboy.scoring.learned import Features, Ranker
-
-logger = logging.getLogger(__name__)
 
 _IDEA = "words and pairs, wanted minus unwanted, 3"  # change it whenever the same topics would give another ranking
 
@@ -113,11 +110,11 @@ class LocalScorer:
         index = self._index_of(job)
         wanted, unwanted = wanted_and_unwanted(job.mailing_list.topics)
         strengths = index.strengths(wanted, unwanted)
-        if rankers := _rankers(job):
-            strengths = _blended(strengths, rankers, index.features)
-        ranks = _Ranks(strengths)
+        if job.learned:
+            strengths = _blended(strengths, [Ranker(state) for state in job.learned], index.features)
+        ordered = sorted(value for value in strengths if value is not None)
         rows = [index.rows[paper.arxiv_id] for paper in job.papers]
-        relevances = {row: _relevance(ranks.of(strengths[row]), len(strengths)) for row in rows}
+        relevances = {row: _relevance(_rank(ordered, strengths[row]), len(strengths)) for row in rows}
         comments = index.comments(wanted, {row for row, value in relevances.items() if value >= _COMMENTED})
         return {
             index.texts[row].arxiv_id: Score(relevance, novelty=None, comment=comments.get(row, ""))
@@ -132,17 +129,6 @@ class LocalScorer:
         return index
 
 
-def _rankers(job: ToScore) -> list[Ranker]:
-    """What the list has learned and can be used."""
-    found = []
-    for state in job.learned:
-        try:
-            found.append(Ranker(state))
-        except ValueError as error:
-            logger.warning("%s: what it has learned is not used: %s", job.mailing_list.name, error)
-    return found
-
-
 def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequence[Features]) -> list[float | None]:
     """Add up the strengths by words and by each ranker, in standard deviations. A paper without a shared word is as
     weak by words as the weakest with one.
@@ -152,7 +138,7 @@ def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequen
     blended = [weakest if value is None else next(standard) for value in words]
     for ranker in rankers:
         weight = min(_MOST, ranker.examples / _AS_GOOD_AS_WORDS)
-        found = _standardized([ranker.strength_of(each) for each in texts])
+        found = _standardized([ranker.strength(each) for each in texts])
         blended = [value + weight * more for value, more in zip(blended, found, strict=True)]
     return list(blended)
 
@@ -291,17 +277,12 @@ def _comment(found: Iterable[tuple[float, str]]) -> str:
     return f"Shares with the topics: {', '.join(names)}" if names else ""
 
 
-class _Ranks:
-    """Ranks from 0, the strongest first. Ties share the mean of their ranks."""
-
-    def __init__(self, strengths: Iterable[float | None]) -> None:
-        self._ordered = sorted(value for value in strengths if value is not None)
-
-    def of(self, strength: float | None) -> float | None:
-        if strength is None:
-            return None
-        weaker, ties = bisect_left(self._ordered, strength), bisect_right(self._ordered, strength)
-        return len(self._ordered) - (weaker + ties + 1) / 2
+def _rank(ordered: Sequence[float], strength: float | None) -> float | None:
+    """Return a rank from 0, the strongest first. Ties share the mean of their ranks."""
+    if strength is None:
+        return None
+    weaker, ties = bisect_left(ordered, strength), bisect_right(ordered, strength)
+    return len(ordered) - (weaker + ties + 1) / 2
 
 
 def _relevance(rank: float | None, among: int) -> int:
