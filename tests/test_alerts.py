@@ -110,12 +110,6 @@ def test_one_dead_llm_for_ten_lists_is_one_alert_with_one_reason(store: Store) -
     assert len(found.alert.details) == 10
 
 
-def test_three_reasons_are_shown_at_most_and_each_once(store: Store) -> None:
-    entries = [named(f"list-{number}", replace(UNSCORED, problem=f"reason {number // 2}")) for number in range(10)]
-    reasons = [paragraph for paragraph in only(store, *entries).alert.paragraphs if paragraph.startswith("The reason")]
-    assert reasons == ["The reason: reason 0.", "The reason: reason 1.", "The reason: reason 2."]
-
-
 def test_an_llm_that_dies_midway_is_one_alert(store: Store) -> None:
     """What was scored before, and what was not at all."""
     found = only(store, PART, named("galaxies", UNSCORED))
@@ -271,13 +265,6 @@ def test_a_superseded_digest_is_reported_with_the_servers_last_word(store: Store
         "The reason: 550 5.7.1 not today.",
         "The papers are not lost: they come with the next digest of foundations.",
     )
-
-
-def test_a_digest_refused_for_all_today_is_the_same_cause(store: Store) -> None:
-    sent = Sent({DeliveryState.FAILED: 2}, refused=(("galaxies", "RCPT: 554 5.7.1 relay access denied"),))
-    found = only(store, sent=sent)
-    assert kept(store) == {Cause.NOBODY: {"galaxies"}}
-    assert "not lost" not in text(found)
 
 
 def test_mail_server_that_takes_nothing_is_reported_once_for_all_digests(store: Store) -> None:

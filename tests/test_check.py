@@ -324,13 +324,6 @@ def test_silent_servers_are_reported_one_by_one(
     ]
 
 
-class Broken:
-    """A resolver with a bug."""
-
-    def resolve(self, *_: object, **__: object) -> None:
-        raise ZeroDivisionError
-
-
 # ── DKIM ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -356,17 +349,3 @@ def test_key_of_the_selector_is_looked_up(
         (wrong, 1, False) if signs else (f"{name} has a key", 0, False),
         (f"{name} has {'the key of DKIM_KEY' if signs else 'a key'}", 0, False),
     ]
-
-
-def test_key_is_looked_up_once_a_selector_is_set_and_servers_may_be_asked(
-    home: Path, ask: Callable[[DnsServer], None]
-) -> None:
-    name, servers = "s2026._domainkey.wren.edu", {"SMTP_HOST": "127.0.0.1", "ARXIV_API_URL": "http://127.0.0.1:9"}
-    with DnsServer({**ALL_WELL, f"{name} TXT": ['"v=DKIM1; p=" "MIGf"']}) as server:
-        ask(server)
-        write_env(home, **servers, SMTP_PORT=9, MAIL_FROM="papers@wren.edu")
-        assert about("DKIM", check(home, offline=False, patience=30)) == []
-        write_env(home, **servers, SMTP_PORT=9, MAIL_FROM="papers@wren.edu", DKIM_SELECTOR="s2026")
-        assert about("DKIM", check(home, offline=True)) == []
-        assert f"{name} TXT" not in server.asked
-        assert about("DKIM", check(home, offline=False, patience=30)) == [Finding("DKIM", f"{name} has a key")]

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -309,19 +308,6 @@ def test_cluster_that_loses_workers_and_then_its_scheduler_costs_time_alone(home
     assert later.pop("alerts") == [(Cause.WORKERS,)]
     assert alone.pop("alerts") == []
     assert killed == later == alone
-
-
-@needs_dask
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # as above
-def test_worker_that_hangs_keeps_nobody(tmp_path: Path) -> None:
-    with dask_cluster(tmp_path, workers=2) as dask:
-        dask.workers[0].send_signal(signal.SIGSTOP)
-        some = crew(partial(cluster.dask, dask.address), seconds=3)
-        found = list(some.map(abs, range(6, 26, 2)))
-        dask.workers[0].send_signal(signal.SIGCONT)
-        gc.collect()
-    assert [task for task, _ in found] == [*range(6, 26, 2)]
-    assert some.problem == "the threads cannot be used: no answer within 3 seconds"
 
 
 class Workers:

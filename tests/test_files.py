@@ -81,14 +81,6 @@ def test_merge_conflict_begins_at_the_first_line_with_gits_mark(before: str, lin
         files.text(f"{before}{CONFLICT}".encode())
 
 
-@pytest.mark.parametrize(
-    "written",
-    ["<<<<<<< a\n", ">>>>>>> b\n<<<<<<< a\n", "<<<<<<< a >>>>>>> b\n", "<<<<<<<\n>>>>>>>\n", "x<<<<<<< a\n>>>>>>> b\n"],
-)
-def test_marks_that_enclose_nothing_are_no_merge_conflict(written: str) -> None:
-    assert files.text(written.encode()) == written
-
-
 OPERATORS = (".env", "subscribers.yaml", "prompts/topics/physics.md", "prompts/score.md.j2", "emails/digest.txt.j2")
 
 

@@ -101,10 +101,6 @@ def new(number: int, **changes: object) -> Paper:
     return paper(f"2611.{number:05}", **{"published": THURSDAYS, **changes})
 
 
-def probability(number: int, **changes: object) -> Paper:
-    return new(number, **{"categories": ("math.PR",), "primary_category": "math.PR", **changes})
-
-
 def good(*papers: Paper) -> dict[str, Score]:
     return {entry.arxiv_id: Score(9, 8, "good") for entry in papers}
 
@@ -139,25 +135,6 @@ def test_new_list_starts_with_the_newest_batch(world: World) -> None:
     assert world.scorer.asked == ["2611.00001"]
 
 
-def test_new_category_starts_with_the_newest_batch_too(world: World) -> None:
-    world.feed.papers = [new(1, categories=("cs.LG",)), probability(2, published=EARLIER)]
-    world.run(foundations(categories=("cs.LG",)))
-    world.clock.now += timedelta(days=3)
-    world.feed.papers.append(probability(3, published=THURSDAYS + timedelta(days=1)))
-    world.run(foundations(categories=("cs.LG", "math.PR")))
-    assert world.scorer.asked == ["2611.00001", "2611.00003"]
-
-
-def test_cross_lists_that_are_switched_on_start_with_the_newest_batch(world: World) -> None:
-    crossed = {"categories": ("cs.CV", "cs.LG"), "primary_category": "cs.CV"}
-    world.feed.papers = [new(1), new(2, published=THURSDAYS, **crossed)]
-    world.run(foundations(cross_lists=False))
-    world.clock.now += timedelta(days=3)
-    world.feed.papers.append(new(3, published=THURSDAYS + timedelta(days=1), **crossed))
-    world.run(foundations())
-    assert world.scorer.asked == ["2611.00001", "2611.00003"]
-
-
 def test_list_that_was_away_for_long_starts_anew(world: World) -> None:
     """While others were served. After an outage of all, nothing that the fetch brings is left out."""
     away, other = foundations(), foundations(name="other")
@@ -181,20 +158,6 @@ def test_new_list_whose_first_morning_fails_keeps_its_papers(world: World) -> No
     world.scorer.known = good(new(1), new(2), new(3))
     world.run(foundations())
     assert world.digests() == [["2611.00001", "2611.00003"]]
-
-
-def test_category_added_while_arxiv_is_out_of_reach_starts_when_it_is_back(world: World) -> None:
-    world.feed.papers = [new(1), probability(2, published=EARLIER)]
-    world.run(foundations(categories=("cs.LG",)))
-    world.clock.now += timedelta(days=1)
-    two = foundations(categories=("cs.LG", "math.PR"))
-    world.feed.broken = "arXiv does not answer"
-    world.run(two)
-    world.clock.now += timedelta(days=2)
-    world.feed.broken = ""
-    world.feed.papers.append(probability(3, published=THURSDAYS + timedelta(days=1)))
-    world.run(two)
-    assert world.scorer.asked == ["2611.00001", "2611.00003"]
 
 
 def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) -> None:
@@ -308,18 +271,6 @@ def test_dead_llm_sends_no_digest_and_loses_no_paper(world: World) -> None:
     assert world.digests() == [["2611.00001", "2611.00002"]]
 
 
-def test_unscored_papers_are_carried_over_and_come_back(world: World) -> None:
-    papers = [new(1), new(2)]
-    world.feed.papers, world.scorer.known, world.scorer.refuses = papers, good(*papers), {"2611.00002"}
-    report = world.run(foundations())
-    assert (report.lists[0].counts.selected, report.lists[0].counts.carried_over) == (1, 1)
-    assert [entry.arxiv_id for entry in world.composer.made[0].carried_over] == ["2611.00002"]
-    world.scorer.refuses = ()
-    world.clock.now += timedelta(days=1)
-    world.run(foundations())
-    assert world.digests() == [["2611.00001"], ["2611.00002"]]
-
-
 def test_scores_are_paid_for_once(world: World) -> None:
     """A morning that broke off after scoring is resumed with its scores, and counts what they cost."""
     world.feed.papers, world.scorer.known = [new(1), new(2)], good(new(1), new(2))
@@ -410,20 +361,6 @@ def test_papers_of_a_digest_that_reached_nobody_come_with_the_next(world: World)
     assert world.scorer.asked == ["2611.00001", "2611.00002", "2611.00003"]
     (delivery,) = waiting(world.store, world.clock.now)
     assert world.store.days.composed_by_id(delivery.digest_id).message == b"2611.00001 2611.00002 2611.00003"
-
-
-def test_digest_that_reached_somebody_is_not_superseded(world: World) -> None:
-    world.feed.papers, world.scorer.known = [new(1)], good(new(1), new(2))
-    world.run(foundations(subscribers=(Subscriber("ada@example.org"), Subscriber("grace@example.org"))))
-    world.mail_is_down = True
-    first, second = waiting(world.store, FRIDAY)
-    world.store.deliveries.reserve(first, FRIDAY)
-    world.store.deliveries.settle(first, DeliveryState.SENT, "250 ok", FRIDAY, via="smtp")
-    world.clock.now += timedelta(days=3)
-    world.feed.papers.append(new(2, published=THURSDAYS + timedelta(days=1)))
-    world.run(foundations())
-    assert world.digests() == [["2611.00001"], ["2611.00002"]]
-    assert second.id in world.store.deliveries.waiting(world.clock.now)
 
 
 class TestWhatCannotBeScored:

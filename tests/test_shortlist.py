@@ -70,13 +70,6 @@ def test_recall_is_estimated_from_the_sample() -> None:
     assert high == pytest.approx(0.982, abs=0.001)
 
 
-def test_sample_that_found_nothing_still_has_a_wide_interval() -> None:
-    recall = Recall(called=2_100, not_called=1_900, passed=180, sampled=100)
-    assert recall.estimate == 1
-    low, high = recall.interval or (0, 0)
-    assert (low, high) == (pytest.approx(0.719, abs=0.001), 1)
-
-
 @pytest.mark.parametrize("recall", [Recall(), Recall(10, 10, 0, 1, 0), Recall(10, 10, 5, 0, 0)])
 def test_without_a_sample_or_without_papers_that_pass_nothing_is_claimed(recall: Recall) -> None:
     assert recall.interval is None

@@ -103,24 +103,16 @@ def why_filtered(mailing_list: MailingList, paper: Paper) -> str:
 
 
 def _first(words: tuple[str, ...], paper: Paper) -> str:
-    """Return the word or phrase that comes first in title or abstract, as the list spells it; empty if none does. They
-    are compared as whole words, case and accents apart; a hyphen is a space.
+    """Return the first of these words or phrases that title or abstract has, as the list spells it; empty if they have
+    none. They are compared as whole words, case and accents apart; a hyphen is a space.
     """
-    pattern, by_key = _pattern(words)
-    found = pattern.search(_text_key(paper.title)) or pattern.search(_text_key(paper.abstract))
-    return by_key[found[0]] if found else ""
+    title, abstract = _text_key(paper.title), _text_key(paper.abstract)
+    return next((word for word in words if _has(title, word) or _has(abstract, word)), "")
 
 
-@lru_cache(maxsize=64)  # a list's papers are looked through one after another
-def _pattern(words: tuple[str, ...]) -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """Compile one pattern for all words, since one for each would be compiled again for each paper; and return each
-    word by its key.
-    """
-    by_key = dict[str, str]()
-    for word in words:
-        by_key.setdefault(_text_key(word), word)
-    alternatives = "|".join(map(re.escape, by_key))
-    return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)"), by_key
+def _has(text: str, word: str) -> bool:
+    key = _text_key(word)
+    return key in text and re.search(rf"(?<!\w){re.escape(key)}(?!\w)", text) is not None
 
 
 @lru_cache(maxsize=12_000)  # titles and abstracts of three busy days; with fewer, each list would begin anew
@@ -176,18 +168,20 @@ def curate(
     """
     mailing_list = digest.mailing_list
     authors = mailing_list.authors
-    found = [Entry(0, each, scores.get(each.arxiv_id), matched_author(each, authors)) for each in papers]
-    matches = sorted((each for each in found if each.matched_author), key=lambda each: each.paper.arxiv_id)
-    others = sorted((each for each in found if each.score and not each.matched_author), key=_best_first)
-    passed = [each for each in others if each.score and passes(mailing_list, each.score)]
-    below = [each for each in others if each.score and not passes(mailing_list, each.score)]
-    most = mailing_list.max_papers
-    best = [each for some in (passed[:most], passed[most:]) for each in sorted(some, key=partial(_liked_first, liked))]
-    ranked = tuple(replace(each, rank=rank) for rank, each in enumerate([*matches, *best], start=1))
+    found = [Entry(0, paper, scores.get(paper.arxiv_id), matched_author(paper, authors)) for paper in papers]
+    matches = sorted((entry for entry in found if entry.matched_author), key=lambda entry: entry.paper.arxiv_id)
+    others = [entry for entry in found if entry.score and not entry.matched_author]
+    others.sort(key=partial(_best_first, {}))
+    unscored = [entry.paper for entry in found if not (entry.score or entry.matched_author)]
+    passed = [entry for entry in others if entry.score and passes(mailing_list, entry.score)]
+    below = [entry for entry in others if entry.score and not passes(mailing_list, entry.score)]
+    most, liked_first = mailing_list.max_papers, partial(_best_first, liked)
+    best = [*sorted(passed[:most], key=liked_first), *sorted(passed[most:], key=liked_first)]
+    ranked = tuple(replace(entry, rank=rank) for rank, entry in enumerate([*matches, *best], start=1))
     entries, over_cap = ranked[: len(matches) + most], ranked[len(matches) + most :]
-    unscored = [each.paper for each in found if not (each.score or each.matched_author)]
     let_go = tuple(paper for paper in unscored if scores and tries.get(paper.arxiv_id, 0) >= MOST_MORNINGS)
     carried = tuple(paper for paper in unscored if paper not in let_go)
+
     became = dict.fromkeys(filtered, Became.FILTERED) | dict.fromkeys(not_called, Became.NOT_CALLED)
     chosen = {Became.BELOW: below, Became.SELECTED: entries, Became.AUTHOR_MATCH: matches, Became.OVER_CAP: over_cap}
     for what, some in chosen.items():
@@ -252,10 +246,7 @@ def _together(entry: Entry) -> int:
     return entry.score.relevance + (entry.score.novelty or 0) if entry.score else 0
 
 
-def _best_first(entry: Entry) -> tuple[int, int, str]:
-    return -_together(entry), -entry.score.relevance if entry.score else 0, entry.paper.arxiv_id
-
-
-def _liked_first(liked: Mapping[str, float], entry: Entry) -> tuple[int, int, float, str]:
-    together, relevance, arxiv_id = _best_first(entry)
-    return together, relevance, -liked.get(arxiv_id, 0.0), arxiv_id
+def _best_first(liked: Mapping[str, float], entry: Entry) -> tuple[int, int, float, str]:
+    arxiv_id = entry.paper.arxiv_id
+    relevance = entry.score.relevance if entry.score else 0
+    return -_together(entry), -relevance, -liked.get(arxiv_id, 0.0), arxiv_id

@@ -20,7 +20,7 @@ from paperboy.config.home import Home
 from paperboy.delivery import Transport
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError
-from paperboy.models import DeliveryState, Subscriber
+from paperboy.models import DeliveryState, MailingList, Subscriber
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
 from paperboy.store.signups import Signup, Stage
@@ -81,9 +81,9 @@ class Round:
         return reply
 
     def _needs_none(self, signup: Signup) -> str:
-        """Why no mail is sent; empty: one is."""
-        mailing_list = next((each for each in self.home.lists if each.name == signup.list_name), None)
-        if mailing_list is None or not mailing_list.open:
+        """Return why no mail is sent; empty: one is."""
+        mailing_list = _open_list(self.home, signup.list_name)
+        if mailing_list is None:
             return "the list takes no sign-ups"
         held = self.store.suppressions.find(signup.list_name, signup.address)
         if held and not held.own:
@@ -94,8 +94,8 @@ class Round:
         name = signup.list_name
         try:
             home = self.read()
-            mailing_list = next((each for each in home.lists if each.name == name), None)
-            if mailing_list is None or not mailing_list.open:
+            mailing_list = _open_list(home, name)
+            if mailing_list is None:
                 self.store.signups.end(signup, "the list takes no sign-ups")
                 logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
                 return ""
@@ -111,3 +111,7 @@ class Round:
         self.store.signups.done(signup)
         logger.info("%s: somebody who signed up is now on the list", name)
         return ""
+
+
+def _open_list(home: Home, name: str) -> MailingList | None:
+    return next((mailing_list for mailing_list in home.lists if mailing_list.name == name and mailing_list.open), None)

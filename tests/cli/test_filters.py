@@ -120,28 +120,6 @@ def test_list_without_topics_takes_its_authors_papers_asks_nobody_and_costs_noth
     assert "1 new paper came in cs.LG, stat.ML; none is by" in sent(world)[0]
 
 
-@pytest.mark.parametrize(
-    ("followed", "author", "shown"),
-    [
-        ('"Rubin, Vera"', "Vera Rubin", "Vera Rubin"),
-        ("Noemie Okonkwo Lindahl", "Noémie Okonkwo-Lindahl", "Noemie Okonkwo Lindahl"),
-    ],
-)
-def test_followed_author_matches_whatever_the_hyphen_and_the_order(
-    world: World, followed: str, author: str, shown: str
-) -> None:
-    """In the digest, its preview and what `why` says, and by a readable name."""
-    world.write("subscribers.yaml", LIST.replace("Ada Byron", followed))
-    announce(world, n1=f"Rotation|{author}", n2="Other")
-    world.run("preview", "foundations")
-    assert f"Author match: {shown}" in (world.path / "outbox/preview/foundations.html").read_text("utf-8")
-    assert world.run("once").out.startswith("foundations: digest, 1 of 2 papers (1 author match), 1 filtered")
-    text, html = sent(world)
-    assert f"Author match: {shown}" in text
-    assert f"Author match: {shown}" in html
-    assert f"by {shown}, whom it follows, in the digest" in world.run("why", "2611.00001").out
-
-
 def test_followed_authors_are_scored_first_and_marked_in_the_contents(world: World) -> None:
     world.env(LLM_BATCH_SIZE=2, LLM_CONCURRENCY=1)
     other = LIST.replace("foundations", "others").replace("Ada Byron", "Emmy N").split("\n", 1)[1]
@@ -177,15 +155,3 @@ def test_dead_llm_is_waited_for_then_author_matches_make_the_digest_alone(world:
     world.clock.now = FRIDAY + timedelta(days=3)
     announce(world, n5="Five")
     assert "foundations: digest, 3 of 3 papers, price" in world.run("once").out
-
-
-def test_dead_llm_without_author_matches_is_given_up_and_marks_nothing_as_filtered(world: World) -> None:
-    world.write("subscribers.yaml", LIST + "    topics: all of it\n    exclude: [cs.CV]\n")
-    world.llm.fail_always("error 503")
-    announce(world, n2="Two", n4="Four||cs.CV")
-    world.run("once")
-    world.clock.now = FRIDAY + timedelta(hours=7)
-    assert world.run("work", "morning", "foundations").code == 0
-    assert "its next morning filters it: it is in cs.CV" in world.run("why", "2611.00004").out
-    world.llm.lasting_fault = None
-    assert "foundations: digest, 1 of 2 papers, 1 filtered" in world.run("once").out

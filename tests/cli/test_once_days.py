@@ -91,17 +91,6 @@ def test_each_day_of_a_daily_cron_job_has_an_outcome_and_each_paper_its_mail(bot
     assert both.mails().count("vera@example.org") == 2
 
 
-def test_days_without_a_run_are_explained_by_the_next_one(both: World) -> None:
-    both.run("once")
-    both.clock.now = FRIDAY + 5 * DAY
-    both.announce(9)
-    both.run("once")
-    gaps = [("Sat", "gave up"), ("Sun", "gave up"), ("Mon", "gave up"), ("Tue", "gave up")]
-    assert days(both, "foundations") == [("Fri", "digest"), *gaps, ("Wed", "digest")]
-    skips = [(day, "gave up" if day == "Mon" else "skipped") for day in ("Fri", "Sat", "Sun", "Mon", "Tue", "Wed")]
-    assert days(both, "galaxies") == skips
-
-
 # ---- paused lists
 
 PAUSED = LISTS.replace("    topics: dwarf", "    paused: true\n    topics: dwarf")

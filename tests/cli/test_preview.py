@@ -2,11 +2,9 @@
 
 import email
 import email.policy
-import re
 from dataclasses import replace
 from datetime import timedelta
 from email.message import EmailMessage
-from pathlib import Path
 
 import pytest
 
@@ -82,17 +80,6 @@ def test_preview_after_the_morning_shows_what_an_edit_would_make_of_its_papers(w
         mails,
         "foundations: digest, done earlier today\n",
     )
-
-
-def test_preview_after_the_morning_shows_edited_templates_and_what_the_day_cost(world: World) -> None:
-    world.announce(1)
-    world.run("once", "--list", "foundations")
-    (tokens,) = re.findall(r"All tokens +[\d,]+", bodies(sent(world)[0])[0])
-    template = Path(__file__).parents[2] / "emails" / "digest.txt.j2"
-    world.write("emails/digest.txt.j2", "Tuned at noon\n" + template.read_text("utf-8"))
-    assert world.run("preview", "foundations").code == 0
-    assert shown(world).startswith("Tuned at noon\n")
-    assert tokens in shown(world)
 
 
 def test_preview_takes_what_came_after_the_morning_as_well_and_nothing_from_before_the_start(world: World) -> None:

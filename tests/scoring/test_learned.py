@@ -68,14 +68,6 @@ def test_wanted_papers_rank_above_the_others() -> None:
     assert least > 0 > max(strength(state, subject) for subject in OTHER)
 
 
-def test_list_that_changes_its_mind_is_followed() -> None:
-    state = train(b"", judged(60))
-    turned = [Example(each.title, each.abstract, 1 - each.target) for each in judged(60)]
-    state = train(state, turned)
-    assert strength(state, OTHER[0]) > strength(state, WANTED[0])
-    assert Ranker(state).examples == 120
-
-
 def test_adjacent_words_tell_what_single_words_cannot() -> None:
     """ "black holes" are wanted, "black bodies" and "coronal holes" are not, nor are both."""
     rows = [("black holes merge", 9), ("black bodies and coronal holes", 2)] * 20
@@ -181,12 +173,6 @@ def test_up_votes_alone_tell_liked_papers_from_the_unvoted() -> None:
     state = train_votes([*votes(10, 1.0, WANTED), *unvoted(100)])
     assert min(strength(state, each) for each in WANTED) > strength(state, "quiet stars")
     assert strength(state, "quiet stars") < 0 < strength(train_votes(votes(10, 1.0, WANTED)), "quiet stars")
-
-
-def test_voters_who_disagree_put_a_paper_in_the_middle() -> None:
-    halves = votes(10, 0.5, ["pulsar timing"] * 5)
-    state = train_votes([*votes(10, 1.0, ["dwarf galaxies"] * 5), *halves, *votes(10, 0.0, ["solar flares"] * 5)])
-    assert strength(state, "dwarf galaxies") > strength(state, "pulsar timing") > strength(state, "solar flares")
 
 
 def test_votes_in_any_order_give_the_same_bytes() -> None:
