@@ -152,45 +152,36 @@ class _Morning:
     lists: Mapping[str, MailingList]  # to be served, by their names
 
     def all(self, group: int, crew: Crew | None) -> dict[str, ListReport]:
-        """Return the reports of all lists, by their names."""
-        groups, reports = _groups(list(self.lists.values()), group), dict[str, ListReport]()
-        if crew is None:
-            for lists in groups:
-                reports |= self.serve(lists)
-        else:
-            reports |= self.share(groups, crew)
-        alerts.of_crew(self.store, crew.problem if crew else "", self.now)
-        return reports
-
-    def serve(self, lists: Sequence[MailingList]) -> dict[str, ListReport]:
-        """From open lists to frozen days, or to failed attempts; by the lists' names."""
-        gathered, reports = self.opened(lists)
-        for scored in self.score(gathered):
-            reports[scored.gathered.mailing_list.name] = self.closed(scored)
-        self.store.papers.forget()
-        return reports
-
-    def share(self, groups: Iterator[Sequence[MailingList]], crew: Crew) -> dict[str, ListReport]:
-        """The same with others, who rank and compose while this process opens the next lists and closes the last."""
-        is_llm, reports = self.drafter.scorer.model.is_llm, dict[str, ListReport]()
-
-        def batches() -> Iterator[Batch]:
-            for group in groups:
-                gathered, done = self.opened(group)
-                reports.update(done)
-                scored = self.score(gathered) if is_llm else ()
-                for start in range(0, len(gathered), BATCH):
-                    end = start + BATCH
-                    yield Batch(scored[start:end]) if is_llm else self.drafter.batch(gathered[start:end])
-                self.store.papers.forget()
-
-        with closing(crew.map(drafting.work, batches())) as results:
+        """Return the reports of all lists, by their names. A crew ranks and composes while this process opens the next
+        lists and closes the last.
+        """
+        reports = dict[str, ListReport]()
+        batches = self.batches(group, reports)
+        results = crew.map(drafting.work, batches) if crew else ((batch, None) for batch in batches)
+        with closing(results):
             for batch, done in results:
                 lists = self.drafter.score(batch, done.results if done else None, aloud=self.since is not None)
                 drafts = done.drafts if done else [None] * len(lists)
                 for scored, made in zip(lists, drafts, strict=True):
                     reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
+        alerts.of_crew(self.store, crew.problem if crew else "", self.now)
         return reports
+
+    def batches(self, group: int, reports: dict[str, ListReport]) -> Iterator[Batch]:
+        """Open the lists in groups, and have each group scored at once if an LLM does it; put what ends here into the
+        reports.
+        """
+        for lists in _groups(list(self.lists.values()), group):
+            gathered, done = self.opened(lists)
+            reports |= done
+            scored: tuple[ScoredList, ...] = ()
+            is_llm = self.drafter.scorer.model.is_llm
+            if is_llm:
+                scored = self.drafter.score(self.drafter.batch(gathered), aloud=self.since is not None)
+            for start in range(0, len(gathered), BATCH):
+                end = start + BATCH
+                yield Batch(scored[start:end]) if is_llm else self.drafter.batch(gathered[start:end])
+            self.store.papers.forget()
 
     def opened(self, lists: Sequence[MailingList]) -> tuple[list[Gathered], dict[str, ListReport]]:
         """Return what is to be scored and composed; and the reports of the other lists, by their names."""
@@ -202,9 +193,6 @@ class _Morning:
             else:
                 reports[mailing_list.name] = self.ended(mailing_list, found)
         return gathered, reports
-
-    def score(self, gathered: Sequence[Gathered]) -> tuple[ScoredList, ...]:
-        return self.drafter.score(self.drafter.batch(gathered), aloud=self.since is not None)
 
     def closed(self, scored: ScoredList, made: ComposedDraft | None = None) -> ListReport:
         """From scores to a frozen day, or to a failed attempt. `made`: by another process."""
