@@ -268,15 +268,12 @@ def test_unreachable_server_is_reported_without_the_password_of_its_address() ->
 
 
 @pytest.mark.parametrize("lookups", [2, 5])
-def test_host_that_dns_does_not_find_is_worded_once(lookups: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_host_that_dns_does_not_find_is_looked_up_a_few_times(lookups: int) -> None:
     waits: list[float] = []
     feed = ArxivFeed("http://arxiv.invalid/api/query", clock=Clock(NOW), lookups=lookups, wait=waits.append)
-    with caplog.at_level("INFO"), pytest.raises(FeedError, match=rf"is not found by DNS .*, after {lookups} attempts"):
+    with pytest.raises(FeedError, match=rf"is not found by DNS .*, after {lookups} attempts"):
         feed.fetch(["cs.LG"], SINCE, NOW)
     assert waits == [6.0, 12.0, 24.0, 48.0][: lookups - 1]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"arxiv.invalid: retrying in {wait:.0f} s" for wait in waits
-    ]
 
 
 # entries that cannot be read

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
 from paperboy.models import Usage
@@ -310,6 +311,22 @@ def test_number_of_any_length_in_a_reply_costs_nothing_else(digits: int) -> None
     body = f'{{"choices": [{{"message": {{"content": "Text"}}}}], "usage": {usage}}}'
     answer = answers_to(Fault(body=body.encode()))
     assert (answer.text, answer.usage) == ("Text", Usage(calls=1))
+
+
+@pytest.mark.parametrize("status", [202, 300, 400, 401, 403, 404, 408, 409, 418, 422, 429, 500, 503, 599, 999])
+def test_reply_of_any_status_is_an_answer(status: int) -> None:
+    assert answers_to(Fault(status, {"message": "Flagged."})).failure.startswith(f"answers {status}: ")
+
+
+def kinds(exception: type[Exception]) -> set[type[Exception]]:
+    return {exception}.union(*map(kinds, exception.__subclasses__()))
+
+
+def test_every_exception_of_a_request_by_openai_is_mapped() -> None:
+    """A new one in their package fails here, and ends no morning."""
+    mapped = kinds(openai.APIStatusError) | kinds(openai.APIConnectionError)  # a timeout is one of these
+    # The base class, and one of parsing, which nothing is when a raw response is asked for.
+    assert kinds(openai.APIError) - mapped == {openai.APIError, openai.APIResponseValidationError}
 
 
 def test_redirect_takes_the_prompt_nowhere() -> None:

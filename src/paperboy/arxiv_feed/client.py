@@ -8,8 +8,8 @@
 
 Its announcement feed is asked once, without a retry: see announced.py.
 
-Of the `arxiv` package only the address of a query is used (`Client._format_url`, an internal), since its own loop takes
-a broken page for the end of the list.
+`arxiv.Search` says what is asked for. The pages are asked for here: `arxiv.Client.results` takes a broken page for the
+end of the list, has no time limit, and ignores Retry-After.
 """
 
 import logging
@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import arxiv
 
@@ -73,15 +73,21 @@ class ArxivFeed:
         feed_proxy: str = "",
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
+        self._url = url
+        self._feed_url = feed_url
+        self._host = urlsplit(url).hostname
         self._clock = clock
-        self._host, self._page_size, self._tries = urlsplit(url).hostname, page_size, tries
-        self._lookups, self._seconds, self._delay, self._wait = lookups, seconds, delay_seconds, wait
+        self._delay = delay_seconds
+        self._page_size = page_size
+        self._tries = tries
+        self._lookups = lookups
+        self._seconds = seconds
+        self._wait = wait
         self._pause = 0.0  # before the next request
         safe = re.sub(r"[^ -~]", "", contact)  # a header is printable ASCII
         self._headers = {"User-Agent": f"paperboy/{__version__} (arXiv e-mail digests{'; ' * bool(safe)}{safe})"}
-        self._http, self._addresses = Http(most=LARGEST_PAGE, proxy=proxy), arxiv.Client()
-        self._feed_url, self._feed_http = feed_url, Http(most=LARGEST_PAGE, proxy=feed_proxy)
-        self._addresses.query_url_format = url + "?{}"
+        self._http = Http(most=LARGEST_PAGE, proxy=proxy)
+        self._feed_http = Http(most=LARGEST_PAGE, proxy=feed_proxy)
 
     def fetch(
         self, categories: Sequence[str], since: datetime, until: datetime, progress: Progress | None = None
@@ -110,7 +116,7 @@ class ArxivFeed:
         window = _whole_minutes(since, until)
         try:
             with closing(self._http):
-                return bool(self._ask(_query((), window), 0, 1, window).papers)
+                return bool(self._ask(_search((), window, most=1), window=window).papers)
         except FaultError:
             return False
 
@@ -142,7 +148,8 @@ class ArxivFeed:
     def _by_id(self, arxiv_ids: Sequence[str]) -> Sequence[Paper]:
         try:
             with closing(self._http):
-                return self._read(arxiv.Search(id_list=list(arxiv_ids)), 0, len(arxiv_ids), None, PATIENCE).papers
+                search = arxiv.Search(id_list=list(arxiv_ids), max_results=len(arxiv_ids))
+                return self._ask(search, seconds=PATIENCE).papers
         except EmptyError:
             return ()
         except FaultError as fault:
@@ -162,22 +169,26 @@ class ArxivFeed:
         """Count arXiv's papers in a category by one small request without a retry. Raises FeedError."""
         try:
             with closing(self._http):
-                newest = arxiv.Search(f"cat:{category}", sort_by=arxiv.SortCriterion.SubmittedDate)
-                return self._read(newest, 0, 1, None, self._seconds).total
+                newest = arxiv.Search(f"cat:{category}", max_results=1, sort_by=arxiv.SortCriterion.SubmittedDate)
+                return self._ask(newest).total
         except FaultError as fault:
             then = fault.hint or f"A morning would ask up to {self._tries} times, with growing waits."
             raise FeedError(f"{self._host} {fault}. {then}") from fault
 
     def _week(self, categories: Sequence[str], window: Window, progress: Progress, before: int) -> dict[str, Paper]:
         """Read a window, and once more if its pages changed while we read them: together two passes skip no paper."""
-        query, papers = _query(categories, window), dict[str, Paper]()
+        search = _search(categories, window, self._page_size)
+        papers: dict[str, Paper] = {}
         for _ in range(2):
             start, bad, most, total, pages = 0, 0, 0, 1, 0
             while start < total:
-                page = self._retried(query, start, window)
+                page = self._retried(search, start, window)
                 papers |= {paper.arxiv_id: paper for paper in page.papers}
-                start, bad = start + len(page.papers) + len(page.bad), bad + len(page.bad)
-                total, most, pages = page.total, max(most, page.total), pages + 1
+                start += len(page.papers) + len(page.bad)
+                bad += len(page.bad)
+                total = page.total
+                most = max(most, total)
+                pages += 1
                 progress(before + len(papers), before + total)
                 if pages > 2 * total / self._page_size + self._tries:
                     raise FeedError(f"{self._host} spreads {total} papers over more than {pages} pages. {_NEXT_RUN}")
@@ -186,36 +197,37 @@ class ArxivFeed:
         logger.warning("%s counts %d papers and listed only %d, twice", self._host, most, len(papers))
         return papers
 
-    def _retried(self, query: str, start: int, window: Window, attempt: int = 1, said: str = "") -> Page:
-        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry would not help.
+    def _retried(self, search: arxiv.Search, start: int, window: Window) -> Page:
+        """Ask for a page until it is whole. Raises FeedError after the last try, and if a retry would not help."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._ask(search, start, window)
+            except FaultError as fault:
+                tries = self._lookups if isinstance(fault, UnknownHostError) else self._tries
+                if not fault.backoff or attempt >= tries or fault.retry_after > LONGEST_WAIT:
+                    after = f", after {attempt} attempts" if attempt > 1 else ""
+                    then = _NEXT_RUN if fault.backoff else ""
+                    raise FeedError(f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}") from fault
+                backoff = self._delay * fault.backoff * 2 ** (attempt - 1)
+                self._pause = min(LONGEST_WAIT, max(backoff, fault.retry_after))
+                logger.info("%s %s; retrying in %.0f s", self._host, fault, self._pause)
 
-        What DNS says, only the last try says; of other faults in a row, those that are not what was `said` before.
-        """
-        try:
-            return self._ask(query, start, self._page_size, window)
-        except FaultError as fault:
-            unknown = isinstance(fault, UnknownHostError)
-            tries = self._lookups if unknown else self._tries
-            if not fault.backoff or attempt >= tries or fault.retry_after > LONGEST_WAIT:
-                after = f", after {attempt} attempts" if attempt > 1 else ""
-                then = _NEXT_RUN if fault.backoff else ""
-                raise FeedError(f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}") from fault
-            self._pause = min(LONGEST_WAIT, max(self._delay * fault.backoff * 2 ** (attempt - 1), fault.retry_after))
-            if unknown or said == str(fault):
-                logger.info("%s: retrying in %.0f s", self._host, self._pause)
-            else:
-                logger.warning("%s %s; retrying in %.0f s", self._host, fault, self._pause)
-            said = str(fault)
-        return self._retried(query, start, window, attempt + 1, said)
-
-    def _ask(self, query: str, start: int, page_size: int, window: Window) -> Page:
-        """Ask for a page once. Raises FaultError."""
-        search = arxiv.Search(query, sort_by=arxiv.SortCriterion.SubmittedDate, sort_order=arxiv.SortOrder.Ascending)
-        return self._read(search, start, page_size, window, self._seconds)
-
-    def _read(self, search: arxiv.Search, start: int, page_size: int, window: Window | None, seconds: float) -> Page:
-        url = self._addresses._format_url(search, start, page_size)
-        reply = self._get(url, self._http, seconds, "ARXIV_API_URL")
+    def _ask(
+        self, search: arxiv.Search, start: int = 0, window: Window | None = None, seconds: float | None = None
+    ) -> Page:
+        """Ask once for a page of `search.max_results` papers, in our time limit or this one. Raises FaultError."""
+        parameters = {
+            "search_query": search.query,
+            "id_list": ",".join(search.id_list),
+            "sortBy": search.sort_by.value,
+            "sortOrder": search.sort_order.value,
+            "start": start,
+            "max_results": search.max_results,
+        }
+        url = f"{self._url}?{urlencode(parameters)}"
+        reply = self._get(url, self._http, seconds or self._seconds, "ARXIV_API_URL")
         status = reply.status
         if status == 200:
             page = read_page(reply.body, self._clock(), window)
@@ -225,8 +237,8 @@ class ArxivFeed:
         what = f"answered HTTP {status} ({said(reply.body)})".removesuffix(" ()")
         if status in {408, 425, 429} or status >= 500:
             rest = reply.headers.get("Retry-After", "")
-            seconds = float(rest) if rest.isdecimal() else 0.0
-            raise FaultError(what, "", 10 if status in {429, 503} else 2, seconds)
+            retry_after = float(rest) if rest.isdecimal() else 0.0
+            raise FaultError(what, "", 10 if status in {429, 503} else 2, retry_after)
         raise FaultError(what, HINTS.get(status, "Check ARXIV_API_URL."), backoff=0)
 
     def _get(self, url: str, http: Http, seconds: float, setting: str) -> Reply:
@@ -278,8 +290,10 @@ def _weeks(since: datetime, until: datetime) -> Iterator[Window]:
     yield start, end
 
 
-def _query(categories: Sequence[str], window: Window) -> str:
-    """Return the query, with minutes in GMT in exactly the form that arXiv accepts."""
-    submitted = f"submittedDate:[{window[0]:%Y%m%d%H%M} TO {window[1]:%Y%m%d%H%M}]"
-    union = " OR ".join(f"cat:{category}" for category in categories)
-    return f"({union}) AND {submitted}" if union else submitted
+def _search(categories: Sequence[str], window: Window, most: int) -> arxiv.Search:
+    """Return what to ask for, oldest first, with minutes in GMT in exactly the form that arXiv accepts."""
+    query = f"submittedDate:[{window[0]:%Y%m%d%H%M} TO {window[1]:%Y%m%d%H%M}]"
+    if union := " OR ".join(f"cat:{category}" for category in categories):
+        query = f"({union}) AND {query}"
+    by_date = arxiv.SortCriterion.SubmittedDate
+    return arxiv.Search(query, max_results=most, sort_by=by_date, sort_order=arxiv.SortOrder.Ascending)

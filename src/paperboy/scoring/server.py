@@ -230,13 +230,16 @@ class Server:
         return answer
 
     def _post(self, request: Mapping[str, Any]) -> Answer:
+        content = json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode()
         try:
             # `chat.completions.create` would walk through the types of every field: half of a call's processor time
-            response = self._client.post("/chat/completions", content=_json(request), cast_to=httpx2.Response)
-        except wire.NoReplyError as error:
-            if error.slow:
-                return Answer(failure="does not answer in time", pause=math.inf)
-            return Answer(failure=self.quote(f"cannot be reached ({error})", 200), pause=0)
+            response = self._client.post("/chat/completions", content=content, cast_to=httpx2.Response)
+        except openai.APITimeoutError:
+            return Answer(failure="does not answer in time", pause=math.inf)
+        except openai.APIConnectionError as error:
+            return Answer(failure=self.quote(f"cannot be reached ({error.__cause__})", 200), pause=0)
+        except openai.APIStatusError as error:
+            response = error.response
         reply: wire.Reply = response.extensions["reply"]
         try:
             body = None if reply.body.count(b",") > MAX_COMMAS else json.loads(reply.body, parse_int=whole)
@@ -251,15 +254,12 @@ class Server:
         return replace(answer, failure=self.quote(answer.failure, 220), pause=pause, tier=tier)
 
 
-def _json(request: Mapping[str, Any]) -> bytes:
-    return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 @dataclass(frozen=True, slots=True)
 class _Transport(httpx2.BaseTransport):
-    """Sends the bodies of openai's client, with our headers instead of what it takes from the environment.
+    """Send what openai's client asks for, bounded, with our headers instead of what it takes from the environment.
 
-    Whatever came back is `reply` among the extensions of a success: `judge` reads refusals, too.
+    The body is in the extension `reply`, and not where openai looks for it: it would decode the JSON of an error of any
+    size, and obey any charset.
     """
 
     http: wire.Http
@@ -268,8 +268,12 @@ class _Transport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         url = str(request.url.copy_with(userinfo=b""))
-        reply = self.http.request(request.method, url, self.headers, request.read(), seconds=self.seconds)
-        return httpx2.Response(200, extensions={"reply": reply})
+        try:
+            reply = self.http.request(request.method, url, self.headers, request.read(), seconds=self.seconds)
+        except wire.NoReplyError as error:
+            kind = httpx2.ReadTimeout if error.slow else httpx2.NetworkError
+            raise kind(str(error), request=request) from None
+        return httpx2.Response(reply.status, extensions={"reply": reply})
 
     def close(self) -> None:
         self.http.close()
