@@ -72,7 +72,7 @@ CALL = Call(1, "foundations", TODAY, "3 new papers: On <x>", "l1nk", NOW, Delive
 
 def shown(*of: Any, **more: Any) -> Page:
     made = digest(of, **more)
-    return page(made, copy=Copy(*[""] * 5), unsubscribe_address="", web_url=WEB, link="l1nk")
+    return page(made, copy=Copy(), unsubscribe_address="", web_url=WEB, link="l1nk")
 
 
 def told(of: Page, form: str = "json") -> Any:

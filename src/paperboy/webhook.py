@@ -170,7 +170,7 @@ class Round:
         papers = self.store.papers.by_id(archive.ids(call.shown))
         link = call.link if self.web_url else ""
         digest = archive.load(call.shown, papers)
-        shown = page(digest, copy=Copy(*[""] * 5), unsubscribe_address="", web_url=self.web_url, link=link)
+        shown = page(digest, copy=Copy(), unsubscribe_address="", web_url=self.web_url, link=link)
         return payload(call, shown, mailing_list.webhook_format)
 
     def _settle(

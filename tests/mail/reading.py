@@ -16,7 +16,7 @@ from paperboy.models import Digest, Rendered
 
 EMAILS = Path(__file__).parents[2] / "emails"
 TEMPLATES = Templates.load([EMAILS])
-COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2, "ada@example.org")
+COPY = Copy("Paperboy", "0123456789abcdef" * 2, "ada@example.org")
 FROM = "papers@example.org"
 THANKS = "Thank you to arXiv for use of its open access interoperability."
 

@@ -14,9 +14,8 @@ from datetime import UTC, date, datetime, timedelta
 from email.header import decode_header, make_header
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.utils import parseaddr, parsedate_to_datetime
+from email.utils import parsedate_to_datetime
 from html import unescape
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -27,8 +26,8 @@ from markupsafe import escape
 from paperboy.foreign import one_line
 from paperboy.mail.message import Composer, addr_spec, complete, freeze, own_headers, placeholders
 from paperboy.mail.page import Copy, page, unsubscribe_uri
-from paperboy.mail.text import clipped, wrap
-from paperboy.models import Alert, Composed, Delivery, DeliveryState, Envelope, MailingList, Rendered, Subscriber
+from paperboy.mail.text import clipped
+from paperboy.models import Alert, Delivery, DeliveryState, Envelope, MailingList, Rendered, Subscriber
 from paperboy.tokens import unsubscribe_token
 from tests.builders import digest, mailing_list
 from tests.mail.reading import TEMPLATES
@@ -38,8 +37,8 @@ ALERT = Alert("The LLM refuses the key", ("Nothing was scored, so <no> list got 
 NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 MARKS = placeholders(b"secret", "foundations")
-KICKER, REASON, TOKEN, ADDRESS, VOTE = MARKS
-COPY = Copy("Paperboy", "Your address ada@example.org is on this list.", "0123456789abcdef" * 2, "ada@example.org")
+KICKER, TOKEN, ADDRESS, VOTE = MARKS
+COPY = Copy("Paperboy", "0123456789abcdef" * 2, "ada@example.org")
 ONCE = ("Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "Content-Type")
 HOSTILE = ["a\r\nBcc: eve@example.org", "a\nX: y", "a\rX: y", "a\0b", "a\u2028X: y", "a\x0bX: y", "\u202egnp.exe"]
 
@@ -108,11 +107,6 @@ def lines(text: str) -> str:
 
 def body(text: str) -> str:
     return lines(text).rstrip("\n") + "\n"
-
-
-def in_text(copy: Copy) -> Copy:
-    """The values as the plain-text part has them."""
-    return copy._replace(reason=wrap(copy.reason))
 
 
 def bodies(message: bytes) -> tuple[str, str]:
@@ -202,13 +196,9 @@ def test_retry_sends_the_same_bytes_after_settings_have_changed(sender: str, rep
 def test_completed_copy_equals_a_copy_rendered_alone(address: str) -> None:
     by, given = composer(), digest()
     own = delivery(by, Subscriber(address))
-    copy = Copy("Paperboy", f"Your address {address} is on this list.", own.addressed.token, address)
-    text, html = bodies(by.envelope(by.digest(given, NOW), own).message)
-    for_html, for_text = (
-        TEMPLATES.to_readers(page(given, copy=each, unsubscribe_address="papers@example.org"))
-        for each in (copy, in_text(copy))
-    )
-    assert (text, html) == (body(for_text.text), body(for_html.html))
+    copy = Copy("Paperboy", own.addressed.token, address)
+    alone = TEMPLATES.to_readers(page(given, copy=copy, unsubscribe_address="papers@example.org"))
+    assert bodies(by.envelope(by.digest(given, NOW), own).message) == (body(alone.text), body(alone.html))
 
 
 def test_composer_gives_the_same_bytes_in_another_process() -> None:
@@ -226,21 +216,6 @@ def test_composer_gives_the_same_bytes_in_another_process() -> None:
 
 def test_repr_of_a_composer_hides_its_secret() -> None:
     assert "hidden" not in repr(composer(secret=b"hidden"))
-
-
-def test_digest_frozen_by_the_version_before_is_completed() -> None:
-    """Its bytes lie in databases, with the placeholders of today."""
-    frozen = (Path(__file__).parent / "frozen_before.eml").read_bytes().replace(b"\n", b"\r\n")
-    by = composer()
-    message = by.envelope(Composed("Papers", "papers@example.org", frozen), delivery(by)).message
-    assert_legal(message)
-    text, html = bodies(message)
-    for part in (text, html):
-        assert "Paperboy · Friday" in part
-        assert "Your address ada@example.org is on this list." in part
-        assert delivery(by).addressed.token in part
-        assert not set(re.findall(r"\d{32}", part)) & set(MARKS)
-    assert "\n.A line that begins with a dot\n" in text
 
 
 def test_message_without_placeholders_is_left_unchanged() -> None:
@@ -397,75 +372,42 @@ HEADERS = ("From: papers@example.org", "Subject: Papers", "Date: Fri, 20 Nov 202
 OWN = own_headers(ADA, "<1@example.org>")
 
 
-@given(SHARED, SHARED, TEXTS, TEXTS, TEXTS, TEXTS)
-@example("", "\n\n", "", "", "", "")
-@example("\r\n".join([".", "..", "From here", "space ", "é" * 400, "=2E", "--=_x"]), "<p>" + "x" * 5000, "", "", "", "")
+@given(SHARED, SHARED, TEXTS, TEXTS, TEXTS)
+@example("", "\n\n", "", "", "")
+@example("\r\n".join([".", "..", "From here", "space ", "é" * 400, "=2E", "--=_x"]), "<p>" + "x" * 5000, "", "", "")
 @example(
-    "x" * 73 + " \n" + "x" * 74 + " \n" + "x" * 75 + " \n" + "x" * 76 + "\t", f"{'x' * 75}{KICKER}", ".", "", "", "a@b"
+    "x" * 73 + " \n" + "x" * 74 + " \n" + "x" * 75 + " \n" + "x" * 76 + "\t", f"{'x' * 75}{KICKER}", ".", "", "a@b"
 )
-@example(f"{'x' * 76}{KICKER}{'x' * 76}\n", KICKER + REASON + TOKEN + ADDRESS, "x" * 75, ".", "\n", ".")
-@example(f"{KICKER}\n{REASON} \n {TOKEN}", "." + KICKER + ".", "é" * 500, "From ", "..\n.", "")
-@example("From " + KICKER + "From \nFrom From ", "." * 80 + KICKER, "From here ", "\n.", ".", "")
-@example(".From 0", "..From ", "", "", "", "")
-@example("From " + "x" * 71 + "\n" + "x" * 74 + " From here", f"token={TOKEN} 20{TOKEN}01", "", "", "0a" * 16, "")
+@example(f"{'x' * 76}{KICKER}{'x' * 76}\n", KICKER + TOKEN + ADDRESS, "x" * 75, "\n", ".")
+@example(f"{KICKER}\n{ADDRESS} \n {TOKEN}", "." + KICKER + ".", "é" * 500, "From ", "..\n.")
+@example("From " + KICKER + "From \nFrom From ", "." * 80 + KICKER, "From here ", "\n.", ".")
+@example(".From 0", "..From ", "", "", "")
+@example("From " + "x" * 71 + "\n" + "x" * 74 + " From here", f"token={TOKEN} 20{TOKEN}01", "A & B", "0a" * 16, "")
 def test_any_text_and_values_give_a_legal_mail_that_decodes_to_them(
-    text: str, html: str, kicker: str, reason: str, token: str, address: str
+    text: str, html: str, kicker: str, token: str, address: str
 ) -> None:
     """Each placeholder, in any number of places, gives way to the value as if that had always been there."""
-    copy = Copy(kicker, reason, token, address)
+    copy = Copy(kicker, token, address)
     frozen = freeze(HEADERS, Rendered("Papers", html, text), MARKS)
     for mark in MARKS:
         assert len(re.findall(rf"(?m)^{mark}=?\r$".encode(), frozen)) == (text + html).count(mark)
     message = OWN + complete(frozen, MARKS, copy)
     assert_legal(message)
     expected = [body(text), body(html)]
-    for place, values in enumerate((in_text(copy), map(escape, copy))):
+    for place, values in enumerate((copy, map(escape, copy))):
         for mark, value in zip(MARKS, values, strict=True):
             expected[place] = expected[place].replace(mark, lines(str(value)))
     assert bodies(message) == tuple(expected)
-
-
-@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=80))
-@example("x" * 69)
-@example("x" * 70)
-@example("a&b=c@example.org")
-@example("ends in a space ")
-@example("From here")
-@example(".")
-def test_value_in_plain_ascii_is_encoded_as_any_other(value: str) -> None:
-    """Most are not changed by it, and are not put through it."""
-    frozen = freeze(HEADERS, Rendered("Papers", TOKEN, TOKEN), MARKS)
-    for each in (value, f"é{value}"):
-        text, html = bodies(OWN + complete(frozen, MARKS, COPY._replace(token=each)))
-        assert (text, html) == (body(each), body(str(escape(each))))
-        assert_legal(OWN + complete(frozen, MARKS, COPY._replace(token=each)))
-
-
-@given(st.from_regex(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+", fullmatch=True))
-@example("o'neill@example.org")
-@example(".a..b.@-.example..org.")
-@example("=?utf-8?q?x?=@example.org")
-def test_plain_address_is_its_own_addr_spec(address: str) -> None:
-    assert addr_spec(address) == addr_spec(f"Ada <{address}>") == parseaddr(address)[1]
 
 
 def test_placeholders_differ_per_list_and_are_digits() -> None:
     """What a template does with capital and small letters leaves it alone."""
     assert all(re.fullmatch(r"[0-9]{32}", mark) for mark in MARKS)
     others = placeholders(b"secret", "galaxies") + placeholders(b"other", "foundations")
-    assert len({*MARKS, *others}) == 15
+    assert len({*MARKS, *others}) == 12
 
 
 def test_text_that_looks_like_mime_stays_in_its_body() -> None:
     trap = '\r\nSubject: x\r\nContent-Type: text/html; charset="utf-8"\r\n\r\n--=_x\r\n'
-    message = OWN + complete(freeze(HEADERS, Rendered("", trap + TOKEN, trap + REASON), MARKS), MARKS, COPY)
-    assert bodies(message) == (body(trap + COPY.reason), body(trap + COPY.token))
-
-
-def test_reason_is_wrapped_in_text_and_values_are_escaped_in_html() -> None:
-    copy = Copy("A & B", "Because of <ada@example.org> " + "and so on " * 10, "00")
-    frozen = freeze(HEADERS, Rendered("Papers", KICKER + REASON, f"{KICKER}\n{REASON}"), MARKS)
-    text, html = bodies(OWN + complete(frozen, MARKS, copy))
-    assert max(map(len, text.split("\n"))) <= 76
-    assert text.split() == f"A & B {copy.reason}".split()
-    assert html.startswith("A &amp; BBecause of &lt;ada@example.org&gt; and")
+    message = OWN + complete(freeze(HEADERS, Rendered("", trap + TOKEN, trap + ADDRESS), MARKS), MARKS, COPY)
+    assert bodies(message) == (body(trap + COPY.address), body(trap + COPY.token))

@@ -30,7 +30,7 @@ from paperboy.mail.archive import dump
 from paperboy.mail.dkim import Signer
 from paperboy.mail.page import Copy, page, unsubscribe_uri
 from paperboy.mail.templates import Templates
-from paperboy.mail.text import clipped, wrap
+from paperboy.mail.text import clipped
 from paperboy.models import Addressed, Alert, Composed, Delivery, Digest, Envelope, MailingList, Rendered, Subscriber
 from paperboy.tokens import keyed, unsubscribe_token, view_token, vote_token
 
@@ -141,19 +141,15 @@ class Composer:
     def envelope(self, composed: Composed, delivery: Delivery) -> Envelope:
         """Complete the frozen message for the delivery's subscriber."""
         own = delivery.addressed
-        to = own.subscriber.address
-        return self._envelope(
-            composed, delivery, Copy("Paperboy", f"Your address {to} is on this list.", own.token, to)
-        )
+        return self._envelope(composed, delivery, Copy("Paperboy", own.token, own.subscriber.address))
 
     def test(self, composed: Composed, delivery: Delivery) -> Envelope:
         """Complete the frozen message as a test mail: subject and body say so, all other headers are the real ones."""
         to = delivery.addressed.subscriber.address
         kicker = f"Test mail to {to} alone, nothing was marked as sent"
-        reason = f"This is a test, sent to {to} alone; nothing was marked as sent."
         subject = _header("Subject", _words(f"[Test] {composed.subject}")).encode()
         marked = replace(composed, message=_SUBJECT.sub(lambda _: subject, composed.message, count=1))
-        shown = Copy(kicker, reason, delivery.addressed.token, "(each reader's own)")
+        shown = Copy(kicker, delivery.addressed.token, "(each reader's own)")
         return self._envelope(marked, delivery, shown)
 
     def _alert_id(self, about: str, at: datetime) -> str:
@@ -187,14 +183,9 @@ def unsubscribe_request(text: str) -> tuple[str, str] | None:
 @lru_cache(maxsize=100)  # of the sender, once for all readers
 def addr_spec(mailbox: str) -> str:
     """The bare address of `Name <address>` or `address`. ValueError if there is none."""
-    if _PLAIN_ADDRESS.fullmatch(mailbox):
-        return mailbox
-    address = parseaddr(mailbox)[1]
-    if (
-        not _ADDRESS.fullmatch(address)
-        or not address.partition("@")[2].isascii()
-        or re.search(r"[\x00-\x1f\x7f]", mailbox)
-    ):
+    address = mailbox if _ADDRESS.fullmatch(mailbox) else parseaddr(mailbox)[1]
+    has_controls = re.search(r"[\x00-\x1f\x7f]", mailbox)
+    if not _ADDRESS.fullmatch(address) or not address.partition("@")[2].isascii() or has_controls:
         raise ValueError(f"not an address: {mailbox!r}")
     return address
 
@@ -217,7 +208,6 @@ def _shared(message: bytes, list_name: str, secrets: tuple[bytes, ...]) -> tuple
 _HTML_PART = b'\r\nContent-Type: text/html; charset="utf-8"\r\n'  # found once: quoted-printable has no '="'
 _SUBJECT = re.compile(rb"(?<=\r\n)Subject:[^\r]*(?:\r\n [^\r]*)*")
 _ADDRESS = re.compile(r"[^\s<>()\[\]\\,;:\"@]+@[^\s<>()\[\]\\,;:\"@]+")
-_PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+")  # which `parseaddr` leaves as it is
 _REQUEST = re.compile(  # the subject, perhaps after a "Re:", or the token alone
     r"(?:\bunsubscribe\s+(?P<name>[a-z0-9-]+)\s+|/leave/|^\s*(?=\S{32}\s*$))(?P<token>[0-9a-f]{32})(?![0-9a-f])"
 )
@@ -271,44 +261,28 @@ def _encoded(piece: str) -> bytes:
 
 
 def complete(message: bytes, marks: Copy, copy: Copy, head: bytes = b"") -> bytes:
-    """The frozen message after a head of the copy's own, with its values for the placeholders: the reason wrapped in
-    text, all escaped in HTML.
+    """Return the frozen message after a head of the copy's own, with its values for the placeholders, escaped in
+    HTML.
     """
-    pieces, places, wanted = _cut(message, marks)
-    untouched = [each.encode() if _UNTOUCHED.fullmatch(each) else b"" for each in copy]  # as nearly all are
-    values = {place: untouched[place[0]] or _value(copy, *place) for place in wanted}
+    pieces, places = _cut(message, marks)
+    for_html = list(map(escape, copy))
+    encoded = {value: _encoded(value).replace(b"\n", b"\r\n") for value in {*copy, *for_html}}
     copied = [head, *pieces]
-    for number, place in places:
-        copied[number] = values[place]
+    for place, number, in_html in places:
+        copied[1 + place] = encoded[for_html[number] if in_html else copy[number]]
     return b"".join(copied)
 
 
-def _value(copy: Copy, number: int, in_html: bool) -> bytes:
-    value = copy[number]
-    value = escape(value) if in_html else wrap(value) if number == _REASON else value
-    return _encoded(value).replace(b"\n", b"\r\n")
-
-
-_REASON = Copy._fields.index("reason")
-# What neither HTML nor quoted-printable nor wrapping changes.
-_UNTOUCHED = re.compile(r"(?!\.|From )(?=.{1,70}\Z)[A-Za-z0-9@._+-]+(?: [A-Za-z0-9@._+-]+)*")
-
-_Place = tuple[int, bool]  # which value, and whether it stands in HTML
-
-
 @lru_cache(maxsize=8)
-def _cut(message: bytes, marks: Copy) -> tuple[tuple[bytes, ...], tuple[tuple[int, _Place], ...], frozenset[_Place]]:
-    """The message cut at the placeholders, for each piece that is one its number, counted from 1, and its place, and
-    all places that there are.
-    """
-    # Older versions left the dots at the beginnings of lines to SMTP.
-    text, separator, html = message.replace(b"\r\n.", b"\r\n=2E").partition(_HTML_PART)
-    numbers = {each.encode(): number for number, each in enumerate(marks)}
+def _cut(message: bytes, marks: Copy) -> tuple[Sequence[bytes], Sequence[tuple[int, int, bool]]]:
+    """Cut the message at the placeholders; of each piece that is one: its place, its number, whether it is in HTML."""
+    text, separator, html = message.partition(_HTML_PART)
+    numbers = {mark.encode(): number for number, mark in enumerate(marks)}
     pieces = _apart(text, numbers)
     in_text = len(pieces)
     pieces += _apart(separator + html, numbers)
-    places = tuple((at + 1, (numbers[each], at >= in_text)) for at, each in enumerate(pieces) if each in numbers)
-    return tuple(pieces), places, frozenset(place for _, place in places)
+    places = [(place, numbers[piece], place >= in_text) for place, piece in enumerate(pieces) if piece in numbers]
+    return pieces, places
 
 
 # Headers
@@ -345,8 +319,6 @@ def _domain(sender: str) -> str:
 
 def _header(name: str, value: str) -> str:
     """A header, folded between words."""
-    if len(name) + len(value) < 74:  # as nearly all are
-        return f"{name}: {value}"
     return re.sub(r"(?=.{76})(.{1,75}) ", "\\1\r\n ", f"{name}: {value}")
 
 

@@ -78,9 +78,8 @@ class Part(NamedTuple):
 class Copy(NamedTuple):
     """What differs from copy to copy: a recipient's own values, or the placeholders of the bytes that all share."""
 
-    kicker: str  # the first word of the mail: "Paperboy", or that this is a test
-    reason: str  # of older templates: a sentence in English that says why this person gets the mail
-    token: str  # what an unsubscribe mail carries
+    kicker: str = ""  # the first word of the mail: "Paperboy", or that this is a test
+    token: str = ""  # what an unsubscribe mail carries
     address: str = ""  # the recipient's
     vote: str = ""  # what a link to vote carries
 
@@ -186,7 +185,7 @@ def online(digest: Digest, *, url: str, list_url: str = "", join_url: str = "") 
     list's page, if that is public, and `join_url` where to sign up, if it is open.
     """
     mailing_list, followed = digest.mailing_list, frozenset(map(name_key, digest.mailing_list.authors))
-    whole = page(digest, copy=Copy("Paperboy", "", ""), unsubscribe_address="")
+    whole = page(digest, copy=Copy("Paperboy"), unsubscribe_address="")
     beyond = tuple(_item(entry, mailing_list, followed, Group.ALSO) for entry in digest.over_cap)
     papers = {entry.paper.arxiv_id: entry.paper for entry in digest.entries + digest.over_cap}
     items, over_cap = (

@@ -158,7 +158,7 @@ class Templates:
 
     def _with_samples(self, language: str) -> Iterator[Problem]:
         """What is wrong with digests and notes for lists of a language."""
-        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3, 4, 5)))  # placeholders, as in any digest
+        copy = Copy(*(str(digit) * 32 for digit in (1, 2, 3, 4)))  # placeholders, as in any digest
         for number, sample in enumerate(_samples()):
             web = _ON_THE_WEB if number % 3 != 1 else ""  # of digests and notes some with, some without
             digest = replace(sample, mailing_list=replace(sample.mailing_list, language=language))

@@ -67,7 +67,7 @@ def _ballot(visit: Visit, token: str, day: date) -> _Ballot:
     digest = thaw(visit, kept)
     entries = (digest.entries + digest.over_cap)[:_MOST]
     entries = tuple(map(_bare, entries))
-    shown = page(replace(digest, entries=entries), copy=Copy("", "", ""), unsubscribe_address="")
+    shown = page(replace(digest, entries=entries), copy=Copy(), unsubscribe_address="")
     if not shown.items:
         raise NotFound
     ids = frozenset(item.arxiv_id for item in shown.items)
