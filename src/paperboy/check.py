@@ -44,10 +44,6 @@ PATIENCE = 45.0  # seconds, for all servers together
 RECENT = timedelta(days=31)  # papers whose authors are compared with followed names
 RENEWED = timedelta(days=21)  # servers renew a certificate a month before it ends
 
-_OLD_PROMPT = (
-    "prompts/score.md.j2 does not use the variable language, so the LLM is not asked for comments in {}; "
-    "take the block topics from the template that came with this version"
-)
 _NO_PAGES = (
     "{}, so links in mails may lead nowhere; see that `paperboy web` and its proxy run, and that the proxy's name and "
     "certificate are right"
@@ -98,9 +94,6 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
         asked = [(pool.apply_async(look), silence) for look, silence in servers]
         yield from _tried("emails", lambda: _templates(tried))
         yield from prompt_faults or [Finding("prompts", "the prompt renders")]
-        languages = sorted({each.language for each in lists or ()} - {"en"})
-        if prompt and languages and not prompt.names_language():
-            yield _note("prompts", _OLD_PROMPT.format(", ".join(languages)))
         if settings is None:
             yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
             return

@@ -68,17 +68,10 @@ def test_misspelt_template_is_named(world: World) -> None:
     assert "ok     emails: the templates render; no shipped template uses _mashead.mjml.j2\n" in ran.out
 
 
-def test_prompt_that_does_not_ask_for_a_lists_language_is_a_note(world: World) -> None:
-    lists = (world.path / "subscribers.yaml").read_text("utf-8")
-    shipped = (PROMPTS / "score.md.j2").read_text("utf-8")
-    before, asks, after = re.split(r"(\{% if language.*?endif %\}\n)", shipped, flags=re.DOTALL)
-    assert asks
-    world.write("prompts/score.md.j2", before + after)
-    assert "the variable language" not in world.run("check", "--offline").out
-    world.write("subscribers.yaml", lists.replace("    categories:", "    language: de\n    categories:"))
+def test_list_without_subscribers_is_named(world: World) -> None:
+    world.write("subscribers.yaml", "lists:\n  - {name: x, categories: [cs.LG], topics: learning}\n")
     ran = world.run("check", "--offline")
-    told = "prompts/score.md.j2 does not use the variable language, so the LLM is not asked for comments in de; take"
-    assert f"note   prompts: {told}" in ran.out
+    assert "x: cs.LG; no subscribers, so it is never due" in ran.out
     assert ran.code == 0
 
 

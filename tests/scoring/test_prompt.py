@@ -78,14 +78,6 @@ def test_comments_are_asked_for_in_the_lists_language_and_english_costs_nothing(
         assert (asked.system, asked.shared, asked.own) == (english.system, english.shared + words, english.own)
     assert english == plain
     assert "language" not in english.system + english.shared + english.own.lower()
-    assert prompt.names_language()
-
-
-def test_template_from_before_lists_had_a_language_still_loads(tmp_path: Path) -> None:
-    old = Prompt([template(tmp_path)])
-    english, german = (old.question("Stars.", [], papers_first=False, language=tag) for tag in ("en", "de"))
-    assert english == german
-    assert not old.names_language()
 
 
 def test_shipped_prompt_names_no_arxiv_id_no_threshold_and_no_order_of_its_blocks() -> None:

@@ -79,15 +79,8 @@ class Prompt:
         White space and the rest of the prompt do not change it.
         """
         parts = [" ".join(part.split()) for part in (self._rubric, topics)]
-        parts += [language] if language != ENGLISH else []  # what was kept before lists had a language is English
+        parts += [language] if language != ENGLISH else []
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-    def names_language(self) -> bool:
-        """Whether the template asks for a list's language; one from before lists had a language does not."""
-        english, another = (
-            self._render("topics", topics=EXAMPLE_TOPICS, language=each) for each in (ENGLISH, _ANOTHER)
-        )
-        return english != another
 
     @cached_property
     def _rubric(self) -> str:
