@@ -316,7 +316,7 @@ def test_broken_translation_is_reported_once_with_its_file_and_line(
     tmp_path: Path, files: dict[str, str], told: list[str]
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        Templates.load([written(tmp_path, files), EMAILS]).check()
+        Templates.load([written(tmp_path, files), EMAILS]).check({"de", "pt-BR"})
     assert [str(problem) for problem in caught.value.problems] == [f"emails/{each}" for each in told]
 
 
@@ -325,7 +325,7 @@ def test_fault_that_mjml_finds_in_one_language_names_it(tmp_path: Path) -> None:
     (tmp_path / "de").mkdir()
     (tmp_path / "de" / "_masthead.mjml.j2").write_text(old.replace("</h1>", ""), "utf-8")
     with pytest.raises(ConfigError, match=r"emails/digest\.mjml\.j2: MJML does not accept .* \(in de\)"):
-        Templates.load([tmp_path, EMAILS]).check()
+        Templates.load([tmp_path, EMAILS]).check({"de"})
 
 
 @pytest.mark.parametrize(

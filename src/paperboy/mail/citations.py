@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import count
+from itertools import chain, count
+from string import ascii_lowercase
 from urllib.parse import quote, urlencode
 
 from paperboy.curate import name_key
@@ -31,11 +32,14 @@ def bibtex(papers: Iterable[Paper]) -> str:
     entries: dict[str, str] = {}
     for paper in papers:
         stem = _key(paper)
-        tries = (f"{stem}{suffix}" for suffix in ("", *map(chr, range(ord("b"), ord("z") + 1))))
-        key = next((each for each in tries if each not in entries), "") or _free(stem, entries)
+        suffixes = chain(["", *ascii_lowercase[1:]], (f"-{number}" for number in count(27)))
+        key = next(key for suffix in suffixes if (key := stem + suffix) not in entries)
+        authors = [_name(author) for author in paper.authors[:_MOST_AUTHORS]]
+        if len(paper.authors) > _MOST_AUTHORS:
+            authors.append("others")
         fields = {
             "title": _safe(paper.title),
-            "author": " and ".join(_name(author) for author in paper.authors[:_MOST_AUTHORS]) + _others(paper),
+            "author": " and ".join(authors),
             "year": f"{paper.published.year}",
             "eprint": paper.arxiv_id,
             "archivePrefix": "arXiv",
@@ -48,19 +52,11 @@ def bibtex(papers: Iterable[Paper]) -> str:
     return "\n".join(entries.values())
 
 
-def _free(stem: str, taken: Iterable[str]) -> str:
-    return next(key for number in count(27) if (key := f"{stem}-{number}") not in taken)
-
-
-def _others(paper: Paper) -> str:
-    return " and others" if len(paper.authors) > _MOST_AUTHORS else ""
-
-
 def _key(paper: Paper) -> str:
     """As Google Scholar makes them: the first author's last name, the year, the title's first word."""
     name = _letters(paper.authors[0].rpartition(" ")[2]) if paper.authors else ""
     words = map(_letters, prose(paper.title).replace("-", " ").split())
-    word = next((each for each in words if each and each not in _OF_TITLES), "")
+    word = next((word for word in words if word and word not in _OF_TITLES), "")
     return f"{name or 'anonymous'}{paper.published.year}{word[:30]}"
 
 

@@ -108,20 +108,19 @@ class Templates:
         html, text = self._html("alert.mjml.j2", alert=clean), self._text("alert.txt.j2", alert=clean)
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
-    def check(self, languages: Collection[str] | None = None) -> None:
-        """Render samples of every kind of mail, for lists in English and in these languages, or in all that have a
-        folder. ConfigError with what is wrong with the templates.
+    def check(self, languages: Collection[str] = ()) -> None:
+        """Render samples of every kind of mail, for lists in English and in these languages. ConfigError with what is
+        wrong with the templates.
         """
-        folders = self.languages if languages is None else self.used(languages)
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
         with sandbox.one_timeout():
-            found = {
-                each: each for each in _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
-            }
-            for language in dict.fromkeys(("en", *sorted(folders))):
-                for each in self._with_samples(language):
-                    suffix = "" if language == "en" or f"/{language}/" in each.place else f" (in {language})"
-                    found.setdefault(each, replace(each, message=each.message + suffix))
+            problems = _problems("alert", lambda: self.alert(alert), {alert.headline: "alert.headline"})
+            found = {problem: problem for problem in problems}
+            for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
+                for problem in self._with_samples(language):
+                    is_its_own = language == "en" or f"/{language}/" in problem.place
+                    suffix = "" if is_its_own else f" (in {language})"
+                    found.setdefault(problem, replace(problem, message=problem.message + suffix))
         if found:
             raise ConfigError(list(found.values()))
 
