@@ -1,7 +1,6 @@
 """Text from outside, made fit for a line, a message or a terminal."""
 
 import base64
-import time
 import unicodedata
 from urllib.parse import quote
 
@@ -105,13 +104,6 @@ def test_secret_with_a_space_or_a_backslash_is_hidden_in_each_form() -> None:
     """As Google shows the passwords that it makes, and takes them without the spaces, too."""
     assert hidden("abcd efgh, abcdefgh, abcd\nefgh", "abcd efgh") == "…, …, …"
     assert hidden(r"abcd\nefgh", r"abcd\nefgh") == "…"
-
-
-@pytest.mark.parametrize("text", ["a" + " " * 100_000, "a " * 50_000, "aaaaaaa" + " " * 100_000, r"a\n" * 50_000])
-def test_secret_is_looked_for_in_linear_time(text: str) -> None:
-    start = time.process_time()
-    assert hidden(text * 10, "aaaaaaab") == text * 10
-    assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize(

@@ -156,11 +156,6 @@ def test_feed_that_is_cut_is_read_by_category(server: ArxivServer) -> None:
     assert server.feeds == ["cs.LG+stat.ML", "cs.LG", "stat.ML"]
 
 
-def test_paper_that_nobody_asked_for_is_dropped(server: ArxivServer) -> None:
-    server.lasting_fault = lambda right: faults.Answer(right.body.replace(b"2312.02073", b"2312.02074"))
-    assert feed(server).cross_lists(["cs.LG"], lambda _: [OLD.arxiv_id]) == []
-
-
 def test_paper_that_the_api_does_not_have_is_none(server: ArxivServer) -> None:
     server.papers = []
     assert feed(server).cross_lists(["cs.LG"], everything) == []

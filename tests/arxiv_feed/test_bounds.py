@@ -52,39 +52,22 @@ SECOND = "Grace Hopper"
 CUT = {
     "title": ("title", f"<title>{words(MB)}</title>", {"title": words(1_000) + "…"}),
     "abstract": ("summary", f"<summary>{words(21 * MB // 2)}</summary>", {"abstract": words(10_000) + "…"}),
-    "word": ("summary", f"<summary>{'x' * MB}</summary>", {"abstract": "x" * 9_999 + "…"}),
     "comment": ("link", f"<arxiv:comment>{words(MB)}</arxiv:comment>", {"comment": words(2_000) + "…"}),
     "doi": ("link", f"<arxiv:doi>{'1' * MB}</arxiv:doi>", {"doi": "1" * 299 + "…"}),
     "name": ("author", author(words(MB)), {"authors": (words(200) + "…", SECOND)}),
-    "name of braces": ("author", author("{" * MB), {"authors": (SECOND,)}),
     "authors": ("author", author("Ada") * 50_000, {"authors": ("Ada",) * 5_000 + ("…",)}),
-    "affiliation": (
-        "author",
-        author("Ada", f"<arxiv:affiliation>{words(11 * MB)}</arxiv:affiliation>"),
-        {"authors": ("Ada", SECOND)},
-    ),
     "categories": (
         "category",
         "".join(f'<category term="{name}"/>' for name in MANY),
         {"categories": (*MANY[:50], "cs.LG")},
     ),
-    "category": ("category", f'<category term="{"a" * MB}"/>', {"categories": ("stat.ML", "cs.LG")}),
     "primary": (
         "arxiv:primary_category",
         f'<arxiv:primary_category term="cs.{"A" * MB}"/>',
         {"primary_category": "cs.LG"},
     ),
-    "authors with a long term": ("author", f'<author term="{"a" * 101}"/>' * 6_000, {"authors": (SECOND,)}),
     "link": ("link", f'<link href="https://{"a" * 11 * MB}"/>', {}),
-    "unknown element": ("link", f"<x>{words(11 * MB)}</x>", {}),
-    "emoji and a large text": (
-        "title",
-        f"<title>\U0001f600{'x' * 11 * MB}</title>",
-        {"title": "\U0001f600" + "x" * 998 + "…"},
-    ),
-    "text between comments": ("title", f"<title>Word{'<!---->x' * 200_000}</title>", {"title": "Word"}),
     "text in many pieces": ("title", f"<title>Word{'<x/>x' * 200_000}</title>", {"title": "Word"}),
-    "spaces between elements": ("link", " " * 11 * MB, {}),
 }
 
 
@@ -234,13 +217,6 @@ def test_pages_of_one_paper_come_to_an_end(server: ArxivServer) -> None:
     with pytest.raises(FeedError, match=r"spreads 30000 papers over more than 33 pages\. The next run fetches"):
         fetch(server)
     assert len(server.requests) == 33
-
-
-def test_count_that_grows_with_every_page_comes_to_an_end(server: ArxivServer) -> None:
-    growing = (faults.both(faults.claimed_total(n), faults.first_entries(1)) for n in range(2, 1_000))
-    server.faults += growing
-    with pytest.raises(FeedError, match=r"spreads 4 papers over more than 3 pages\."):
-        fetch(server)
 
 
 # redirects

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from paperboy import __version__
-from paperboy.announcements import newest_batch
 from paperboy.arxiv_feed import ArxivFeed
 from paperboy.arxiv_feed.atom import read_page
 from paperboy.errors import FeedError
@@ -23,7 +19,7 @@ from paperboy.models import Paper
 from tests.builders import paper
 from tests.fakes import Clock
 from tests.servers import arxiv_faults as faults
-from tests.servers.arxiv_api import ArxivServer, papers_from_day
+from tests.servers.arxiv_api import ArxivServer
 
 NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
 SINCE = NOW - timedelta(days=7)
@@ -147,10 +143,8 @@ def test_next_page_starts_where_a_short_page_ends(server: ArxivServer) -> None:
 PASSING = {
     "429": (faults.rate_limited(), 30.0),
     "429 with Retry-After": (faults.rate_limited(45), 45.0),
-    "429 with a small Retry-After": (faults.rate_limited(1), 30.0),
     "429 with nonsense": (faults.rate_limited("soon"), 30.0),
     "429 with an instant": (faults.rate_limited("Fri, 20 Nov 2026 07:02:00 GMT"), 30.0),
-    "503": (faults.unavailable(), 30.0),
     "503 with Retry-After": (faults.unavailable(120), 120.0),
     "500": (faults.plain(500, "oops"), 6.0),
     "HTML page": (faults.html_page, 6.0),
@@ -203,12 +197,9 @@ def test_week_without_a_paper_is_no_fault_of_a_longer_window(server: ArxivServer
 
 LASTING = {
     "429": (faults.rate_limited(), r"answered HTTP 429 \(Rate exceeded\.\)", [30, 60, 120, 240]),
-    "503": (faults.unavailable(), r"answered HTTP 503 \(first byte timeout\)", [30, 60, 120, 240]),
     "HTML page": (faults.html_page, r"something else than a whole list of papers \(arXiv is down", [6, 12, 24, 48]),
-    "empty first page": (faults.empty_page, "a page of 0 papers and counts 30", [6, 12, 24, 48]),
     "nothing at all": (faults.nothing, "no paper at all, .* check the categories", [6, 12, 24, 48]),
     "0-byte body": (faults.no_body, r"something else than a whole list of papers \(nothing\)", [6, 12, 24, 48]),
-    "truncated XML": (faults.truncated, r"something else than a whole list of papers \(", [6, 12, 24, 48]),
     "short body": (faults.short_body, r"gave no whole reply \(IncompleteRead", [6, 12, 24, 48]),
     "dropped connection": (faults.dropped, r"gave no whole reply \(Remote end closed", [6, 12, 24, 48]),
     "all dates bad": (faults.all_bad_dates, "30 bad entries in 30 .2611.00001 with a bad date", [6, 12, 24, 48]),
@@ -227,13 +218,6 @@ def test_lasting_fault_is_an_error_and_never_an_empty_list(server: ArxivServer, 
     assert len(server.requests) == 5
     assert asked.waits == waits
     assert asked.fetch() == server.papers, "and the feed is as good as new"
-
-
-def test_lasting_empty_page_fails_the_whole_list(server: ArxivServer) -> None:
-    """Half a list is no list: it would be taken for the day."""
-    server.faults += [faults.fine, *[faults.empty_page] * 5]
-    with pytest.raises(FeedError, match="a page of 0 papers and counts 30"):
-        Asked(server.url, page_size=15).fetch()
 
 
 @pytest.mark.parametrize(
@@ -283,17 +267,11 @@ def test_host_that_dns_does_not_find_is_looked_up_a_few_times(lookups: int) -> N
     ("fault", "defect"),
     [
         (faults.bad_date, "2611.00001 with a bad date"),
-        (faults.dated("9999-12-31T23:59:59Z"), "2611.00001 with a bad date"),
-        (faults.dated("2027-11-20T07:00:00Z"), "2611.00001 with a bad date"),
         (faults.dated("2026-11-20T07:01:00Z"), "2611.00001 with a date outside the window"),
         (faults.dated("2026-11-13T06:59:59Z"), "2611.00001 with a date outside the window"),
-        (faults.dated("0001-01-01T00:00:00Z"), "2611.00001 with a bad date"),
         (faults.dated("0001-01-01T00:00:00+23:59"), "2611.00001 with a bad date"),
-        (faults.dated("99999-01-01T00:00:00Z"), "2611.00001 with a bad date"),
-        (faults.updated("9999-12-31T23:59:59Z"), "2611.00001 with a bad date"),
         (faults.updated("2026-11-21T07:00:01Z"), "2611.00001 with a bad date"),
         (faults.updated("1990-12-31T23:59:59Z"), "2611.00001 with a bad date"),
-        (faults.updated("0001-01-01T00:00:00Z"), "2611.00001 with a bad date"),
         (faults.no_id, "entry 1 without an arXiv id"),
         (faults.no_title, "2611.00001 without a title"),
         (faults.edited(r"<category[^>]*>", "", count=2), "2611.00001 without a category"),
@@ -330,21 +308,6 @@ def test_paper_of_the_future_is_no_news(server: ArxivServer) -> None:
     assert not feed.has_news(SINCE, NOW)
 
 
-def test_page_without_a_good_entry_is_an_error(server: ArxivServer) -> None:
-    server.papers[1:] = []
-    server.faults += [faults.no_title] * 5
-    with pytest.raises(FeedError, match=r"sent 1 bad entries in 1 \(2611\.00001 without a title\)"):
-        Asked(server.url).fetch()
-
-
-def test_long_unprintable_answer_is_quoted_shortly(server: ArxivServer) -> None:
-    server.faults += [faults.plain(404, "\x1b[31m" + "x" * 5_000)]
-    with pytest.raises(FeedError) as caught:
-        Asked(server.url).fetch()
-    assert len(str(caught.value)) < 300
-    assert str(caught.value).isprintable()
-
-
 def test_paper_that_quotes_an_error_is_no_error(server: ArxivServer) -> None:
     server.papers[0] = replace(server.papers[0], title="On https://arxiv.org/api/errors <summary>no</summary>")
     assert Asked(server.url).fetch() == server.papers
@@ -374,12 +337,6 @@ def test_paper_listed_twice_in_both_passes_costs_no_other(
     assert Asked(server.url).fetch() == whole
     assert len(server.requests) == 2
     assert "counts 31 papers and listed only 30, twice" in caplog.text
-
-
-def test_changing_total_costs_one_more_pass(server: ArxivServer) -> None:
-    server.faults += [faults.fine, faults.claimed_total(31), faults.fine] * 2
-    assert Asked(server.url, page_size=10).fetch() == server.papers
-    assert [request.query["start"] for request in server.requests] == ["0", "10", "20"] * 2
 
 
 def test_two_passes_complete_each_other(server: ArxivServer) -> None:
@@ -414,25 +371,6 @@ def test_long_window_is_fetched_week_by_week(server: ArxivServer) -> None:
         "[202611110700 TO 202611200700]",
     ]
     assert progress == [(7, 7), (14, 14), (21, 21), (30, 30)]
-
-
-def test_shrinking_total_does_not_end_the_list_early(server: ArxivServer) -> None:
-    server.faults += [faults.fine, faults.claimed_total(20)]
-    assert Asked(server.url, page_size=10).fetch() == server.papers
-    assert [request.query["start"] for request in server.requests] == ["0", "10", "0", "10", "20"]
-
-
-def test_withdrawal_between_two_pages_skips_no_paper(server: ArxivServer) -> None:
-    """What follows moves up by one place, so the pages read so far have skipped a paper."""
-
-    def withdraws(answer: faults.Answer) -> faults.Answer:
-        del server.papers[0]
-        return answer
-
-    server.faults += [withdraws]
-    found = {paper.arxiv_id for paper in Asked(server.url, page_size=10).fetch()}
-    assert found >= {paper.arxiv_id for paper in server.papers}
-    assert len(server.papers) == 29
 
 
 def test_paper_added_between_two_pages_is_not_lost(server: ArxivServer) -> None:
@@ -489,18 +427,6 @@ def test_contact_cannot_break_the_header(server: ArxivServer, contact: str) -> N
     assert server.requests[0].user_agent == said
 
 
-class _File(BaseHTTPRequestHandler):
-    """Sends the server's `body` once to everyone."""
-
-    def do_GET(self) -> None:
-        self.send_response(self.server.status)  # type: ignore[attr-defined]
-        self.end_headers()
-        self.wfile.write(self.server.body)  # type: ignore[attr-defined]
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # http.server's name
-        pass
-
-
 def captured(name: str, *, total: int = 1) -> tuple[Paper, ...]:
     """The papers of a captured page; `total` where it is the first page of a longer result."""
     return read_page(re.sub(rb"(totalResults>)\d+", rb"\g<1>%d" % total, raw(name)), NOW).papers
@@ -511,17 +437,6 @@ def raw(name: str) -> bytes:
     if not path.exists():
         pytest.skip("needs captured answers of arXiv, which this repository does not hold")
     return path.read_bytes()
-
-
-def fetched(body: bytes, status: int = 200) -> list[Paper]:
-    """What the feed makes of a server that always answers with this."""
-    with HTTPServer(("127.0.0.1", 0), _File) as http:
-        http.body, http.status = body, status  # type: ignore[attr-defined]
-        Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        try:
-            return Asked(f"http://127.0.0.1:{http.server_port}/api/query").fetch()
-        finally:
-            http.shutdown()
 
 
 @pytest.mark.parametrize("count", [10, 100])
@@ -538,42 +453,3 @@ def test_captured_search_is_read_whole(count: int) -> None:
         assert found.published <= found.updated
         assert found.published.tzinfo is UTC
         assert not any("\n " in text or text != text.strip() for text in (found.title, found.abstract, found.comment))
-
-
-def test_captured_entry_keeps_its_fields() -> None:
-    found = {paper.arxiv_id: paper for paper in captured("api_atom_search_10.xml", total=10)}["2202.12139"]
-    assert found.version == 1
-    assert found.authors == ("Mohit Kumar Ahuja", "Arnaud Gotlieb", "Helge Spieker")
-    assert (found.primary_category, found.categories) == ("cs.SE", ("cs.SE", "cs.LG"))
-    assert found.published == datetime(2022, 2, 24, 15, 5, 19, tzinfo=UTC)
-    assert found.doi == "10.1109/ICSTW55395.2022.00035"
-    assert found.comment.startswith("Artificial Intelligence in Software Testing 2022")
-
-
-def test_captured_old_id_is_read() -> None:
-    (found,) = captured("api_atom_old_style_id.xml")
-    assert (found.arxiv_id, found.version, found.categories) == ("astro-ph/0601001", 1, ("astro-ph",))
-
-
-def test_captured_empty_result_and_errors_are_refused() -> None:
-    with pytest.raises(FeedError, match="no paper at all"):
-        fetched(raw("api_atom_empty_result.xml"))
-    with pytest.raises(FeedError, match=r"HTTP 400 \(incorrect id format for abc\)"):
-        fetched(raw("api_error_400_incorrect_id.xml"), 400)
-    with pytest.raises(FeedError, match=r"HTTP 429 \(Rate exceeded\.\)"):
-        fetched(raw("error_429_body.txt"), 429)
-    with pytest.raises(FeedError, match="something else than a whole list"):
-        fetched(raw("rss_atom_csAI_2025-08-20_truncated.xml"))
-
-
-def test_real_day_is_fetched_whole(caplog: pytest.LogCaptureFixture) -> None:
-    day = SHARED / "days" / "2025-02-18.jsonl"
-    if not day.exists():
-        pytest.skip("needs real days of arXiv, which this repository does not hold")
-    caplog.set_level(logging.WARNING)
-    papers = papers_from_day(day, newest_batch(NOW))
-    with ArxivServer(papers) as server:
-        found = Asked(server.url, page_size=200).fetch("cs.LG", "cs.AI")
-    assert {paper.arxiv_id for paper in found} == {paper.arxiv_id for paper in papers}
-    assert {paper.arxiv_id: paper.title for paper in found} == {paper.arxiv_id: paper.title for paper in papers}
-    assert caplog.text == ""

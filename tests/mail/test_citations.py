@@ -132,18 +132,6 @@ def test_accents_and_formulas_of_a_title_stay(written: str) -> None:
     assert title(written) == written
 
 
-@pytest.mark.parametrize(
-    ("written", "safe"),
-    [
-        ("GW231109_235456", r"GW231109\_235456"),
-        ("10^5 for $5 and $10", r"10\^{}5 for \$5 and \$10"),
-        (r"A $\tau$-$DM relation", r"A $\tau$-\$DM relation"),
-    ],
-)
-def test_sign_of_formulas_outside_one_is_escaped(written: str, safe: str) -> None:
-    assert title(written) == safe
-
-
 PIECES = st.sampled_from(
     [*"\\\\\\^^^$${}()_@ ", "input", "write18", "in", "put", "i", "6e", "5c", "69", "alpha", "begin"]
 )

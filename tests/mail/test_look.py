@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import lxml.html
@@ -163,18 +162,6 @@ def violations(window: Browser) -> list[str]:
     return [f"{each['id']}: {each['help']}: {node['html'][:200]}" for each in found for node in each["nodes"][:3]]
 
 
-@needs_axe
-def test_axe_measures_targets(window: Browser) -> None:
-    """A rule that axe runs only where it is asked to."""
-    links = "".join(
-        f'<li><a href="https://arxiv.org/abs/{n}" style="font:9px/9px sans-serif">{n}</a></li>' for n in "12"
-    )
-    page = f'<!doctype html><html lang="en"><title>T</title><h1>T</h1><ul style="line-height:9px">{links}</ul></html>'
-    window.show(page, 390, "light")
-    window.run(AXE.read_text("utf-8") + "; window.axe = axe")
-    assert {found.partition(":")[0] for found in violations(window)} == {"target-size"}
-
-
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAILS)
 def test_text_has_enough_size_and_contrast(window: Browser, name: str, scheme: str) -> None:
@@ -231,32 +218,6 @@ def test_no_short_word_ends_a_paragraph_alone_on_a_phone(window: Browser, name: 
     for width in PHONES:
         window.resize(width, "light")
         assert layout.orphans(window) == [], f"at {width} px"
-
-
-@pytest.mark.parametrize("name", DIGESTS)
-def test_contents_are_the_ten_best_in_rows_to_tap(window: Browser, name: str) -> None:
-    """Each row leads down to its entry, whose title leads to arXiv."""
-    mail = DIGESTS[name]()
-    window.show(mail.html, 390, "light")
-    rows, entries = layout.contents(window), layout.entry_links(window)
-    assert [row for row in rows if row.height < 40] == []
-    assert [row for row in rows if not row.reached] == []
-    assert entries == expected_entries(mail)[: len(entries)]
-    assert [row.target for row in rows] == [f"#{anchor}" for anchor, _ in entries[:10] if len(entries) > 1]
-
-
-@pytest.mark.parametrize("name", [name for name in DIGESTS if name in ("heavy", f"real {real_days.FORTY_SIX}")])
-def test_first_paper_of_a_long_day_begins_soon(window: Browser, name: str) -> None:
-    window.show(DIGESTS[name]().html, 390, "light", height=layout.SCREEN)
-    assert layout.first_entry(window) <= 1.2 * layout.SCREEN
-
-
-@pytest.mark.parametrize("name", DIGESTS)
-def test_lines_have_a_length_to_read_on_a_desk(window: Browser, name: str) -> None:
-    window.show(DIGESTS[name]().html, 800, "light")
-    assert layout.sizes(window, ".w") <= {17}
-    if lines := layout.characters_per_line(window):
-        assert 60 <= mean(lines) <= 75
 
 
 @pytest.mark.parametrize("name", MAILS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
@@ -16,9 +15,9 @@ from markupsafe import escape
 
 from paperboy.curate import MOST_MORNINGS
 from paperboy.mail.text import money
-from paperboy.models import Cost, Digest, Entry, Paper, Rendered, Shortfall, Spending, Usage
+from paperboy.models import Cost, Digest, Entry, Rendered, Shortfall, Spending, Usage
 from paperboy.scoring.reply import clean_comment
-from tests.builders import EMBEDDED, digest, entries, entry, mailing_list, paper
+from tests.builders import EMBEDDED, digest, entry, mailing_list, paper
 from tests.mail.reading import flat, page_of, render, visible
 
 
@@ -60,10 +59,6 @@ def test_inbox_shows_the_best_by_the_scores_first() -> None:
     matched = entry(1, paper("2611.00001", title="Low"), relevance=3, matched_author="Yoshua Bengio")
     of = [matched, *(entry(n, paper(f"2611.0000{n}", title=f"High {n}")) for n in (2, 3))]
     assert first_seen(render(digest(of))) == ("3 papers: High 2", "High 3 · Low")
-
-
-def test_preheader_is_as_long_as_an_inbox_shows() -> None:
-    assert 100 <= len(inbox(*["Is this a long title? Yes"] * 9)[1]) <= 132
 
 
 def test_groups_keep_the_numbers_of_papers_without_room() -> None:
@@ -118,13 +113,10 @@ def test_comment_is_shown_without_its_markdown(comment: str, shown: str) -> None
         ("See https://evil.com/a.", "See.", "See."),
         ("See http ://evil.com now.", "See now.", "See now."),
         ("See evil .com/ now.", "See now.", "See now."),
-        ("See evil.com:8080 now.", "See now.", "See now."),
-        ("See `http://evil.com` now.", "See now.", "See now."),
         ("See hxxp://evil[.]com now.", "See now.", "See now."),
         ("See ht\u00adtp://ev\u200bil.\u2060com now.", "See now.", "See now."),
         ("See http http://x ://evil.com now.", "See http now.", "See http now."),
         ("See еvil.com/a and 例え.jp/a now.", "See and now.", "See and now."),
-        ("See www.1evil.com and file:///etc now.", "See and now.", "See and now."),
         ("See [this][1]. [1]: http://evil.com", "See [this][1]. [1]:", "See [this][1]. [1]:"),
         # what mail programs would make links of: stored, and mailed with joiners (here ¦)
         ("See evil.com, **evil.com** and `evil`.`com`.", None, "See evil.¦com, evil.¦com and evil.¦com."),
@@ -132,24 +124,15 @@ def test_comment_is_shown_without_its_markdown(comment: str, shown: str) -> None
         ("See еvil.com, 例え.jp and 例え。jp｡com.", None, "See еvil.¦com, 例え.¦jp and 例え。¦jp｡¦com."),
         ("See evil$.$com, w$w$w.evil.com.", None, "See evil.¦com, www¦.¦evil.¦com."),
         ("See http$:$//evil.com and s3$:$//evil.", None, "See http¦://evil.¦com and s3¦://evil."),
-        ("See http**:**//evil**.**com.", None, "See http¦://evil.¦com."),
         (r"See evil.\-com, \url{evil.com} and \href{evil.com}{this}.", None,
          "See evil.¦com, evil.¦com and this (evil.¦com)."),
-        ("See $evil.com_{a,b}$ and evil.$com_{a,b}$.", None, "See evil.¦com_(a,b) and evil.¦com_(a,b)."),
-        ("See evil[.](x)com and evil.[com](x).", "See evil.com and evil.com.", "See evil.¦com and evil.¦com."),
         ("See evil.\u200bcom and evil.\u200dcom.", "See evil.com and evil.\u200dcom.",
          "See evil.¦com and evil.¦\u200dcom."),
-        ("See www . evil . com now.", "See www. evil. com now.", "See www¦. evil. com now."),
         ("See javascript:alert(1) and tel:+491.", None, "See javascript¦:alert(1) and tel¦:+491."),
-        ("See //evil.com and <evil.com>.", None, "See //evil.¦com and <evil.¦com>."),
-        ("See evil%2Ecom and http%3A%2F%2Fevil.com.", None, "See evil%2Ecom and http%3A%2F%2Fevil.¦com."),
-        ("See evil&#46;com and http&colon;//evil.", None, "See evil&#46;com and http&colon;//evil."),
-        ("See 192.168.0.1 or localhost:80.", None, "See 192.¦168.0.1 or localhost¦:80."),
         ("See evil․com and evil﹒com.", None, "See evil․¦com and evil﹒¦com."),
         (r"See \\evil\a or {\backslash}{\backslash}evil\a.", None, r"See evil\a or \¦\evil\a."),
         # and what ordinary comments hold
         ("Uses Node.js and scikit-learn 1.5 vs. v2.0.1.", None, "Uses Node.¦js and scikit-learn 1.5 vs. v2.0.1."),
-        ("It is 3.5, i.e. more, at 10:30; ratio 3:1.", None, "It is 3.5, i.¦e. more, at 10:30; ratio 3:1."),
         ("GPT-4.1 (by Doe et al.) and/or 100% of it... so.", None, None),
     ],
 )  # fmt: skip
@@ -187,41 +170,11 @@ def test_nothing_in_a_comment_looks_like_a_link(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "of",
-    [
-        paper(abstract="word " * 200_000),
-        paper(abstract="{" * 1_000_000),
-        paper(abstract="$x_{a,b}$ " * 9_999),
-        paper(title="a: b " * 200_000),
-        paper(authors=tuple(f"Ada {number} Doe" for number in range(30_000))),
-        paper(authors=("x" * 1_000_000,)),
-        paper(primary_category="x" * 1_000_000),
-    ],
-    ids=["abstract", "braces", "formulas", "title", "authors", "name", "category"],
-)
-def test_paper_from_before_there_were_bounds_is_mailed(of: Paper) -> None:
-    """Whole in the text, shortened in HTML, within a second and some 60 MB."""
-    begun = time.thread_time()
-    mail = render(digest([entry(1, of), entry(2, paper("2611.00002", title="On trees"))]))
-    assert time.thread_time() - begun < 20
-    assert "On trees" in mail.text
-    assert "On trees" in mail.html
-    assert len(mail.html) < 20_000
-
-
-@pytest.mark.parametrize(
     ("dollars", "words"),
     [(0, "$0.00"), (0.00001, "under $0.0001"), (0.0263, "$0.0263"), (0.4, "$0.40"), (1234, "$1,234.00")],
 )
 def test_money_is_never_rounded_to_nothing(dollars: float, words: str) -> None:
     assert money(dollars) == words
-
-
-def test_contents_are_left_out_for_a_single_paper() -> None:
-    assert "CONTENTS" not in render(digest(entries(1))).text
-    contents = flat(render(digest(entries(2))).text.partition("CONTENTS")[2].partition("CLOSEST")[0])
-    rows = "1. 8/7 On the Learning of Paper 2611.00001 2. 8/7 On the Learning of Paper 2611.00002"
-    assert contents == f"Closest to your topics · 2 {rows}"
 
 
 WAITING = [paper(f"2611.2000{n}", title=f"Waits {n}") for n in range(4)]
@@ -266,21 +219,6 @@ def test_figures_add_up_level_by_level() -> None:
         (1, "Not scored, and back on the next morning", "2"),
         (1, "Not scored, and let go", "1"),
     ]
-
-
-def test_figures_that_are_zero_are_left_out() -> None:
-    for part in both(digest()):
-        assert (
-            "Total arXiv papers 13 Scanned 13 Relevant 3 Below the thresholds 10 Prompt tokens".lower() in part.lower()
-        )
-
-
-def test_papers_that_nobody_was_asked_about_are_counted() -> None:
-    of = digest()
-    of = replace(of, counts=replace(of.counts, considered=73, filtered=20, not_called=40))
-    for part in both(of):
-        assert "Total arXiv papers 73 Scanned 13 Relevant 3 Below the thresholds 10" in part
-        assert "Left out by this list's filters 20 Left out by the learned shortlist 40" in part
 
 
 @pytest.mark.parametrize(
@@ -396,11 +334,6 @@ def test_morning_of_kept_scores_says_why_it_cost_nothing() -> None:
         assert "No calls for this list: its scores were paid for earlier, or by another list." in part
 
 
-def test_note_has_its_bill() -> None:
-    for part in both(digest([], below=20)):
-        assert "4,096 prompt tokens came from the provider's cache, 1,152 went into it" in part
-
-
 @pytest.mark.parametrize(
     ("dollars", "price"),
     [
@@ -458,19 +391,6 @@ def test_papers_let_go_are_in_the_first_paragraph_and_named_at_the_end(
     assert f"NOT SCORED ON THREE MORNINGS, AND LET GO · {number} - Waits 0" in text
 
 
-def test_mail_is_silent_about_papers_let_go_where_there_are_none() -> None:
-    for of in (digest(), digest([], below=3)):
-        for part in both(of):
-            assert "could not be scored" not in part.lower()
-
-
-def test_mail_is_silent_about_the_budget_where_no_paper_waits() -> None:
-    of = digest(shortfall=Shortfall.BUDGET)
-    for part in both(of):
-        assert "because" not in part
-        assert "budget" not in part
-
-
 # --- no silent zero
 
 
@@ -482,57 +402,43 @@ def first_words(of: Digest) -> tuple[str, str, str]:
     return *first_seen(mail), lead
 
 
-def test_note_says_that_all_were_scanned_and_none_passed() -> None:
-    assert first_words(digest([], below=183)) == (
-        "No relevant papers today among 183 new papers",
-        "",
+ALL_SCANNED = "No relevant papers today. {} came in cs.LG, stat.ML; {} the thresholds of this list."
+SERVER = "Not scored yet, and back on the next morning: 4, because the LLM stopped answering."
+LET_GO = "1 paper could not be scored on three mornings and is named at the end."
+
+
+@pytest.mark.parametrize(
+    ("of", "subject", "preheader", "lead"),
+    [
         (
-            "No relevant papers today. 183 new papers came in cs.LG, stat.ML; all were scanned, and none passed the "
-            "thresholds of this list."
+            digest([], below=183),
+            "No relevant papers today among 183 new papers",
+            "",
+            ALL_SCANNED.format("183 new papers", "all were scanned, and none passed"),
         ),
-    )
-
-
-def test_note_claims_nothing_of_papers_that_were_not_scanned() -> None:
-    """It claims no more than it knows: a relevant paper may be among those that wait."""
-    assert first_words(digest([], below=14, carried_over=WAITING, shortfall=Shortfall.SERVER)) == (
-        "None of the 14 scanned papers passed",
-        "4 of 18 new papers not scored.",
         (
-            "None of the 14 scanned papers passed. 18 new papers came in cs.LG, stat.ML. Not scored yet, and back on "
-            "the next morning: 4, because the LLM stopped answering."
+            digest([], below=1),
+            "No relevant papers today among 1 new paper",
+            "",
+            ALL_SCANNED.format("1 new paper", "it was scanned, and did not pass"),
         ),
-    )
-
-
-def test_note_counts_papers_let_go_as_not_scanned() -> None:
-    assert first_words(digest([], below=14, let_go=WAITING[:1])) == (
-        "None of the 14 scanned papers passed",
-        "1 of 15 new papers not scored.",
         (
-            "None of the 14 scanned papers passed. 15 new papers came in cs.LG, stat.ML. 1 paper could not be scored "
-            "on three mornings and is named at the end."
+            digest([], below=14, carried_over=WAITING, shortfall=Shortfall.SERVER),
+            "None of the 14 scanned papers passed",
+            "4 of 18 new papers not scored.",
+            f"None of the 14 scanned papers passed. 18 new papers came in cs.LG, stat.ML. {SERVER}",
         ),
-    )
-
-
-def test_note_speaks_of_a_single_paper_in_the_singular() -> None:
-    assert first_words(digest([], below=1)) == (
-        "No relevant papers today among 1 new paper",
-        "",
         (
-            "No relevant papers today. 1 new paper came in cs.LG, stat.ML; it was scanned, and did not pass the "
-            "thresholds of this list."
+            digest([], below=1, let_go=WAITING[:1]),
+            "The one scanned paper did not pass",
+            "1 of 2 new papers not scored.",
+            f"The one scanned paper did not pass. 2 new papers came in cs.LG, stat.ML. {LET_GO}",
         ),
-    )
-    assert first_words(digest([], below=1, let_go=WAITING)) == (
-        "The one scanned paper did not pass",
-        "4 of 5 new papers not scored.",
-        (
-            "The one scanned paper did not pass. 5 new papers came in cs.LG, stat.ML. 4 papers could not be scored on "
-            "three mornings and are named at the end."
-        ),
-    )
+    ],
+)
+def test_note_claims_no_more_than_was_scanned(of: Digest, subject: str, preheader: str, lead: str) -> None:
+    """A relevant paper may be among those that wait."""
+    assert first_words(of) == (subject, preheader, lead)
 
 
 def test_note_shows_the_three_nearest_misses_and_the_topics_in_a_line() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode, encodebytes
-from time import process_time
+from base64 import b64encode
 
 import pytest
 from hypothesis import given
@@ -331,11 +330,9 @@ WORDS = "=?utf-8?q?a?= " * 140_000
     ],
     ids=["subject", "auto-submitted", "diagnostic code", "feedback type", "boundary in punycode"],
 )
-def test_two_megabytes_of_one_header_take_no_time(mail: bytes) -> None:
+def test_two_megabytes_of_one_header_say_nothing(mail: bytes) -> None:
     """Decoding a header takes time quadratic in its length: 24 seconds for this subject."""
-    began = process_time()
-    read(mail)
-    assert process_time() - began < 10
+    assert read(mail) is None
 
 
 def test_only_the_beginning_of_a_header_counts() -> None:
@@ -358,24 +355,7 @@ def test_words_in_any_other_charset_are_not_decoded(charset: str) -> None:
     assert read(f"Subject: =?{charset}?b?{word}?=\r\n\r\n".encode()) is None
 
 
-def test_parts_within_encoded_headers_take_no_time() -> None:
-    """Their boundaries cannot be counted before they are decoded: parsing these as a mail took nine seconds."""
-    parts = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(300))
-    headers = encodebytes(f"Message-ID: {ID}\r\n".encode() + parts + b"\n" * 330_000)
-    whole = report(returned="text/rfc822-headers\nContent-Transfer-Encoding: base64")
-    began = process_time()
-    assert isinstance(read(whole.partition(b"From: Foundations")[0] + headers), Bounce)
-    assert process_time() - began < 4
-
-
-def test_parts_within_parts_and_a_million_lines_take_no_time() -> None:
+def test_parts_within_parts_and_a_million_lines_are_not_read() -> None:
     """Python's parser compares each line with the boundary of each part that is open: that would take minutes."""
     parts = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(400))
-    began = process_time()
     assert read(parts + b"\n" * 1_900_000) is None
-    assert process_time() - began < 20
-
-
-def test_a_thousand_nested_parts_take_no_time() -> None:
-    nested = b"".join(b'Content-Type: multipart/mixed; boundary="%d"\r\n\r\n--%d\r\n' % (n, n) for n in range(1000))
-    assert read(nested) is None

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
 from paperboy.errors import ScoringError
-from paperboy.models import ToScore
 from paperboy.scoring.prices import Prices
-from tests.builders import mailing_list
-from tests.scoring.asking import DEAD, KEY, PRICES, PROMPT, jobs, meeting, papers, run, scorer_for
+from tests.scoring.asking import KEY, PRICES, PROMPT, jobs, meeting, papers, run, scorer_for
 from tests.servers.llm import LlmServer, invented_score
 from tests.servers.llm_faults import Fault
 
@@ -113,12 +110,6 @@ def test_spent_budget_makes_no_call() -> None:
     assert (outcome.scores, outcome.budget_used_up) == ({}, True)
 
 
-def test_budget_that_the_last_call_uses_up_is_no_error() -> None:
-    with LlmServer() as server, scorer_for(server) as scorer:
-        outcome = run(scorer, papers(4), budget=1e-9)
-    assert (len(outcome.scores), outcome.error) == (4, "")
-
-
 def test_uncounted_tokens_use_up_the_budget() -> None:
     """Its calls are estimated."""
     with LlmServer(counts_tokens=False) as server, scorer_for(server) as scorer:
@@ -148,23 +139,6 @@ def test_refused_tier_is_priced_as_the_default_tier() -> None:
 
 
 # ---- the rest
-
-
-def test_criteria_come_from_the_prompt_and_the_lists_topics() -> None:
-    with scorer_for(DEAD) as scorer:
-        one, other = mailing_list(topics="A"), mailing_list(topics="B")
-        assert scorer.criteria(one) == PROMPT.criteria("A") != scorer.criteria(other)
-        german = replace(one, language="de")
-        assert scorer.criteria(one) != scorer.criteria(german) == PROMPT.criteria("A", "de")
-
-
-def test_list_gets_its_comments_in_its_language() -> None:
-    with LlmServer() as server, scorer_for(server) as scorer:
-        for language in ("en", "de"):
-            asked = ToScore(mailing_list(topics="A", language=language), tuple(papers(1)))
-            assert len(list(scorer.score([asked]))) == 1
-        texts = [request["messages"][1]["content"] for request in server.requests]
-    assert ['"de"' in text for text in texts] == [False, True]
 
 
 def test_probe_reports_model_place_and_format() -> None:
@@ -215,15 +189,6 @@ def test_probe_quotes_the_answer_shortly_and_without_secrets() -> None:
             with pytest.raises(ScoringError) as caught:
                 scorer.probe()
         assert str(caught.value).partition(" It said: ")[2] == quoted
-
-
-def test_probe_does_not_retry() -> None:
-    waits: list[float] = []
-    with LlmServer() as server, scorer_for(server, waits) as scorer:
-        server.fail("error 503")
-        with pytest.raises(ScoringError, match="answers 503"):
-            scorer.probe()
-    assert waits == []
 
 
 def test_closing_early_leaves_no_thread_behind() -> None:

@@ -11,7 +11,7 @@ import pytest
 from paperboy.models import Paper, Spending, ToScore
 from paperboy.scoring.prompt import Prompt
 from tests.builders import added, mailing_list, paper
-from tests.scoring.asking import Outcome, collect, meeting, scorer_for
+from tests.scoring.asking import Outcome, collect, scorer_for
 from tests.scoring.test_prompt import template
 from tests.servers.llm import LlmServer, invented_score
 
@@ -56,14 +56,6 @@ def test_single_list_writes_its_topics_to_the_cache_once() -> None:
     assert len({request["prompt_cache_key"] for request in server.requests}) == 1
 
 
-def test_single_batch_pays_for_no_cache_write() -> None:
-    with LlmServer(cache="breakpoints") as server:
-        _, spent = score(server, job("one", papers(4)))
-    assert (spent["one"].usage.cache_write_tokens, spent["one"].usage.cached_tokens) == (0, 0)
-    assert marks(server.requests[0]) == []
-    assert server.requests[0]["prompt_cache_options"] == {"mode": "explicit"}
-
-
 def test_lists_of_the_same_papers_share_the_cached_prefix() -> None:
     shared = papers(16)
     with LlmServer(cache="breakpoints") as server:
@@ -90,13 +82,6 @@ def test_one_refused_cache_option_leaves_out_all(refused: str) -> None:
         assert isinstance(request["messages"][1]["content"], str)
 
 
-def test_older_model_reads_its_cache_without_breakpoints() -> None:
-    with LlmServer(cache="steps") as server:
-        _, spent = score(server, job("one", papers(20)), breakpoints=False)
-    assert spent["one"].usage.cached_tokens >= 4 * 1024
-    assert all(not marks(request) and "prompt_cache_options" not in request for request in server.requests)
-
-
 def test_other_lists_do_not_wait_for_a_refused_first_batch() -> None:
     """A refused first batch does not block the batches of its prefix."""
     shared = papers(8)
@@ -105,15 +90,6 @@ def test_other_lists_do_not_wait_for_a_refused_first_batch() -> None:
         score(server, job("one", shared), job("two", shared), concurrency=1)
     assert sorted(arxiv_id for ids in server.asked for arxiv_id in set(ids)).count("2611.00000") == 3
     assert len({tuple(ids) for ids in server.asked}) > 2
-
-
-def test_calls_wait_for_the_cache_alone() -> None:
-    """Two batches for three lists: both first ones at once, then the four others."""
-    shared = papers(8)
-    with LlmServer(cache="breakpoints") as server:
-        server.fault_for = meeting(2, 4)
-        score(server, *(job(name, shared) for name in ("one", "two", "three")), concurrency=8)
-    assert [server.asked[0] == server.asked[1], server.most_at_once] == [False, 4]
 
 
 def test_prompt_that_fails_for_one_list_stops_no_other(tmp_path: Path) -> None:

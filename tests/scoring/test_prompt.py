@@ -55,17 +55,6 @@ def test_shared_text_comes_first() -> None:
     assert "Topics A" in together[0].own
 
 
-def test_paper_with_another_text_is_shown_anew() -> None:
-    """A block of papers is rendered once for the lists that share it."""
-    prompt = Prompt([SHIPPED])
-    before, after = (
-        prompt.question("Topics", [paper("2611.00001", abstract=text)], papers_first=True).shared
-        for text in ("We guess.", "We know.")
-    )
-    assert "We guess." in before
-    assert before.replace("guess", "know") == after
-
-
 def test_comments_are_asked_for_in_the_lists_language_and_english_costs_nothing() -> None:
     """The words stand with the topics, so that lists of every language share the rest."""
     prompt, papers = Prompt([SHIPPED]), [paper("2611.00001")]
@@ -208,25 +197,6 @@ def test_topics_and_every_paper_have_to_be_shown(tmp_path: Path, block: str, tex
     assert message in problem
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"topics": "{{ topics | upper | wordwrap(20) | indent }}"},
-        {"topics": "{% for line in topics.splitlines() %}- {{ line }}\n{% endfor %}"},
-        {"papers": loop('{"id": {{ paper.arxiv_id | tojson }}, "is": {{ [paper.title, paper.abstract] | tojson }}}')},
-        {"papers": f"Ids: {loop('{{ paper.arxiv_id }}, ')}\n{BLOCKS['papers']}"},
-        {"papers": loop("{{ loop.index }}. {{ paper.arxiv_id }}: {{ paper.title | title }} {{ paper.abstract[:99] }}")},
-        {"papers": "{% from 'more.j2' import one %}" + loop("{{ one(paper) }}")},
-        {"rubric": "{% set best = 10 %}{{ best }} is best. {% for n in range(3) %}{{ n }}{% endfor %}"},
-    ],
-)
-def test_other_prompt_layouts_are_accepted(tmp_path: Path, changes: dict[str, str]) -> None:
-    macro = "{% macro one(it) %}<paper id={{ it.arxiv_id }}>{{ it.title }}: {{ it.abstract }}</paper>{% endmacro %}"
-    (tmp_path / "more.j2").write_text(macro)
-    question = Prompt([template(tmp_path, **changes)]).question("Topics", [paper("2611.00007")], papers_first=False)
-    assert "2611.00007" in question.own
-
-
 def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     text = "{% block rubric %}{{ topic }}{% endblock %}\n{% block reply %}{% endblock %}\n"
     (tmp_path / "score.md.j2").write_text(text + "{% block papers %}{% endblock %}")
@@ -276,23 +246,8 @@ def test_file_that_is_not_utf_8_is_reported(tmp_path: Path) -> None:
     assert problems(tmp_path) == ["prompts/score.md.j2:1: is not UTF-8 text (line 1); save it as UTF-8"]
 
 
-def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
-    file = template(tmp_path) / "score.md.j2"
-    usual = Prompt([tmp_path]).criteria("Topics")
-    file.write_text(file.read_text(), encoding="utf-8-sig")
-    assert Prompt([tmp_path]).criteria("Topics") == usual
-
-
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that not even root can read")
 def test_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "score.md.j2").symlink_to("/proc/self/mem")
     (problem,) = problems(tmp_path)
     assert problem.startswith("prompts/score.md.j2:1: cannot be read: Input/output error")
-
-
-@pytest.mark.parametrize("name", ["foundations", "galaxies", "quantum-information"])
-def test_shipped_topics_say_what_is_relevant_and_what_is_not(name: str) -> None:
-    """By the labels that the embedded scorer reads, so that a list works with either scorer."""
-    lines = (SHIPPED / "topics" / f"{name}.md").read_text(encoding="utf-8").splitlines()
-    assert sum(line.startswith("- Relevant: ") for line in lines) >= 5
-    assert sum(line.startswith("- Not relevant: ") for line in lines) >= 3

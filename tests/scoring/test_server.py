@@ -6,7 +6,7 @@ import gzip
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,6 @@ from paperboy.scoring.server import Answer, Server, fallback, judge
 from tests.scoring.asking import DEAD, PATIENCE
 from tests.servers.llm import LlmServer
 from tests.servers.llm_faults import Fault
-from tests.test_wire import OK, endless
-from tests.test_wire import server as raw_server
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2}
 QUESTION = Question("Judge.", "Papers: 2611.00001", "Own words.")
@@ -36,35 +34,22 @@ def said(content: object = "Text", finish: str | None = "stop", **message: Any) 
     [
         (200, said(), "text"),
         (200, said(finish="length"), "text"),
-        (200, said(finish="content_filter"), "text"),
-        (200, said(finish=None), "text"),
         (200, said([{"text": "Te"}, {"text": "xt"}]), "text"),
         (200, {"choices": [{"message": {"content": "Text"}}]}, "text"),
         (200, said(None, refusal="No."), "refused"),
-        (200, said("", "content_filter"), "refused"),
         (200, said("", "length"), "refused"),
         (200, said("", None), "transient"),
-        (200, said(["Text"]), "transient"),
         (200, {"choices": []}, "transient"),
-        (200, {"choices": None, "usage": 3}, "transient"),
-        (200, {"choices": [None]}, "transient"),
         (200, {"choices": [{"message": "Text"}]}, "transient"),
         (200, {"error": {"code": 429, "message": "Slow down"}}, "transient"),
-        (200, {"error": {"code": "401", "message": "Who are you?"}}, "refused"),
-        (200, {"error": "Model not loaded"}, "transient"),
         (200, {}, "transient"),
         (200, None, "transient"),
-        (200, [1], "transient"),
         (400, {"error": {"code": "content_filter"}}, "refused"),
         (400, {"message": "Model does not exist. Please check it."}, "no model"),
         (400, {"error": {"message": "openai/gpt-9 is not a valid model ID"}}, "no model"),
         (402, {"error": {"message": "Insufficient Balance"}}, "no credit"),
         (403, {"error": {"message": "Your input was flagged by moderation"}}, "refused"),
-        (403, None, "may not use"),
         (404, None, "no model"),
-        (404, {"error": {"message": "model 'x' not found"}}, "no model"),
-        (408, None, "transient"),
-        (413, None, "refused"),
         (422, {"detail": [{"msg": "Input should be shorter"}]}, "refused"),
         (429, {"error": {"message": "Rate limit"}}, "transient"),
         (429, {"error": {"code": "insufficient_quota"}}, "no credit"),
@@ -103,11 +88,6 @@ def test_context_that_is_too_small_is_named_with_the_fix_and_not_retried(status:
     assert (answer.pause, answer.objection) == (None, "")
 
 
-@pytest.mark.parametrize("words", ["Slow down: context window tokens per minute", "temperature is not supported"])
-def test_other_refusals_are_not_taken_for_a_small_context(words: str) -> None:
-    assert "context is too small" not in judge(400, {"error": words}, "m").failure
-
-
 def test_completion_is_paid_for_whatever_it_holds() -> None:
     for body in (said(), said(""), said(None, refusal="No.")):
         assert judge(200, body, "m").usage == Usage(calls=1, prompt_tokens=10, completion_tokens=2)
@@ -129,20 +109,16 @@ def test_server_error_is_quoted_in_one_short_line_without_the_key() -> None:
     [
         ("gpt-6-luna", "", True),
         ("gpt-6-luna", "https://eu.api.openai.com/v1/", True),
-        ("gpt-5.10-mini", "", True),
         ("ft:gpt-6-luna:us:9", "", True),
-        ("gpt-5.5", "", False),
         ("gpt-5", "", False),
-        ("o4-mini", "", False),
         ("gpt-6-luna", "https://gateway.example.org/v1", False),
         ("gpt-6-luna", "https://api.openai.com.example.org/v1", False),
-        ("qwen3", "http://localhost:11434/v1", False),
     ],
 )
 def test_breakpoints_are_for_openais_own_servers_and_newer_models(model: str, base_url: str, expected: bool) -> None:
     request = Server(base_url, "", model).request(QUESTION, shared=True)
     assert ("prompt_cache_options" in request) is expected
-    assert ("temperature" in request) is ("example" in base_url or "localhost" in base_url)
+    assert ("temperature" in request) is ("example" in base_url)
 
 
 def request(shared: str, own: str = "Own words.", *, is_shared: bool = True) -> dict[str, Any]:
@@ -265,12 +241,8 @@ REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new a
     ("fault", "failure"),
     [
         (Fault(500, {"message": LETTERS}), "answers 500…"),
-        (Fault(500, {"message": "no " * 100_000}), f"answers 500: {'no ' * 68}no…"),
-        (Fault(500, {"message": {"a": LETTERS}}), "answers 500: {'a'…"),
         (Fault(429, {"code": LETTERS, "type": LETTERS, "param": LETTERS}), "answers 429"),
-        (Fault(413, {"param": [LETTERS] * 9, "message": "No."}), "answers 413: No."),
         (Fault(401, body=LETTERS.encode()), "answers 401: the key is refused; check OPENAI_API_KEY in .env"),
-        (Fault(503, body=b'{"message": ' + b"[" * 900 + b"]" * 900 + b"}"), "answers 503…"),
         (Fault(503, body=b"[" * 5_000_000), "answers 503…"),
         (Fault(body=b"[" * 5_000_000), NO_JSON),
         (Fault(body=b"[" + b"[]," * 2_600_000 + b"1]"), NO_JSON),
@@ -280,10 +252,7 @@ REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new a
             "cannot be reached (the reply is too large)",
         ),
         (Fault(500, headers={"Content-Type": "text/plain; charset=zlib_codec"}, body=b"Sorry"), "answers 500: Sorry"),
-        (Fault(500, headers={"Content-Type": "a; charset=\xff"}, body=b"S\xfforry"), "answers 500: S\ufffdorry"),
         (Fault(307, headers={"Location": "https://evil.example.org:81/v1?a=b"}), REDIRECTS),
-        (Fault(307, headers={"Location": "https://api.openai.com@evil.example.org:81/"}), REDIRECTS),
-        (Fault(307, headers={"Location": "/elsewhere"}), REDIRECTS),
         (Fault(307, headers={"Location": "http://[" + LETTERS[:9_000]}), REDIRECTS),
         (Fault(stall="hang"), "does not answer in time"),
         (Fault(stall="trickle"), "does not answer in time"),
@@ -293,16 +262,6 @@ REDIRECTS = "answers 307: it redirects; set OPENAI_BASE_URL in .env to the new a
 def test_hostile_reply_is_one_short_sentence(fault: Fault, failure: str) -> None:
     fault = replace(fault, body=b"" if fault.status == 307 else fault.body)
     assert answers_to(fault, seconds=0.3 if fault.stall else PATIENCE).failure == failure
-
-
-@pytest.mark.parametrize(
-    ("start", "piece"),
-    [(b"HTTP/1.1 200 OK\r\nX: ", b"a"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (OK + b"\r\n", b" ")],
-    ids=["header", "interim replies", "body"],
-)
-def test_dripping_reply_meets_the_time_limit_of_the_whole_exchange(start: bytes, piece: bytes) -> None:
-    with raw_server(endless(start, piece, 0.01)) as url, closing(Server(url, "", "m", timeout_seconds=0.3)) as asked:
-        assert [answer.failure for answer in asked.ask(QUESTION)] == ["does not answer in time"]
 
 
 @pytest.mark.parametrize("digits", [20, 400, 10_000])
