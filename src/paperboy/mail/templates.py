@@ -78,34 +78,36 @@ class Templates:
         no HTML within the budget exists.
         """
         kind = "digest" if whole.items else "note"
-        subject, _, preheader = self._text("inbox.txt.j2", page=whole).strip().partition("\n")
+        subject, _, preheader = self._text("inbox.txt.j2", whole.language, page=whole).strip().partition("\n")
         whole = replace(whole, preheader=one_line(preheader))
-        html = fitted(whole, lambda shown: self._html(f"{kind}.mjml.j2", page=shown), HTML_BUDGET - _COPY_ROOM)
+        draw = partial(self._html, f"{kind}.mjml.j2", whole.language)
+        html = fitted(whole, lambda shown: draw(page=shown), HTML_BUDGET - _COPY_ROOM)
         if html is None:
             what = f"the HTML has more than {HTML_BUDGET:,} bytes even without a paper"
             raise _fault(f"{kind}.mjml.j2", f"{what}; make the template or the topics shorter")
-        return Rendered(one_line(subject), html, self._text(f"{kind}.txt.j2", page=in_text(whole)))
+        text = self._text(f"{kind}.txt.j2", whole.language, page=in_text(whole))
+        return Rendered(one_line(subject), html, text)
 
     def online(self, whole: Page) -> str:
         """Render the page of a digest or note on the web, by the templates of the mail. Errors as for `to_readers`."""
-        return self._html(f"{'digest' if whole.items else 'note'}.mjml.j2", page=in_full(whole))
+        kind = "digest" if whole.items else "note"
+        return self._html(f"{kind}.mjml.j2", whole.language, page=in_full(whole))
 
     def web(self, name: str, language: str = "", **values: Any) -> str:
         """Render a page of the web room, `NAME.html.j2`. Errors as for `to_readers`."""
-        return self._sandbox(language).text(f"{name}.html.j2", **values)
+        return self._text(f"{name}.html.j2", language, **values)
 
     def confirmation(self, mailing_list: MailingList, url: str) -> Rendered:
         """Render the mail that asks for a sign-up's confirmation. Errors as for `to_readers`."""
         language, values = mailing_list.language, {"title": one_line(mailing_list.title), "url": url}
-        text = self._sandbox(language, escapes=False).text("confirm.txt.j2", **values).strip() + "\n"
-        source = self._sandbox(language).text("confirm.mjml.j2", **values)
-        return Rendered(one_line(text.partition("\n")[0]), self._mjml("confirm.mjml.j2", source), text)
+        text = self._text("confirm.txt.j2", language, **values).strip() + "\n"
+        return Rendered(one_line(text.partition("\n")[0]), self._html("confirm.mjml.j2", language, **values), text)
 
     def alert(self, alert: Alert) -> Rendered:
         """Render the operator's mail. Errors as for `to_readers`."""
         paragraphs, details = (tuple(map(one_line, lines)) for lines in (alert.paragraphs, alert.details))
         clean = Alert(one_line(alert.headline), paragraphs, details)
-        html, text = self._html("alert.mjml.j2", alert=clean), self._text("alert.txt.j2", alert=clean)
+        html, text = self._html("alert.mjml.j2", "", alert=clean), self._text("alert.txt.j2", "", alert=clean)
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
     def check(self, languages: Collection[str] = ()) -> None:
@@ -184,17 +186,15 @@ class Templates:
         sizes = {**whole.sizes, Group.ALSO: len(tail)}
         crowded = replace(in_html(whole), items=whole.items + tail, sizes=sizes, topics_left_out=3)
         for shown in levels(crowded) if whole.items else ():
-            self._html("digest.mjml.j2", page=shown)
+            self._html("digest.mjml.j2", whole.language, page=shown)
         return self.to_readers(whole)
 
-    def _text(self, name: str, **values: Any) -> str:
-        return self._sandbox(_language(values), escapes=not name.endswith(".txt.j2")).text(name, **values)
+    def _text(self, name: str, language: str, **values: Any) -> str:
+        return self._sandbox(language, escapes=not name.endswith(".txt.j2")).text(name, **values)
 
-    def _html(self, name: str, **values: Any) -> str:
-        source = self._text(name, **values)
-        return self._mjml(self._sandbox(_language(values)).file(name), source)
-
-    def _mjml(self, file: str, source: str) -> str:
+    def _html(self, name: str, language: str, **values: Any) -> str:
+        source = self._text(name, language, **values)
+        file = self._sandbox(language).file(name)
         try:
             html: str = mjml.mjml2html(source, fonts={})  # else it loads fonts from Google
         except ValueError as error:
@@ -204,11 +204,6 @@ class Templates:
             unknown = html.partition("<mj-")[2].split(">")[0].split()[0]
             raise _fault(file, f"MJML knows no component mj-{unknown} at this place")
         return html
-
-
-def _language(values: Mapping[str, Any]) -> str:
-    """Of the page that a template shows; an alert has none."""
-    return values["page"].mailing_list.language if "page" in values else ""
 
 
 def _problems(

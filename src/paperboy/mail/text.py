@@ -124,19 +124,16 @@ _BREAK = re.compile(r"[^\S\u00a0\u2007\u202f]+")  # all spaces but those that ho
 _ADDRESS = re.compile(r"://|\w@\w|mailto:")
 
 
+@lru_cache(maxsize=4096)  # lists share papers
 def wrap(text: object, first: str = "", rest: str | None = None) -> str:
     """The text (of anything that has one) in lines of at most 76 columns, without spaces at their ends; `first` starts
     the first line, `rest` (`first`, if not given) the others. A word longer than a line is broken, but no address.
     """
-    return _wrapped(str(text), first, first if rest is None else rest)
-
-
-@lru_cache(maxsize=4096)  # lists share papers
-def _wrapped(text: str, first: str, rest: str) -> str:
     from rich.cells import chop_cells  # noqa: PLC0415 - 20 ms and 3 MB, for which the daemon has no use
 
+    rest = first if rest is None else rest
     room = WIDTH - max(_columns(first), _columns(rest))
-    words = (word.strip() for word in _BREAK.split(text))
+    words = (word.strip() for word in _BREAK.split(str(text)))
     pieces = ([word] if _columns(word) <= room or _ADDRESS.search(word) else chop_cells(word, room) for word in words)
     lines: list[list[str]] = []
     used = 0
