@@ -163,12 +163,8 @@ class FakeTransport:
     busy: bool = False
     refusals: int = 0
     via: str = "smtp"
-    pipelines: bool = False
-    announced: Envelope | None = None
-    told: list[Envelope] = field(default_factory=list)  # ahead
 
-    def send(self, envelope: Envelope, following: Envelope | None = None) -> Receipt:
-        self.announced = None
+    def send(self, envelope: Envelope) -> Receipt:
         self.refusals -= 1
         if (self.down is not None and len(self.sent) >= self.down) or self.refusals >= 0:
             raise MailServerError(
@@ -177,8 +173,6 @@ class FakeTransport:
         if envelope.recipient == self.breaks_at:
             raise ZeroDivisionError
         self.sent.append(envelope)
-        self.announced = following
-        self.told += [following] if following else []
         scripted = self.replies.get(envelope.recipient)
         reply = scripted.pop(0) if scripted else DeliveryState.SENT
         return reply if isinstance(reply, Receipt) else Receipt(reply, f"{reply}: <{envelope.recipient.title()}>")

@@ -16,6 +16,7 @@ FLOORS = {
         "fetching",
         "morning",
         "delivery",
+        "pace",
         "indexing",
         "preview",
         "resend",
@@ -45,6 +46,7 @@ ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("resend", "delivery"): "a mail outside the ledger",
     ("alerts", "delivery"): "it reads its report",
     ("delivery", "bounces"): "the rule of three",
+    ("delivery", "pace"): "how fast, and until when",
     ("signups", "delivery"): "a Transport",
     ("morning", "alerts"): "what it reports of a list is frozen with its day",
 }

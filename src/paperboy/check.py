@@ -27,11 +27,11 @@ from paperboy.config.home import LISTS_FILE, Home, denied, load_lists
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.curate import name_key, other_spellings
-from paperboy.delivery import REFUSES_US
 from paperboy.errors import ConfigError, FeedError, PaperboyError, StoreError
 from paperboy.mail.dkim import modulus, published
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList, Receipt
+from paperboy.pace import REFUSES_US
 from paperboy.wire import Http, NoReplyError
 
 T = TypeVar("T")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -138,203 +136,19 @@ def test_failed_reset_costs_a_connection_and_no_message(server: SmtpServer, repl
     assert server.connections == 2
 
 
-# --- the next envelope goes ahead with the final dot (RFC 2920)
-
-
-@pytest.fixture
-def pipelining() -> Iterator[SmtpServer]:
-    with SmtpServer() as server:
-        yield server
-
-
-BOB, HEDY = envelope("bob@example.org"), envelope("hedy@example.org")
-
-
-@dataclass
-class Scripted:
-    """Takes mail from one connection after another, and remembers what each packet was."""
-
-    forgets: bool = False  # what comes behind a final dot
-    packets: list[bytes] = field(default_factory=list)
-
-    @contextmanager
-    def __call__(self) -> Iterator[SmtpTransport]:
-        with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as executor:
-            served, port = executor.submit(self._serve, listener), listener.getsockname()[1]
-            made = SmtpTransport(host="127.0.0.1", port=port, security="none", username="", password="", timeout=0.5)
-            with closing(made):
-                yield made
-            listener.shutdown(socket.SHUT_RDWR)
-            served.result(10)
-
-    def _serve(self, listener: socket.socket) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = listener.accept()
-                with connection:
-                    connection.sendall(b"220 hello\r\n")
-                    self._talk(connection)
-
-    def _talk(self, connection: socket.socket) -> None:
-        unread, in_data = b"", False
-        while packet := connection.recv(100_000):
-            self.packets.append(packet)
-            unread += packet
-            while (end := b"\r\n.\r\n" if in_data else b"\r\n") in unread:
-                line, _, unread = unread.partition(end)
-                unread = b"" if in_data and self.forgets else unread
-                replies = {b"EHLO": b"250-hello\r\n250 PIPELINING", b"DATA": b"354 go on", b"QUIT": b"221 bye"}
-                connection.sendall((b"250 taken" if in_data else replies.get(line[:4].upper(), b"250 good")) + b"\r\n")
-                in_data = line == b"DATA"
-
-
-def test_one_packet_has_the_end_of_a_message_and_the_envelope_of_the_next() -> None:
-    server = Scripted()
-    with server() as sender:
-        receipts = [sender.send(BOB, HEDY), sender.send(HEDY, BOB), sender.send(BOB)]
-    assert receipts == [Receipt(SENT, "250 taken")] * 3
-    assert [packet.rpartition(b"\r\n.\r\n")[2].split(b"\r\n") for packet in server.packets[2:]] == [
-        [b"MAIL FROM:<papers@example.org>", b"RCPT TO:<hedy@example.org>", b"DATA", b""],
-        [b"MAIL FROM:<papers@example.org>", b"RCPT TO:<bob@example.org>", b"DATA", b""],
-        [b""],
-        [b"quit", b""],
-    ]
-
-
-def test_server_that_forgets_what_comes_behind_a_dot_gets_no_more_there() -> None:
-    """Something between us and the server empties its buffer. It costs one timeout and one connection."""
-    server = Scripted(forgets=True)
-    with server() as sender:
-        receipts = [sender.send(BOB, HEDY), sender.send(HEDY, BOB), sender.send(BOB)]
-        assert not sender.pipelines
-    assert [receipt.state for receipt in receipts] == [SENT] * 3
-    assert sum(packet[:4].upper() == b"EHLO" for packet in server.packets) == 2
-
-
-def named(value: object) -> str | None:
-    return f"{value.at} {value.reply or 'lost'}" if isinstance(value, Fault) else None
-
-
-AFTER_ONE: list[tuple[Fault | None, DeliveryState]] = [
-    (None, SENT),
-    (Fault("dot", "451 4.7.1 later"), DEFERRED),
-    (Fault("dot", "550 5.7.1 not liked"), FAILED),
-]
-OF_THE_NEXT: list[tuple[Fault | None, DeliveryState, int]] = [  # and how many connections it takes
-    (None, SENT, 1),
-    (Fault("RCPT", "450 4.2.1 mailbox busy"), DEFERRED, 1),
-    (Fault("RCPT", "550 5.1.1 no such user"), FAILED, 1),
-    (Fault("RCPT", "421 4.3.2 closing"), DEFERRED, 2),
-    (Fault("RCPT"), SENT, 2),
-    (Fault("RCPT", "503 5.5.1 need MAIL first"), SENT, 2),
-    (Fault("MAIL", "452 4.5.3 too many messages in this connection"), SENT, 2),
-    (Fault("MAIL", "550 5.7.1 once"), SENT, 2),
-    (Fault("MAIL"), SENT, 2),
-    (Fault("DATA", "451 4.3.0 later"), SENT, 2),
-    (Fault("DATA"), SENT, 2),
-    (Fault("dot", "450 4.7.1 later"), DEFERRED, 1),
-    (Fault("dot"), AMBIGUOUS, 2),
-]
-
-
-@pytest.mark.parametrize(("fault", "state", "connections"), OF_THE_NEXT, ids=named)
-@pytest.mark.parametrize(("before", "first"), AFTER_ONE, ids=named)
-def test_each_reply_is_its_own_message_s_whatever_became_of_the_one_before(
-    pipelining: SmtpServer,
-    before: Fault | None,
-    first: DeliveryState,
-    fault: Fault | None,
-    state: DeliveryState,
-    connections: int,
-) -> None:
-    """What is not believed of an envelope that went ahead is asked again, on a new connection."""
-    if before:
-        pipelining.faults.append(replace(before, address=BOB.recipient, times=1))
-    if fault:
-        address = None if fault.at == "MAIL" else HEDY.recipient
-        pipelining.faults.append(replace(fault, address=address, times=1, spared=int(fault.at == "MAIL")))
-    with closing(transport(pipelining)) as sender:
-        receipts = [sender.send(BOB, HEDY)]
-        assert sender.announced is HEDY
-        receipts += [sender.send(HEDY), sender.send(envelope())]
-    assert [receipt.state for receipt in receipts] == [first, state, SENT]
-    assert (fault.reply if fault and state is not SENT else "") in receipts[1].reply
-    taken = [BOB.recipient] * (first is SENT) + [HEDY.recipient] * (state is SENT)
-    assert [message.recipient for message in pipelining.messages] == [*taken, "ada@example.org"]
-    assert (pipelining.connections, pipelining.messages[-1].connection) == (connections, connections)
-
-
-@pytest.mark.parametrize("reply", ["", "421 4.3.2 closing", "450 4.7.28 too fast", "what?"])
-def test_next_message_is_not_announced_any_more_once_the_connection_is_gone(pipelining: SmtpServer, reply: str) -> None:
-    pipelining.faults.append(Fault("dot", reply, times=1))
-    with closing(transport(pipelining)) as sender:
-        assert sender.send(BOB, HEDY).state is (DEFERRED if reply[:1] == "4" else AMBIGUOUS)
-        assert sender.announced is None
-        assert sender.send(HEDY).state is SENT
-    assert [(m.recipient, m.connection) for m in pipelining.messages] == [(HEDY.recipient, 2)]
-
-
-def test_announced_message_is_dropped_where_the_server_takes_no_more_from_us(pipelining: SmtpServer) -> None:
-    pipelining.faults.append(Fault("dot", "550 5.4.5 Daily user sending limit exceeded", times=1))
-    with closing(transport(pipelining)) as sender:
-        with pytest.raises(MailServerError, match="takes no more from us"):
-            sender.send(BOB, HEDY)
-        assert sender.announced is None
-
-
 @pytest.mark.parametrize("more", ["250 ok", "550 5.7.1 no", "354 go on", "421 4.3.2 bye"])
-def test_reply_too_many_is_not_taken_for_the_next_message_s(pipelining: SmtpServer, more: str) -> None:
+def test_reply_too_many_is_not_taken_for_the_next_message_s(server: SmtpServer, more: str) -> None:
     said = f"250 2.0.0 taken\r\n{more}\r\n".encode()
-    pipelining.faults.append(Fault("dot", said, address=BOB.recipient, keeps=True))
-    with closing(transport(pipelining)) as sender:
-        assert [sender.send(BOB, HEDY).state, sender.send(HEDY).state] == [SENT, SENT]
-    assert [(m.recipient, m.connection) for m in pipelining.messages] == [(BOB.recipient, 1), (HEDY.recipient, 2)]
+    server.faults.append(Fault("dot", said, address="bob@example.org", keeps=True))
+    with closing(transport(server)) as sender:
+        assert [sender.send(envelope("bob@example.org")).state, sender.send(envelope()).state] == [SENT, SENT]
+    assert [(m.recipient, m.connection) for m in server.messages] == [("bob@example.org", 1), ("ada@example.org", 2)]
 
 
-@pytest.mark.parametrize("then", [[], [envelope("joan@example.org")]], ids=["nothing", "another message"])
-def test_connection_that_waits_for_another_message_hears_nothing_more(
-    pipelining: SmtpServer, then: list[Envelope]
-) -> None:
-    """Not even QUIT, which would be that message's first line."""
-    with closing(transport(pipelining)) as sender:
-        sender.send(BOB, HEDY)
-        assert [sender.send(each).state for each in then] == [SENT] * len(then)
-    ended(pipelining, 1 + len(then))
-    assert pipelining.ended == {1: False} | ({2: True} if then else {})
-    assert HEDY.recipient not in {m.recipient for m in pipelining.messages}
-    assert pipelining.dots == 1 + len(then)
-
-
-def ended(server: SmtpServer, number: int) -> None:
-    """Waits until so many connections are over."""
-    ends = time.monotonic() + 60
-    while len(server.ended) < number and time.monotonic() < ends:
-        time.sleep(0.001)
-
-
-def test_nothing_goes_ahead_to_a_server_that_does_not_pipeline() -> None:
-    with SmtpServer(pipelining=False) as server, closing(transport(server)) as sender:
-        assert sender.send(BOB, HEDY).state is SENT
-        assert (sender.pipelines, sender.announced) == (False, None)
-        assert sender.send(HEDY).state is SENT
-    assert server.ended == {1: True}
-
-
-def test_address_that_the_server_cannot_take_is_not_announced(pipelining: SmtpServer) -> None:
-    """It would need SMTPUTF8. That is told when its turn comes."""
-    beyond = envelope("grüße@example.org")
-    with closing(transport(pipelining)) as sender:
-        assert sender.send(BOB, beyond).state is SENT
-        assert sender.announced is None
-        assert sender.send(beyond).state is FAILED
-
-
-def test_abort_leaves_an_announced_message_pending(pipelining: SmtpServer) -> None:
-    with closing(transport(pipelining)) as sender:
-        assert sender.send(BOB, HEDY).state is SENT
-        sender.abort()
-        assert sender.send(HEDY).state is PENDING
-    assert [m.recipient for m in pipelining.messages] == [BOB.recipient]
+def test_address_beyond_ascii_fails_where_the_server_has_no_smtputf8(server: SmtpServer) -> None:
+    with closing(transport(server)) as sender:
+        assert sender.send(envelope("grüße@example.org")).state is FAILED
+        assert sender.send(envelope()).state is SENT
 
 
 BOUNCE, SLOW_DOWN = {"bounce"}, {"slow_down"}

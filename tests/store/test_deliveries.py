@@ -59,45 +59,44 @@ def test_only_a_reserved_delivery_can_be_settled(store: Store) -> None:
     assert store.deliveries.unfinished() == 2
 
 
-def under_way(store: Store) -> tuple[Delivery, Delivery]:
-    """Ada's is reserved, and Grace's may follow: it was lost after the dot and tried again."""
+def test_settling_and_reserving_share_a_commit(store: Store) -> None:
     ada, grace = waiting(store)
-    store.deliveries.reserve(grace, NOW)
-    lost = {"via": "smtp", "try_at": NOW, "uncertain": True}
-    store.deliveries.settle(grace, DeliveryState.DEFERRED, "450 lost", NOW, **lost)  # type: ignore[arg-type]
     store.deliveries.reserve(ada, NOW)
-    return ada, store.deliveries.get(grace.id)
-
-
-def test_settling_reserves_the_delivery_that_follows(store: Store) -> None:
-    ada, grace = under_way(store)
-    assert store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW, following=grace) == {ada.id, grace.id}
-    settled, reserved = (store.deliveries.get(each.id) for each in (ada, grace))
-    assert (settled.state, settled.attempts, settled.reply) == (DeliveryState.SENT, 1, "250")
-    assert reserved == replace(grace, state=DeliveryState.SENDING, attempts=2)
+    with store.transaction(durable=False):
+        assert store.deliveries.settle(ada, DeliveryState.DEFERRED, "450 lost", NOW, uncertain=True)
+        assert store.deliveries.reserve(grace, NOW)
+    settled, reserved = (store.deliveries.get(delivery.id) for delivery in (ada, grace))
+    assert settled == replace(ada, state=DeliveryState.DEFERRED, attempts=1, uncertain=1, reply="450 lost")
+    assert reserved == replace(grace, state=DeliveryState.SENDING, attempts=1)
 
 
 def test_undone_attempt_does_not_count(store: Store) -> None:
-    ada, grace = under_way(store)
-    store.deliveries.settle(ada, DeliveryState.PENDING, "lost", NOW, undone=True, following=grace)
-    assert [store.deliveries.get(each.id).attempts for each in (ada, grace)] == [0, 2]
+    delivery = first(store)
+    store.deliveries.reserve(delivery, NOW)
+    store.deliveries.settle(delivery, DeliveryState.PENDING, "lost", NOW, undone=True)
+    assert store.deliveries.get(delivery.id).attempts == 0
 
 
-@pytest.mark.parametrize("read_before", [True, False])
-def test_settling_reserves_nothing_that_another_process_moved(store: Store, read_before: bool) -> None:
-    ada, grace = under_way(store)
+def test_delivery_that_another_process_moved_is_neither_reserved_nor_settled(store: Store) -> None:
+    ada, grace = waiting(store)
     store.suppressions.add("grace@example.org", "", "by hand", NOW)
-    grace = grace if read_before else store.deliveries.get(grace.id)
-    assert store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW, following=grace) == {ada.id}
-    assert store.deliveries.get(grace.id).state is DeliveryState.SUPPRESSED
-
-
-def test_following_delivery_is_reserved_even_if_another_process_moved_the_first(store: Store) -> None:
-    ada, grace = under_way(store)
+    assert not store.deliveries.reserve(grace, NOW)
+    assert not store.deliveries.reserve(store.deliveries.get(grace.id), NOW)
+    store.deliveries.reserve(ada, NOW)
     store.erasure.erase("ada@example.org", NOW)
-    assert store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW, following=grace) == {grace.id}
+    assert not store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW)
     assert store.deliveries.get(ada.id).state is DeliveryState.AMBIGUOUS
-    assert not store.deliveries.settle(ada, DeliveryState.SENT, "250", NOW, following=replace(grace, id=-1))
+
+
+def test_held_deliveries_wait_behind_the_others(store: Store) -> None:
+    """So that the next round begins with other recipients."""
+    ada, grace = waiting(store)
+    store.deliveries.reserve(ada, NOW)
+    store.deliveries.settle(ada, DeliveryState.PENDING, "RCPT: 554 5.7.1 denied", NOW, undone=True, held=True)
+    assert store.deliveries.waiting(NOW) == (grace.id, ada.id)
+    store.deliveries.reserve(ada, NOW)
+    store.deliveries.settle(ada, DeliveryState.PENDING, "told to stop", NOW, undone=True)
+    assert store.deliveries.waiting(NOW) == (ada.id, grace.id)
 
 
 def test_sent_delivery_never_waits_again(store: Store) -> None:

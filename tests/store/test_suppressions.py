@@ -21,17 +21,6 @@ def test_suppression_for_all_lists_affects_every_list_and_spelling(store: Store)
     assert store.suppressions.all() == (Suppression("ada@example.org", "", "no such user", NOW),)
 
 
-def test_suppressed_addresses_are_found_among_many(store: Store) -> None:
-    """For whatever list, in any spelling, and also where only the hash of an erased one is left."""
-    store.suppressions.add("Ada@Example.org", "galaxies", "by hand", NOW)
-    store.suppressions.add("eve@example.org", "", "by hand", NOW)
-    store.suppressions.add("grace@example.org", "", "by hand", NOW)
-    store.suppressions.lift("grace@example.org", "", NOW)
-    store.erasure.erase("eve@example.org", NOW)
-    asked = ["ADA@example.org", "grace@example.org", "Eve@example.org", "hedy@example.org"]
-    assert store.suppressions.among(asked) == {"ada@example.org", "eve@example.org"}
-
-
 def test_repeated_suppression_keeps_the_first_reason_and_date(store: Store) -> None:
     store.suppressions.add("ada@example.org", "", "no such user", NOW)
     assert not store.suppressions.add("ada@example.org", "", "by hand", NOW + timedelta(days=1))

@@ -112,7 +112,7 @@ def _path(text: str) -> Path:
     return path
 
 
-MOST_CONNECTIONS = 10  # to the mail server, where their number is ours to choose
+MOST_CONNECTIONS = 20  # to the mail server, where their number is ours to choose
 
 
 def _connections(text: str) -> int:

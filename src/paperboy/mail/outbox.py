@@ -12,13 +12,13 @@ from paperboy.models import DeliveryState, Envelope, Receipt
 class Outbox:
     """A folder that is its owner's alone, made by the first mail: `Maildir/`, `LIST.eml`, `LIST.html`, `LIST.txt`."""
 
-    via, pipelines, announced = "outbox", False, None
+    via = "outbox"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._shown: dict[str, bytes] = {}  # by list: the headers that all copies of the digest in the files share
 
-    def send(self, envelope: Envelope, _following: Envelope | None = None) -> Receipt:
+    def send(self, envelope: Envelope) -> Receipt:
         """Put the message into the Maildir. MailServerError if the folder cannot be written."""
         maildir = self._folder / "Maildir"
         try:

@@ -8,10 +8,7 @@ after it. In the first case the server took nothing; in the second nobody knows.
     the message, its dot    lost: pending, since the final CRLF.CRLF was not sent
     the reply to the dot    taken: sent · refused: failed or deferred · lost: ambiguous
 
-A far server costs a round trip for each reply that we wait for. Where it pipelines (RFC 2920), MAIL, RCPT and DATA of
-the next message go in the packet of the final dot, and there is one round trip a message. From then on the server waits
-for that message: nothing else may be said, not even RSET or QUIT. A refusal among those replies is believed only if
-it is of the recipient, and no reply can be another command's; else the envelope is announced anew, on a new connection.
+Where the server pipelines (RFC 2920), MAIL, RCPT and DATA leave in one packet, which saves two round trips a message.
 
 An OSError means that the connection is gone; smtplib's own exceptions are OSErrors, too. A reply that is too long or
 too slow counts as lost.
@@ -65,30 +62,15 @@ class SmtpTransport:
     _connection: _Connection | None = field(default=None, init=False)
     _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
     _pipelining: bool = field(default=True, init=False)
-    _announcing: bool = field(default=True, init=False)  # the next envelope with a message
-    _ahead: Envelope | None = field(default=None, init=False)  # the one announced with the last message
     _aborted: bool = field(default=False, init=False)
 
     def __str__(self) -> str:
         return f"mail server {self.host}:{self.port}"
 
-    @property
-    def pipelines(self) -> bool:
-        """Whether `send` would announce the message that follows."""
-        connection = self._connection
-        return bool(connection and self._pipelining and self._announcing and connection.has_extn("pipelining"))
-
-    @property
-    def announced(self) -> Envelope | None:
-        """The envelope that the last `send` has announced: the server waits for its message."""
-        return self._ahead
-
-    def send(self, envelope: Envelope, following: Envelope | None = None) -> Receipt:
-        """Hand over one message, and announce the `following` one if the server pipelines. Raises MailServerError if
-        the server refuses us, not the recipient.
-        """
+    def send(self, envelope: Envelope) -> Receipt:
+        """Hand over one message. Raises MailServerError if the server refuses us, not the recipient."""
         try:
-            return self._hand_over(self._announced(envelope), envelope.message, following)
+            return self._hand_over(self._announced(envelope), envelope.message)
         except RefusedError as refused:
             return self._receipt(refused, envelope.sender)
         except (MailServerError, OSError) as error:
@@ -110,7 +92,7 @@ class SmtpTransport:
 
     def close(self) -> None:
         """Quit. Accepted messages stay sent, whatever the server answers."""
-        if self._connection is not None and not self._aborted and self._ahead is None:
+        if self._connection is not None and not self._aborted:
             self._connection.timeout = min(self.timeout, _FAREWELL)
             with contextlib.suppress(OSError):
                 self._connection.quit()
@@ -145,47 +127,35 @@ class SmtpTransport:
     # --- one message
 
     def _announced(self, envelope: Envelope) -> _Connection:
-        """The connection, once the server waits for the message. A used connection may have reached the server's limit
+        """Return the connection, once the server waits for the message. A used one may have reached the server's limit
         of time or messages: nothing was handed over yet, so it is replaced by a new one.
         """
         while True:
-            ahead = self._is_ahead(envelope)
-            used, together = self._connection is not None, self._pipelining
+            is_used, together = self._connection is not None, self._pipelining
             connection = self._connection or self._opened()
             try:
-                self._announce(connection, envelope, sent=ahead)
+                self._announce(connection, envelope)
             except RefusedError as refused:
                 if refused.code == 503 and together:
                     self._pipelining = False  # something between us and the server mixes the commands up
-                elif ahead and not (refused.command == "RCPT" and connection.is_in_order()):
-                    self._announcing = refused.command == "MAIL" and not refused.permanent
-                elif not (used and refused.command == "MAIL" and not refused.permanent):
+                elif not (is_used and refused.command == "MAIL" and not refused.permanent):
                     raise
-            except OSError as error:
-                if not used:
+            except OSError:
+                if not is_used:
                     raise
-                self._announcing &= not (ahead and isinstance(error, TimeoutError))  # it may not have heard of it
             else:
                 return connection
             self._drop()
 
-    def _is_ahead(self, envelope: Envelope) -> bool:
-        """Whether the server was told of it with the last message. Of another one nothing more is said."""
-        if self._ahead is not None and self._ahead is not envelope:
-            self._drop()
-        ahead, self._ahead = self._ahead is envelope, None
-        return ahead
-
-    def _announce(self, connection: _Connection, envelope: Envelope, *, sent: bool = False) -> None:
-        """Send MAIL, RCPT and, if there is a message, DATA, unless they were `sent`; in one packet if the server allows
-        it. The first refusal is raised, after all replies are read.
+    def _announce(self, connection: _Connection, envelope: Envelope) -> None:
+        """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it. The first refusal is
+        raised, after all replies are read.
         """
-        lines = ["MAIL", "RCPT", "DATA"] if sent else _lines(connection, envelope)
-        together = sent or (self._pipelining and connection.has_extn("pipelining"))
+        lines = _lines(connection, envelope)
+        together = self._pipelining and connection.has_extn("pipelining")
         refused: RefusedError | None = None
         for batch in [lines] if together else [[line] for line in lines]:
-            if not sent:
-                connection.send(_packed(batch))
+            connection.send("".join(f"{line}\r\n" for line in batch).encode())
             try:
                 for line in batch:
                     code, reply = connection.getreply()
@@ -200,24 +170,17 @@ class SmtpTransport:
             if refused:
                 raise refused
 
-    def _hand_over(self, connection: _Connection, message: bytes, following: Envelope | None = None) -> Receipt:
-        """Send the message with its final dot, and read the reply. If sending fails before the final CRLF.CRLF has
-        left, the message was not accepted; only a lost reply leaves that open.
+    def _hand_over(self, connection: _Connection, message: bytes) -> Receipt:
+        """Send the message with its final dot, and read the reply. If sending fails, the final CRLF.CRLF was not sent,
+        so the message was not accepted; only a lost reply leaves that open.
         """
-        lines: list[str] = []
-        if following is not None and self.pipelines:
-            with contextlib.suppress(RefusedError):  # that is told when its turn comes
-                lines = _lines(connection, following)
         dot = b".\r\n" if message.endswith(b"\r\n") else b"\r\n.\r\n"
+        connection.send(message + dot)
         try:
-            connection.hand_over(b"".join((message, dot, _packed(lines))))
-            self._ahead = following if lines else None
             code, reply = connection.getreply(self.dot_timeout)
             if code // 100 not in {2, 4, 5}:
                 raise smtplib.SMTPDataError(code, reply)
         except OSError as error:
-            if connection.left < len(message) + len(dot):
-                raise
             self._drop()
             return Receipt(DeliveryState.AMBIGUOUS, f"no clear reply to the message: {self._complaint(error)}")
         if code // 100 != 2:
@@ -226,11 +189,11 @@ class SmtpTransport:
 
     def _receipt(self, refused: RefusedError, sender: str) -> Receipt:
         """What a refusal means for the message. The connection is ready for the next one afterwards, or dropped."""
-        ready = self._ahead is not None  # the refused one is over, and the next one's has begun
+        is_ready = False
         with contextlib.suppress(OSError):
-            ready = ready or (self._connection is not None and self._connection.rset()[0] == 250)
+            is_ready = self._connection is not None and self._connection.rset()[0] == 250
         error = self._about_us(refused, sender)
-        if not ready or refused.verdict is Verdict.SLOW_DOWN or (error and self._ahead):
+        if not is_ready or refused.verdict is Verdict.SLOW_DOWN:
             self._drop()  # a new connection may be welcome
         if error:
             raise error from refused
@@ -420,10 +383,10 @@ class SmtpTransport:
         return shortened(words, 300)
 
     def _drop(self) -> None:
-        for each in (self._connection, self._handle):
-            if each is not None:
-                each.close()
-        self._connection = self._handle = self._ahead = None
+        for resource in (self._connection, self._handle):
+            if resource is not None:
+                resource.close()
+        self._connection = self._handle = None
 
 
 def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
@@ -437,14 +400,9 @@ def _lines(connection: _Connection, envelope: Envelope) -> list[str]:
     return lines if envelope.message else lines[:2]
 
 
-def _packed(lines: list[str]) -> bytes:
-    return "".join(f"{line}\r\n" for line in lines).encode()
-
-
 class _Connection(smtplib.SMTP):
     """smtplib's, with limits for a reply as a whole: of its lines, its bytes and its time."""
 
-    left = 0  # bytes of the last message, and what follows it, that have left
     _unread = b""  # that came after the last reply
 
     def getreply(self, seconds: float | None = None) -> tuple[int, bytes]:
@@ -486,31 +444,15 @@ class _Connection(smtplib.SMTP):
         self._unread = b""  # what came before is no reply after it
 
     def send(self, s: Any) -> None:
-        """Send a command. Raises ConnectionError if the server has said more than it was asked, or hung up: its next
-        reply would be taken for another command's.
+        """Send a command or a message. Raises OSError if it has not left as a whole, and before anything leaves if the
+        server has said more than it was asked: its next reply would be taken for another command's.
         """
+        if self.sock is None:
+            raise ConnectionError("the connection is closed")
         if self.says_more():
             raise ConnectionError("the server says more than it was asked")
-        if self.sock is not None:
-            self.sock.settimeout(self.timeout)
-        super().send(s)
-
-    def hand_over(self, data: bytes) -> None:
-        """Send a message, and what follows it; `left` says how much of it has left, also when this fails."""
-        self.left, view, end = 0, memoryview(data), time.monotonic() + self.timeout
-        if self.sock is None or self.says_more():
-            raise ConnectionError("the server says more than it was asked")
         self.sock.settimeout(self.timeout)
-        while self.left < len(data):
-            if time.monotonic() > end:
-                raise TimeoutError("the server takes too long to read")
-            self.left += self.sock.send(view[self.left :])
-
-    def is_in_order(self) -> bool:
-        """Whether there was one reply for each command, as far as anybody can tell, or none because it is closed."""
-        with contextlib.suppress(OSError):
-            return self.sock is None or (self.rset()[0] == 250 and not self.says_more())
-        return False
+        self.sock.sendall(s.encode("ascii") if isinstance(s, str) else s)
 
     def says_more(self) -> bool:
         """Whether there is something to read, or the server has hung up."""

@@ -188,6 +188,7 @@ create table deliveries (
     bounce integer not null default 0,
     again text,                 -- when `resend` last put it back: from then on it has its three days
     given_up integer not null default 0,    -- after three days
+    held integer not null default 0,        -- put back, since its refusal may be about us: others go first
     unique (digest_id, address)
 ) strict;
 create index deliveries_waiting on deliveries (digest_id, id) where state in ('pending', 'sending', 'deferred');

@@ -6,8 +6,6 @@ it again.
 """
 
 import hmac
-import json
-from collections.abc import Iterable
 from datetime import datetime
 
 from paperboy.models import Suppression
@@ -36,16 +34,6 @@ class Suppressions:
     def find(self, list_name: str, address: str) -> Suppression | None:
         """The suppression of the address for the list; the one for all lists if it has both."""
         return next((each for each in self.of(address) if each.list_name in {"", list_name}), None)
-
-    def among(self, addresses: Iterable[str]) -> frozenset[str]:
-        """Those of the addresses, lowered, for which any suppression holds."""
-        asked = {each.lower() for each in addresses}
-        keys = {key: each for each in asked for key in (each, self._forgotten(each))}
-        held = self._database.rows(
-            "select address from suppressions where holds and address in (select value from json_each(?))",
-            [json.dumps([*keys])],
-        )
-        return frozenset(keys[row["address"]] for row in held)
 
     def of(self, address: str) -> tuple[Suppression, ...]:
         """All that hold for an address; the one for all lists first."""
