@@ -593,6 +593,15 @@ def test_digest_refused_for_every_recipient_is_reported(world: World) -> None:
     assert world.deliver(lists).refused == ()
 
 
+@pytest.mark.parametrize(("hedy", "refused"), [("suppressed", ["foundations"]), ("deferred", [])])
+def test_digest_counts_as_refused_once_nobody_waits_for_it(world: World, hedy: str, refused: list[str]) -> None:
+    if hedy == "suppressed":
+        world.store.suppressions.add("hedy@example.org", "", "asked to leave", NOW)
+    world.transport.replies = {f"{name}@example.org": [REFUSED] for name in ("ada", "grace")}
+    world.transport.replies["hedy@example.org"] = [DEFERRED]
+    assert [name for name, _ in world.deliver().refused] == refused
+
+
 def test_suppressed_address_gets_nothing(world: World) -> None:
     world.store.suppressions.add("Ada@example.org", "foundations", "asked to leave", NOW)
     world.store.suppressions.add("grace@example.org", "galaxies", "asked to leave another list", NOW)

@@ -57,10 +57,9 @@ def _complained(store: Store, complaint: Complaint, now: datetime) -> str:
         list_name = reader.list_name
     reason = f"called a mail of {reader.list_name} spam"
     no_more = f"gets no more of {'that' if list_name else 'any'} list"
-    with store.transaction():
-        if store.suppressions.add(reader.address, list_name, reason, now):
-            note = Note(Cause.COMPLAINT, reader.address.lower(), "", f"{reader.address}: {reason}, and {no_more}")
-            store.alerts.note([note], now)
+    if store.suppressions.add(reader.address, list_name, reason, now):
+        note = Note(Cause.COMPLAINT, reader.address.lower(), "", f"{reader.address}: {reason}, and {no_more}")
+        store.alerts.note([note], now)
     return f"{reader.list_name}: somebody called a mail spam, and {no_more}"
 
 

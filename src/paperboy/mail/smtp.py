@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import select
 import smtplib
 import socket
 import ssl
@@ -248,7 +247,7 @@ class SmtpTransport:
                 raise smtplib.SMTPHeloError(code, reply)
             if self.security == "starttls":
                 connection._host = self.host  # type: ignore[attr-defined]  # the name the certificate must have
-                connection.secure(self.ssl_context or _usual_context())
+                connection.starttls(context=self.ssl_context or _usual_context())
             connection.ehlo_or_helo_if_needed()
             step = "login"
             if self.username:
@@ -438,42 +437,20 @@ class _Connection(smtplib.SMTP):
             raise ConnectionError("the server hung up")
         self._unread += piece or b"\n"
 
-    def secure(self, context: ssl.SSLContext) -> None:
-        """Begin TLS."""
-        self.starttls(context=context)
-        self._unread = b""  # what came before is no reply after it
-
     def send(self, s: Any) -> None:
         """Send a command or a message. Raises OSError if it has not left as a whole, and before anything leaves if the
-        server has said more than it was asked: its next reply would be taken for another command's.
+        server has said more than it was asked, or hung up: its next reply would be taken for another command's.
         """
         if self.sock is None:
             raise ConnectionError("the connection is closed")
-        if self.says_more():
-            raise ConnectionError("the server says more than it was asked")
-        self.sock.settimeout(self.timeout)
-        self.sock.sendall(s.encode("ascii") if isinstance(s, str) else s)
-
-    def says_more(self) -> bool:
-        """Whether there is something to read, or the server has hung up."""
-        if self._unread or self.sock is None:
-            return bool(self._unread)
-        if not _is_readable(self.sock):
-            return False
         self.sock.settimeout(0)
         try:
-            self._unread = self.sock.recv(_PIECE)
-        except OSError:  # over TLS, perhaps something that is no reply
-            return False
-        return True
-
-
-def _is_readable(sock: socket.socket) -> bool:
-    if isinstance(sock, ssl.SSLSocket) and sock.pending():
-        return True
-    poll = select.poll()  # unlike `select.select` for any number of open files
-    poll.register(sock, select.POLLIN)
-    return bool(poll.poll(0))
+            self._unread = self._unread or self.sock.recv(_PIECE)
+        except OSError:  # nothing to read, or over TLS perhaps something that is no reply
+            self.sock.settimeout(self.timeout)
+        else:
+            raise ConnectionError("the server says more than it was asked")
+        self.sock.sendall(s.encode("ascii") if isinstance(s, str) else s)
 
 
 # --- what replies and errors mean: pure
