@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from importlib.resources import as_file
 
 import pytest
-from ruamel.yaml import YAML
+import yaml
 
 from paperboy import curate, sample
 from paperboy.config import lists as mailing_lists
@@ -19,7 +19,7 @@ from tests.builders import EMBEDDED
 UNTIL = datetime(2026, 11, 17, 19, 0, tzinfo=UTC)
 FROM = UNTIL - timedelta(hours=24)
 PAPERS = sample.papers(FROM, UNTIL)
-LISTS = {entry["name"]: entry for entry in YAML(typ="safe").load(sample.LISTS.read_text(encoding="utf-8"))["lists"]}
+LISTS = {entry["name"]: entry for entry in yaml.safe_load(sample.LISTS.read_text(encoding="utf-8"))["lists"]}
 
 
 def of_list(name: str) -> list[Paper]:

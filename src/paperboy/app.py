@@ -80,15 +80,15 @@ class App(ExitStack):
         """Settings and lists. Raises ConfigError."""
         return Home.load(self.path, self.environ)
 
-    def without_mail(self, *, in_force: bool = False, tried: bool = False) -> None:
+    def without_mail(self, *, in_force: bool = False) -> None:
         """Read the home for a command that sends no mail, before it asks for anything else: half a login will do, since
         the other half may be a credential of the service. With `in_force`, and while the files are broken, it gets what
-        the service that is running uses, and that is said. `tried`: see `Home.load`. Raises ConfigError.
+        the service that is running uses, and that is said. Raises ConfigError.
         """
         if not in_force:
-            self.home = Home.load(self.path, self.environ, mails=False, tried=tried)
+            self.home = Home.load(self.path, self.environ, mails=False)
             return
-        self.home, broken = Home.own_or_in_force(self.path, self.environ, mails=False, tried=tried)
+        self.home, broken = Home.own_or_in_force(self.path, self.environ, mails=False)
         if broken and lock.holder(self.settings.paperboy_database, "run") is None:
             raise broken  # nobody goes by the copy
         for line in [*broken.problems, IN_FORCE] if broken else ():
@@ -294,11 +294,10 @@ class App(ExitStack):
             copy = files.copy()
         except ConfigError as error:
             raise ConfigError(as_known([*error.problems, *self._tried(self.path)[1]], self.path)) from error
-        home, problems = self._tried(copy)
+        _, problems = self._tried(copy)
         if problems:
             shutil.rmtree(copy, ignore_errors=True)
             raise ConfigError(as_known(problems, copy, self.path))
-        home.cache_lists()
         files.put_in_force(copy)
 
     def _tried(self, source: Path) -> tuple[Home, list[Problem]]:
@@ -504,7 +503,7 @@ class App(ExitStack):
             errand = signups.Round(
                 store=self.store,
                 home=self.home,
-                read=lambda: Home.load(self.path, self.environ, mails=False, tried=True),
+                read=lambda: Home.load(self.path, self.environ, mails=False),
                 composer=self.composer,
                 transport=transport,
                 clock=self.clock,

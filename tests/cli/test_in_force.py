@@ -66,7 +66,6 @@ def test_broken_files_leave_what_is_in_force_to_those_who_ask(used: World, file:
 
 
 def test_csv_without_a_column_of_addresses_leaves_what_is_in_force(world: World) -> None:
-    """`status` does not look through the file, and must not take it for one without people."""
     world.write("subscribers.yaml", LISTS.replace("subscribers: [vera@example.org]", "subscribers_file: readers.csv"))
     world.write("readers.csv", "address\nvera@example.org\n")
     world.announce(1, categories=("astro-ph.GA",))
@@ -91,11 +90,3 @@ def test_only_the_databases_place_is_wanted_from_the_version_in_force(used: Worl
     copy.write_text(copy.read_text() + "PAPERBOY_DATABASE=data/other.db\n")
     with lock.held(Path(used.path, "data", "other.db"), "run", "run"):
         assert ".env: PAPERBOY_DATABASE has changed, and paperboy run" in used.run("once").err
-
-
-def test_trial_leaves_a_cache_of_the_lists_for_those_who_read_what_it_tried(used: World) -> None:
-    cached = used.path / "data" / "last-good" / "lists.cache"
-    assert b"ada@example.org" in cached.read_bytes()
-    assert "  ada@example.org\n" in used.run("subscribers").out
-    cached.write_bytes(b"damaged")
-    assert "  ada@example.org\n" in used.run("subscribers").out

@@ -1,6 +1,5 @@
 """`paperboy init` and `backup`: a new home, and a copy of its database."""
 
-import io
 import json
 import os
 import re
@@ -17,7 +16,7 @@ from paperboy import sample
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.main import ENTER
-from paperboy.config import lists
+from paperboy.config import lists, nodes
 from paperboy.config.home import LISTS_FILE, folders
 from paperboy.config.settings import Settings
 from paperboy.config.values import host, is_loopback
@@ -49,9 +48,9 @@ def init(app: App, folder: Path | None) -> int:
         ".env": _settings(first, server),
         LISTS_FILE: _new("subscribers.yaml").format(
             name=first.name,
-            title=_yaml(first.title),
+            title=nodes.written(first.title),
             categories=", ".join(_words(categories)),
-            addresses="\n      - ".join(_yaml(str(who)) for who in first.subscribers),
+            addresses="\n      - ".join(nodes.written(str(who)) for who in first.subscribers),
         ),
         f"prompts/topics/{first.name}.md": _topics(first.title),
         ".gitignore": _new("gitignore"),
@@ -120,16 +119,6 @@ def _words(text: str) -> list[str]:
     return re.split(r"[\s,]+", text.strip(" ,[]"))
 
 
-def _yaml(text: str) -> str:
-    """The text as a value in YAML, in quotes where it needs them."""
-    from ruamel.yaml import YAML
-
-    yaml, written = YAML(), io.StringIO()
-    yaml.width = 10_000
-    yaml.dump([text], written)
-    return written.getvalue().removeprefix("- ").rstrip("\n")
-
-
 def _new(name: str) -> str:
     """A file of a new home, whose gaps are in braces."""
     return (sample.HOME / name).read_text("utf-8")
@@ -187,7 +176,7 @@ def backup(app: App, file: Path | None) -> int:
     """
     from paperboy.store.database import backup
 
-    app.without_mail(in_force=True, tried=True)
+    app.without_mail(in_force=True)
     database = app.settings.paperboy_database
     file = (file or database.parent).absolute()
     if os.path.isdir(file):  # noqa: PTH112 - which is False for a name that is too long

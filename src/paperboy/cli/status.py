@@ -61,7 +61,7 @@ def status(
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
-    app.without_mail(in_force=True, tried=True)
+    app.without_mail(in_force=True)
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0

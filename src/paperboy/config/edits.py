@@ -1,23 +1,24 @@
 """One subscriber in or out of a list's own file, or of `subscribers.yaml`; every other character stays as it is.
 
-In a file of its own, everybody has a line. In subscribers.yaml it works for lists of `- address` lines and for lists in
-brackets: each likely edit is tried on the text and read again, until one gives the wanted lists and nothing else. If
-none does, because the file has another shape or an anchor, alias or `<<` shares subscribers, the edit is left to a
-person.
+In a file of its own, everybody has a line. In subscribers.yaml an edit is made at the places of YAML's nodes, in lists
+of `- address` lines and in lists in brackets, and its result is read again. Where that is not what is wanted, because
+the file has another shape or an anchor, alias or `<<` shares subscribers, the edit is left to a person.
 """
 
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
+
+from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from paperboy import files
-from paperboy.config import cache
+from paperboy.config import nodes, values
 from paperboy.config.home import LISTS_FILE, Home, of_lists
 from paperboy.config.lists import parse
 from paperboy.config.people import People
@@ -25,15 +26,16 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.foreign import mentions
 from paperboy.models import MailingList, Problem, Subscriber
 
-_Edit = tuple[str, int]  # the new text, and where in it the subscriber stands, or stood
+_Edit = tuple[int, int, str]  # begin and end of what is replaced, and what stands there then
 
-_NO_SUBSCRIBERS = r"^(?P<key>(?P<indent>[ \t]*(?:- +)?)subscribers:[ \t]*)(?:\[[ \t]*\]|(?P<note>[^\r\n]*))"
-_LINE = r"^(?P<dash>[ \t]*-[ \t]+)(?=[^-\s]).*{}[^\r\n]*"
-_IN_BRACKETS = r"(?:[^\s\[\],][^\[\],\r\n]*)?{}[^\s\],]*"
+_BOM = b"\xef\xbb\xbf"
+_COMMA = re.compile(r"[ \t]*,?[ \t]*")
+_REST_OF_LINE = re.compile(r"[^\r\n]*")
+_LINE_END = re.compile(r"[^\r\n]*\r?\n?")
 
 
 def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
-    """Adds a subscriber, who is not on the list, after its last one; gives the file and the line.
+    """Add a subscriber, who is not on the list, after its last one; return the file and the line.
 
     Raises ConfigError if only a person can make this edit or the file cannot be replaced, and PaperboyError if somebody
     else changed it meanwhile. The file stays as it is then.
@@ -41,14 +43,16 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
     if name := mailing_list.subscribers_file:
         _require_alone(home, mailing_list)
         return _append(_path(home, name), name, new)
-    people = tuple(mailing_list.subscribers)
-    wanted = replace(mailing_list, subscribers=(*people, new))
-    quoted = "'" + str(new).replace("'", "''") + "'"
-    return _apply(home, wanted, lambda text: chain(_added(text, str(new), people), _added(text, quoted, people)))
+    content, keys = _current(home, mailing_list)
+    edit = None
+    if "subscribers" in keys:
+        edit = _added(_text(content), *keys["subscribers"], nodes.written(str(new)))
+    wanted = replace(mailing_list, subscribers=(*mailing_list.subscribers, new))
+    return _apply(home, wanted, content, edit, keys)
 
 
 def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> str:
-    """Removes a subscriber with the whole line, if that is theirs alone; gives the file and the line. Raises as
+    """Remove a subscriber with the whole line, if that is theirs alone; return the file and the line. Raises as
     `subscribe`.
     """
     address, name = subscriber.address, mailing_list.subscribers_file
@@ -60,12 +64,14 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
                 if not _replace(path, old, _without_lines(old, lines)):
                     raise _changed(name)
                 return f"{name}:{lines[0]}"
+    content, keys = _current(home, mailing_list)
+    edit = _removed(_text(content), keys["subscribers"][1], address) if "subscribers" in keys else None
     (wanted,) = _less([mailing_list], address)
-    return _apply(home, wanted, lambda text: _removed(text, address))
+    return _apply(home, wanted, content, edit, keys)
 
 
 def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]:
-    """Removes an address from all lists, and from any comment, in these versions of the files; gives the lines of the
+    """Remove an address from all lists, and from any comment, in these versions of the files; return the lines of the
     first where it stood, by file. Raises as `subscribe`, and then no version is changed.
     """
     edits, stood = [], dict[str, tuple[int, ...]]()
@@ -73,23 +79,19 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
         for name in filter(lambda name: _path(home, name).exists(), of_lists(home.source)):
             with _errors(path := _path(home, name)):
                 old = files.read(path)
-                text = old.decode("utf-8", "surrogateescape")
+                text = _text(old)
                 lines = set(_lines(text, address))
                 if name == LISTS_FILE:
-                    new = _without(home, text, address)
+                    new = _encoded(_without(home, text, address), old)
                 else:
                     people = _people(name, old)
                     if lines and (wrong := people.header_problems()):  # of what else is theirs, nothing is known
                         raise ConfigError(wrong)
                     lines |= set(own := people.lines(address))
-                    new = mentions(address).sub("…", _without_lines(old, own).decode("utf-8", "surrogateescape"))
-                edits.append((path, name, old, new.encode("utf-8", "surrogateescape")))
+                    new = _encoded(mentions(address).sub("…", _text(_without_lines(old, own))), old)
+                edits.append((path, name, old, new))
             if home is versions[0] and lines:
                 stood[name] = tuple(sorted(lines))
-    for home in versions:
-        if home.source != home.path:  # a copy, whose cache may name the address
-            with _errors(home.source):
-                (home.source / cache.NAME).unlink(missing_ok=True)
     for path, name, before, after in edits:
         with _errors(path):
             if after != before and not _replace(path, before, after):
@@ -134,19 +136,17 @@ def _lines(text: str, address: str) -> tuple[int, ...]:
 
 
 def _without(home: Home, old: str, address: str) -> str:
-    """The text without the address. Where an anchor shares it between lists, one edit takes it out of all."""
-    text, lists = old, _lists(home, old)
+    """Return the text without the address. Where an anchor shares it between lists, one edit takes it out of all."""
+    lists, text = _lists(home, old), old
     if not lists and not _lines(old, address):  # a broken file that does not name it
         return old
-    wanted = _less(lists, address)
-    while lists != wanted:
-        tried = ((made, _lists(home, made)) for made, _ in _removed(text, address))
-        better = ((made, left) for made, left in tried if left != lists and _less(left, address) == wanted)
-        if (found := next(better, None)) is None:
-            break
-        text, lists = found
+    keys = _keys(old).values() if lists else ()
+    people = {id(found["subscribers"][1]): found["subscribers"][1] for found in keys if "subscribers" in found}
+    edits = [edit for node in people.values() if (edit := _removed(old, node, address))]
+    for begin, end, _ in sorted(edits, reverse=True):
+        text = text[:begin] + text[end:]
     made = mentions(address).sub("…", text)
-    if _lists(home, made) != wanted or not wanted:
+    if not lists or _lists(home, made) != _less(lists, address):
         raise _only_a_person(home, old, address)
     return made
 
@@ -162,52 +162,114 @@ def _less(lists: Iterable[MailingList], address: str) -> tuple[MailingList, ...]
     return tuple(made)
 
 
-def _added(text: str, written: str, people: tuple[Subscriber, ...]) -> Iterator[_Edit]:
+def _keys(text: str) -> dict[str, nodes.Entries]:
+    """Return the keys of each list in a sound text, also empty ones, by the list's name."""
+    root: Any = nodes.compose(text)
+    _, lists = nodes.entries(root)["lists"]
+    found = [{key.value: (key, value) for key, value in node.value} for node in lists.value]
+    return {keys["name"][1].value: keys for keys in found}
+
+
+def _added(text: str, key: Node, people: Node, written: str) -> _Edit | None:
+    """Return the edit that puts a subscriber after the last one; None if that is not clear."""
     line_end = "\r\n" if "\r\n" in text else "\n"
-    for match in _matches(_NO_SUBSCRIBERS, text) if not people else ():
-        new_line = f"{line_end}{' ' * len(match['indent'])}  - {written}"
-        yield _replaced(text, match, f"{match['key']}[{written}]" if match["note"] is None else match[0] + new_line)
-    for match in _matches(_LINE, text, people[-1].address) if people else ():
-        yield _replaced(text, match, f"{match[0]}{line_end}{match['dash']}{written}")
-    for match in _matches(_IN_BRACKETS, text, people[-1].address) if people else ():
-        yield _replaced(text, match, f"{match[0]}, {written}")
+    begin, end = people.start_mark.index, people.end_mark.index
+    if begin == end:  # nothing after the key
+        end = _after(_REST_OF_LINE, text, end)
+        return end, end, f"{line_end}{' ' * key.start_mark.column}  - {written}"
+    if not isinstance(people, SequenceNode):
+        return None
+    if not people.value:
+        return end - 1, end - 1, written
+    last = people.value[-1]
+    if people.flow_style:
+        return last.end_mark.index, last.end_mark.index, f", {written}"
+    dash = _dash(text, last)
+    end = _after(_REST_OF_LINE, text, last.end_mark.index)
+    return (end, end, f"{line_end}{dash}{written}") if dash else None
 
 
-def _removed(text: str, address: str) -> Iterator[_Edit]:
-    comma = r"[ \t]*,[ \t]*"
-    for pattern in (_LINE + r"(?:\r?\n|\Z)", _IN_BRACKETS + comma, comma + _IN_BRACKETS, _IN_BRACKETS):
-        for match in _matches(pattern, text, address):
-            yield _replaced(text, match, "")
+def _removed(text: str, people: Node, address: str) -> _Edit | None:
+    """Return the edit that takes a subscriber out, with the line or a comma; None if that is not clear."""
+    if not isinstance(people, SequenceNode):
+        return None
+    items = people.value
+    number = next((number for number, item in enumerate(items) if _is(item, address)), None)
+    if number is None:
+        return None
+    item = items[number]
+    begin, end = item.start_mark.index, item.end_mark.index
+    if not people.flow_style:
+        dash = _dash(text, item)
+        return (begin - len(dash), _after(_LINE_END, text, end), "") if dash else None
+
+    before, after = items[:number], items[number + 1 :]
+    if after and after[0].start_mark.line == item.end_mark.line:
+        return begin, after[0].start_mark.index, ""
+    if before and before[-1].end_mark.line == item.start_mark.line:
+        return before[-1].end_mark.index, end, ""
+    return begin, _after(_COMMA, text, end), ""
 
 
-def _matches(pattern: str, text: str, address: str = "") -> Iterator[re.Match[str]]:
-    return re.finditer(pattern.replace("{}", re.escape(address)), text, re.MULTILINE | re.IGNORECASE)
+def _is(item: Node, address: str) -> bool:
+    with suppress(ValueError):
+        return isinstance(item, ScalarNode) and values.mailbox(item.value).address.lower() == address.lower()
+    return False
 
 
-def _replaced(text: str, match: re.Match[str], new: str) -> _Edit:
-    """The edit; a new subscriber comes last in `new`."""
-    return text[: match.start()] + new + text[match.end() :], match.start() + len(new)
+def _dash(text: str, item: Node) -> str:
+    """Return the beginning of an item's line; empty where the item is not the whole line."""
+    mark = item.start_mark
+    before = text[mark.index - mark.column : mark.index]
+    return before if before.strip(" \t") == "-" and mark.line == item.end_mark.line else ""
 
 
-def _apply(home: Home, wanted: MailingList, edits: Callable[[str], Iterable[_Edit]]) -> str:
+def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
+    """Return where something ends that may be empty."""
+    found = pattern.match(text, index)
+    return found.end() if found else index
+
+
+def _current(home: Home, mailing_list: MailingList) -> tuple[bytes, nodes.Entries]:
+    """Return subscribers.yaml and the list's keys in it. Raises PaperboyError if the lists have changed since."""
+    with _errors(_path(home)):
+        content = files.read(_path(home))
+    if _lists(home, _text(content)) != home.lists:
+        raise _changed(LISTS_FILE)
+    return content, _keys(_text(content))[mailing_list.name]
+
+
+def _apply(home: Home, wanted: MailingList, content: bytes, edit: _Edit | None, keys: nodes.Entries) -> str:
+    """Make the edit if it gives the wanted list and leaves the others; return the file and the line."""
+    begin, end, new = edit or (0, 0, "")
+    text = _text(content)
+    made = text[:begin] + new + text[end:]
+    if _lists(home, made) != tuple(wanted if known.name == wanted.name else known for known in home.lists):
+        line, _ = nodes.place(keys["name"][1])
+        message = (
+            f"Paperboy cannot edit the subscribers of {wanted.name}: they span several lines, or are shared between "
+            "lists by an anchor, an alias or <<; edit the file by hand, then run paperboy check"
+        )
+        raise ConfigError([Problem(f"{LISTS_FILE}:{line}", message)])
     path = _path(home)
-    lists = tuple(wanted if each.name == wanted.name else each for each in home.lists)
     with _errors(path):
-        text = _read(path)
-        made, index = next((each for each in edits(text) if _lists(home, each[0]) == lists), ("", 0))
-        if not made and _lists(home, text) == home.lists:
-            raise _by_hand(text, wanted.name)
-        if not made or not _replace(path, text.encode(), made.encode()):
+        if not _replace(path, content, _encoded(made, content)):
             raise _changed(LISTS_FILE)
-    return f"{LISTS_FILE}:{made.count(chr(10), 0, index) + 1}"
+    return f"{LISTS_FILE}:{made.count(chr(10), 0, begin + len(new)) + 1}"
 
 
 def _path(home: Home, name: str = LISTS_FILE) -> Path:
     return (home.source / name).resolve()  # a link to the file stays one
 
 
-def _read(path: Path) -> str:
-    return files.read(path).decode("utf-8", "surrogateescape")
+def _text(content: bytes) -> str:
+    """Return a file's text without its byte order mark, as marks count its characters."""
+    return content.removeprefix(_BOM).decode("utf-8", "surrogateescape")
+
+
+def _encoded(text: str, old: bytes) -> bytes:
+    """Return the text as a file, with the byte order mark that the old one has."""
+    return (_BOM if old.startswith(_BOM) else b"") + text.encode("utf-8", "surrogateescape")
 
 
 @contextmanager
@@ -226,9 +288,9 @@ def _changed(name: str) -> PaperboyError:
 
 
 def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
-    """The lists as any command would read them; none if anything is wrong."""
+    """Return the lists as any command would read them; none if anything is wrong."""
     try:
-        return parse(LISTS_FILE, text, home.folders("prompts"), home.settings, home.source, tried=True)
+        return parse(LISTS_FILE, text, home.folders("prompts"), home.settings, home.source)
     except ConfigError:
         return ()
 
@@ -250,16 +312,6 @@ def _replace(path: Path, old_content: bytes, content: bytes) -> bool:
         finally:
             draft.unlink(missing_ok=True)
     return unchanged
-
-
-def _by_hand(text: str, name: str) -> ConfigError:
-    match = re.search(rf"name[\"']?:[ \t]*[\"']?{re.escape(name)}\b", text)
-    place = f"{LISTS_FILE}:{text.count(chr(10), 0, match.start() if match else 0) + 1}"
-    message = (
-        f"Paperboy cannot edit the subscribers of {name}: they span several lines, or are shared between lists by "
-        "an anchor, an alias or <<; edit the file by hand, then run paperboy check"
-    )
-    return ConfigError([Problem(place, message)])
 
 
 def _only_a_person(home: Home, text: str, address: str) -> ConfigError:

@@ -1,8 +1,8 @@
 """A home: the folder with an operator's files, what is read from it, and its last good version.
 
     data/last-good    a symlink, flipped by one rename, to the version in force:
-    data/files-*      copies of `.env`, subscribers.yaml with the files that it names, prompts/ and emails/, and a cache
-                      of the lists; the one before stays for its readers
+    data/files-*      copies of `.env`, subscribers.yaml with the files that it names, prompts/ and emails/; the one
+                      before stays for its readers
 
 The daemon and its children read the version in force, so that no morning meets half an edit, and a broken one changes
 nothing, even over a restart.
@@ -24,10 +24,10 @@ from itertools import islice
 from pathlib import Path
 
 from paperboy import files, lock
-from paperboy.config import cache, people, settings
 from paperboy.config import lists as mailing_lists
+from paperboy.config import people, settings
 from paperboy.config.settings import Settings
-from paperboy.config.values import did_you_mean
+from paperboy.config.values import did_you_mean, first_problems
 from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError
 from paperboy.foreign import mentions
 from paperboy.models import MailingList, Problem
@@ -38,7 +38,6 @@ LISTS_FILE = "subscribers.yaml"
 RESTED = timedelta(seconds=10)  # without another change: then an edit is complete
 
 MOST_FILES = 30_000  # such as two for each of ten thousand lists
-MOST_PROBLEMS = 200  # that are told at once
 
 Fingerprint = tuple[tuple[str, tuple[int, ...]], ...]  # each file with what changes whenever the file does
 
@@ -53,18 +52,9 @@ class Home:
     source: Path  # where they were read: the folder itself, or a copy in force
 
     @classmethod
-    def load(
-        cls,
-        path: Path,
-        environ: Mapping[str, str],
-        copy: Path | None = None,
-        *,
-        mails: bool = True,
-        tried: bool = False,
-    ) -> Home:
+    def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None, *, mails: bool = True) -> Home:
         """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files. Without
-        `mails` the login may be incomplete. `tried`: files of subscribers need not be looked through, and the lists may
-        come from the cache.
+        `mails` the login may be incomplete.
         """
         if reason := files.denied(path, os.R_OK):
             raise ConfigError([Problem(str(path), reason)])
@@ -76,7 +66,7 @@ class Home:
         except ConfigError as error:
             problems += error.problems
         try:
-            lists = load_lists(source, found, tried=tried)
+            lists = load_lists(source, found)
         except ConfigError as error:
             problems += error.problems
         if problems := [*as_known(problems, source), *denied(path, found)]:
@@ -86,16 +76,15 @@ class Home:
     @classmethod
     def in_force(cls, path: Path, environ: Mapping[str, str], *, mails: bool = True) -> Home:
         """Read the version in force, or the current files if there never was one. Raises ConfigError."""
-        copy = Files(path).in_force()
-        return cls.load(path, environ, copy, mails=mails, tried=copy is not None)
+        return cls.load(path, environ, Files(path).in_force(), mails=mails)
 
     @classmethod
     def own_or_in_force(
-        cls, path: Path, environ: Mapping[str, str], *, mails: bool = True, tried: bool = False
+        cls, path: Path, environ: Mapping[str, str], *, mails: bool = True
     ) -> tuple[Home, ConfigError | None]:
-        """The current files; if they are broken, the version in force and the error. `tried`: see `load`."""
+        """Return the current files; if they are broken, the version in force and the error."""
         try:
-            return cls.load(path, environ, mails=mails, tried=tried), None
+            return cls.load(path, environ, mails=mails), None
         except ConfigError as error:
             return cls.in_force(path, environ, mails=mails), error
 
@@ -107,25 +96,23 @@ class Home:
         """Where templates ("emails") or prompts ("prompts") are looked for, the operator's first."""
         return folders(self.source, kind)
 
-    def cache_lists(self) -> None:
-        """Cache the lists beside the copy that they were read from; without a cache they are read again."""
-        with suppress(OSError, ValueError):  # no space left; or `forget` has deleted the copy
-            cache.write(self.source / LISTS_FILE, self.settings, self.lists)
-
     def named(self, names: tuple[str, ...]) -> frozenset[str]:
         """The names, checked; those of all lists if none is given. Raises UnknownNameError."""
-        known = {mailing_list.name for mailing_list in self.lists}
         for name in names:
-            if name not in known:
-                meant = did_you_mean(name, known) or "."
-                has = ", ".join(sorted(known)) or "none"
-                raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant} It has {has}.")
-        return frozenset(names or known)
+            self.list(name)
+        return frozenset(names or (mailing_list.name for mailing_list in self.lists))
+
+    def find(self, name: str) -> MailingList | None:
+        """Return the list of that name, if there is one."""
+        return next((mailing_list for mailing_list in self.lists if mailing_list.name == name), None)
 
     def list(self, name: str) -> MailingList:
-        """The list of that name. Raises UnknownNameError."""
-        self.named((name,))
-        return next(each for each in self.lists if each.name == name)
+        """Return the list of that name. Raises UnknownNameError."""
+        if found := self.find(name):
+            return found
+        known = sorted(mailing_list.name for mailing_list in self.lists)
+        meant = did_you_mean(name, known) or "."
+        raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant} It has {', '.join(known) or 'none'}.")
 
 
 def denied(home: Path, settings: Settings) -> list[Problem]:
@@ -145,13 +132,9 @@ def denied(home: Path, settings: Settings) -> list[Problem]:
     return []
 
 
-def load_lists(home: Path, settings: Settings, *, tried: bool = False) -> tuple[MailingList, ...]:
-    """The lists as the files have them now. Raises ConfigError. `tried`: see `Home.load`."""
-    given = home / LISTS_FILE, folders(home, "prompts"), settings
-    for copy in (home, home / "data" / "last-good") if tried else ():
-        if (known := cache.read(copy, *given)) is not None:
-            return known
-    return mailing_lists.load(*given, tried=tried)
+def load_lists(home: Path, settings: Settings) -> tuple[MailingList, ...]:
+    """Return the lists as the files have them now. Raises ConfigError."""
+    return mailing_lists.load(home / LISTS_FILE, folders(home, "prompts"), settings)
 
 
 def of_lists(home: Path) -> list[str]:
@@ -189,7 +172,7 @@ def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]
         place = f"{folder}/"
         # Only the first: others stand in a command, which is run from anywhere.
         problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "", 1)) for each in problems]
-    return tuple(dict.fromkeys(problems))[:MOST_PROBLEMS]
+    return tuple(first_problems(list(dict.fromkeys(problems))))
 
 
 class Files:
@@ -264,8 +247,7 @@ class Files:
             link.replace(self.last_good)
         except OSError as error:
             raise self._unwritable(error) from error
-        # The release before kept its copy, with the secrets of `.env`, in "in-force".
-        for old in {*self._data.glob("files-*"), self._data / "in-force"} - {copy, before}:
+        for old in {*self._data.glob("files-*")} - {copy, before}:
             shutil.rmtree(old, ignore_errors=True)
 
     def naming(self, address: str) -> list[Path]:
@@ -310,7 +292,7 @@ class Recipients:
             return
         self._seen = stamps
         try:
-            new = _Version(load_lists(self._source, self._settings, tried=self._by_daemon))
+            new = _Version(load_lists(self._source, self._settings))
         except ConfigError as error:
             logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
         else:

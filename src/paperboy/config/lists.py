@@ -1,7 +1,6 @@
-"""`subscribers.yaml` → `MailingList`s. All problems are reported at once, each with its line and column.
+"""`subscribers.yaml` → `MailingList`s. Problems are reported together, each with its line and column.
 
-ruamel.yaml reads the text as plain values, and as nodes that know their places; `_File` checks types and ranges, and
-repeated names and addresses are found last. A list option is one field of `_List` and one of `MailingList`.
+`nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is one field of `MailingList`.
 """
 
 from __future__ import annotations
@@ -9,36 +8,28 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from datetime import time
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, Field, PlainValidator, ValidationError, ValidationInfo, model_validator
-from pydantic_core import ErrorDetails
-from ruamel.yaml import YAML
-from ruamel.yaml.composer import ComposerError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
-from ruamel.yaml.reader import ReaderError
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from paperboy import files
-from paperboy.config import values
-from paperboy.config.blocks import Blocks
+from paperboy.config import nodes, values
 from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 from paperboy.config.people import People, file_name, named
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
+from paperboy.foreign import shortened
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_MOST_BYTES = 32_000_000  # of the file, such as 600,000 addresses, which take about a minute and 600 MB
+_MOST_BYTES = 32_000_000  # of the file, such as 600,000 addresses
+_LONGEST_TOPICS = 100_000  # characters
 _SMALLEST = (
     "lists: [{name: ml, categories: [cs.LG], topics: What you want to read about, subscribers: [you@example.org]}]"
 )
@@ -68,33 +59,9 @@ def _weekday(text: str) -> int:
     return WEEKDAYS.index(values.one_of(*WEEKDAYS)(text))
 
 
-def _scalar(read: Callable[[str], Any]) -> PlainValidator:
-    """A reader of text that refuses a number such as 700 with its own example."""
-    return PlainValidator(lambda value: read(str(value)))
-
-
-def _topics(text: str, info: ValidationInfo[Callable[[str], str]]) -> str:
-    """The text itself, or that of the file it names, which the context reads."""
-    name = text.strip()
-    if not name:
-        raise ValueError("is empty; say what the list wants to read")
-    if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
-        raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; name such a file, or write the topics")
-    return info.context(name) if _names_a_file(name) else name
-
-
-def _names_a_file(topics: str) -> bool:
-    return topics.endswith(".md") and "\n" not in topics
-
-
-def _topics_file_of(keys: Mapping[str, Any]) -> str:
-    name = str(keys.get("topics") or "").strip()
-    return name if _names_a_file(name) else ""
-
-
-def topics_file(name: str, folders: Sequence[Path], existing: Callable[[], Iterable[str]] = tuple) -> str:
-    """The text of a topics file, from the first folder that has it. Raises ValueError, with a suggestion if it can be
-    one of the `existing` files.
+def _topics_file(name: str, folders: Sequence[Path], existing: Callable[[], Iterable[str]]) -> str:
+    """Return the text of a topics file, from the first folder that has it. Raises ValueError, which may suggest one of
+    the `existing` files.
     """
     for folder in folders:
         file = folder / name
@@ -118,7 +85,7 @@ def topics_file(name: str, folders: Sequence[Path], existing: Callable[[], Itera
 
 
 def _topics_files(folders: Sequence[Path]) -> list[str]:
-    """What `topics` may name; of thousands only some, since each is compared with each misspelt name."""
+    """Return what `topics` may name; of thousands only some, since each is compared with each misspelt name."""
     found = ((folder, file) for folder in folders for file in folder.rglob("*.md"))
     return [file.relative_to(folder).as_posix() for folder, file in islice(found, 500)]
 
@@ -134,117 +101,240 @@ def _webhook(text: str) -> str:
     return address
 
 
-def _all_of(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one for name in names for one in all_of(name)))
+def _boolean(text: str) -> bool:
+    if text not in {"true", "True", "TRUE", "false", "False", "FALSE"}:
+        raise ValueError("must be true or false")
+    return text.lower() == "true"
 
 
-_Line = Annotated[str, AfterValidator(one_line)]
-_EachOnce = AfterValidator(lambda lines: tuple(dict.fromkeys(lines)))
-_Lines = Annotated[list[Annotated[_Line, Field(min_length=1)]], _EachOnce]
-_Authors = Annotated[list[Annotated[str, AfterValidator(values.author)]], _EachOnce]
-_CategoryNames = Annotated[list[Annotated[str, AfterValidator(_category)]], AfterValidator(_all_of)]
-_Categories = Annotated[_CategoryNames, Field(min_length=1)]
-_Weekdays = Annotated[list[Annotated[int, _scalar(_weekday)]], Field(min_length=1), AfterValidator(frozenset)]
+def _keyword(text: str) -> str:
+    word = one_line(text)
+    if not any(map(str.isalnum, word)):
+        raise ValueError(f"{word!r} has no letter and no digit, so no paper has it as a word")
+    return word
 
 
-class _Strict(BaseModel, extra="forbid", strict=True):
-    @model_validator(mode="before")
-    @classmethod
-    def _without_empty_keys(cls, keys: object) -> object:
-        return {str(key): value for key, value in keys.items() if value is not None} if isinstance(keys, dict) else keys
+# --- readers of nodes
+
+_Reader = Callable[["_File", str, Node], Any]  # of a key's value; what is wrong is noted
+
+_TEXT = "must be text; put it in quotes"
+_A_LIST = "must be a list, such as [one, two], or lines that begin with '- '"
+_A_MAILBOX = "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>"
 
 
-def _keywords(words: Sequence[str]) -> Sequence[str]:
-    for word in words:
-        if not any(map(str.isalnum, word)):
-            raise ValueError(f"{word!r} has no letter and no digit, so no paper has it as a word")
-    return words
+class _File:
+    """A file while it is read: what is wrong with it, and what stands at nodes that aliases share."""
+
+    def __init__(self, name: str, text: str, prompts: Sequence[Path], home: Path) -> None:
+        self._name, self._text = name, text
+        self._home, self._watched = home, named(text)
+        self.topics = cache(partial(_topics_file, folders=prompts, existing=cache(partial(_topics_files, prompts))))
+        self._faults = set[tuple[int, int, str]]()
+        self._in_files = dict[Problem, None]()  # of subscribers: each problem once, in their order
+        self._known = dict[tuple[str, int], Any]()
+        self._contents = dict[str, bytes]()
+        self._people = dict[tuple[int, str], People]()
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong, by place; then what is wrong in files of subscribers."""
+        own = [Problem(f"{self._name}:{line}:{column}", message) for line, column, message in sorted(self._faults)]
+        return values.first_problems([*own, *self._in_files])
+
+    def note(self, node: Node, message: str) -> None:
+        """Add a problem at a node. Raises ConfigError when there are too many."""
+        self._faults.add((*nodes.place(node), message))
+        if len(self._faults) > values.MOST_PROBLEMS:
+            raise ConfigError(self.problems)
+
+    def written(self, node: Node) -> str:
+        """Return a value as the file has it."""
+        lines = self._text[node.start_mark.index : node.end_mark.index].splitlines()
+        return shortened(lines[0], 40) if lines else "nothing"
+
+    def mapping(self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]) -> dict[str, Node]:
+        """Return the values by their keys, and note keys that are unknown or missing."""
+        found, hints = dict[str, Node](), ""
+        for name, (key, value) in nodes.entries(node).items():
+            found[name] = value
+            if name not in known:
+                hint = did_you_mean(name, known)
+                hints += hint
+                self.note(key, f"unknown key {name!r}{hint or '; known here: ' + ', '.join(known)}")
+        empty = {key.value: key for key, _ in node.value}
+        for name, alternative in needed.items():
+            if name not in found and repr(name) not in hints:
+                self.note(empty.get(name, node), f"this {what} needs {name!r}{alternative}")
+        return found
+
+    def read(self, key: str, node: Node) -> Any:
+        """Return a list's option, read once wherever aliases name it."""
+        if (key, id(node)) not in self._known:
+            self._known[key, id(node)] = _OPTIONS[key](self, key, node)
+        return self._known[key, id(node)]
+
+    def people(self, node: Node, name: str, inline: tuple[Subscriber, ...]) -> Sequence[Subscriber]:
+        """Return the subscribers of the file, after those `inline`. Lists that share both share the result."""
+        if (id(inline), name) not in self._people:
+            try:
+                if name not in self._watched:
+                    raise ValueError("write the file's name as it is, right after the key")
+                if name not in self._contents:
+                    self._contents[name] = _people_file(self._home, name)
+            except ValueError as error:
+                self.note(node, f"subscribers_file: {error}")
+                return inline
+            people = self._people[id(inline), name] = People(inline, name, self._contents[name])
+            self._in_files |= dict.fromkeys(people.problems())
+        return self._people[id(inline), name]
 
 
-class _Keywords(_Strict):
-    must: Annotated[_Lines, AfterValidator(_keywords)] = []
-    never: Annotated[_Lines, AfterValidator(_keywords)] = []
+def _text(read: Callable[[str], Any], wrong: str = _TEXT) -> _Reader:
+    """Return a reader of one scalar."""
+
+    def value(file: _File, key: str, node: Node) -> Any:
+        if not isinstance(node, ScalarNode) or nodes.is_null(node):
+            file.note(node, f"{key}: {wrong}")
+            return None
+        try:
+            return read(node.value)
+        except ValueError as error:
+            file.note(node, f"{key}: {error}")
+            return None
+
+    return value
 
 
-class _List(_Strict):
-    """One list as the file has it; an option that the file leaves out has the default of `MailingList`."""
+def _unquoted(read: Callable[[str], Any]) -> _Reader:
+    """Return a reader of a number or of true: quotes would make it text."""
 
-    name: Annotated[str, AfterValidator(_name)]
-    title: _Line = ""
-    categories: _Categories
-    topics: Annotated[str, AfterValidator(_topics), Field(max_length=100_000)] = ""  # needed where no authors stand
-    authors: _Authors = []
-    language: Annotated[str, AfterValidator(values.language)] = "en"
-    min_relevance: int = Field(0, ge=1, le=10)
-    min_novelty: int = Field(0, ge=1, le=10)
-    max_papers: int = Field(0, ge=1, le=10_000)
-    send_at: Annotated[time, _scalar(values.time_of_day)] | None = None
-    timezone: Annotated[ZoneInfo, _scalar(values.timezone)] | None = None
-    weekdays: _Weekdays = []
-    cross_lists: bool = True
-    send_empty: bool = True
-    exclude: _CategoryNames = []
-    keywords: Annotated[_Keywords, AfterValidator(lambda given: Keywords(given.must, given.never))] = _Keywords()
-    paused: bool = False
-    archive: Annotated[str, AfterValidator(values.one_of("none", "link", "public", "indexed"))] = "link"
-    open: bool = False
-    webhook: Annotated[str, AfterValidator(_webhook)] = ""
-    webhook_format: Annotated[str, AfterValidator(values.one_of("json", "slack"))] = "json"
-    subscribers: list[str] = []  # read by `_subscribers`, once for all lists that share them
-    subscribers_file: Annotated[str, AfterValidator(file_name)] = ""
+    def value(file: _File, key: str, node: Node) -> Any:
+        plain = isinstance(node, ScalarNode) and not node.style
+        try:
+            return read(node.value if plain else "")
+        except ValueError as error:
+            file.note(node, f"{key}: {error}, without quotes, not {file.written(node)}")
+            return None
+
+    return value
 
 
-class _File(_Strict):
-    lists: list[_List] = Field(min_length=1)
+def _each(read: Callable[[str], Any], *, least: int = 0) -> _Reader:
+    """Return a reader of a list of scalars, each of which counts once."""
+    item_of = _text(read, "each must be text; put it in quotes")
+
+    def value(file: _File, key: str, node: Node) -> tuple[Any, ...]:
+        if not isinstance(node, SequenceNode):
+            file.note(node, f"{key}: {_A_LIST}")
+            return ()
+        if len(node.value) < least:
+            file.note(node, f"{key}: must not be empty")
+        return tuple(dict.fromkeys(item_of(file, key, item) for item in node.value))
+
+    return value
 
 
-KEYS = tuple(_List.model_fields)  # that a list may have
+def _categories(least: int) -> _Reader:
+    """Return a reader of categories, where an archive that was divided later stands for all its present ones."""
+    names_of = _each(_category, least=least)
 
-_WORDS = {  # by pydantic's type of error
-    "list_type": "must be a list, such as [one, two], or lines that begin with '- '",
-    "too_short": "must not be empty",
-    "too_long": "must have at most {max_length:,} characters",
-    "string_type": "must be text; put it in quotes",
-    "int_type": "must be a whole number, without quotes",
-    "bool_type": "must be true or false, without quotes",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "value_error": "{error}",
+    def value(file: _File, key: str, node: Node) -> tuple[str, ...]:
+        names = filter(None, names_of(file, key, node))
+        return tuple(dict.fromkeys(one for name in names for one in all_of(name)))
+
+    return value
+
+
+def _weekdays(file: _File, key: str, node: Node) -> frozenset[int]:
+    return frozenset(_each(_weekday, least=1)(file, key, node))
+
+
+def _topics(file: _File, key: str, node: Node) -> str:
+    """Return the text itself, or that of the file it names."""
+
+    def read(text: str) -> str:
+        name = text.strip()
+        if not name:
+            raise ValueError("is empty; say what the list wants to read")
+        if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
+            fix = "name such a file, or write the topics"
+            raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; {fix}")
+        topics = file.topics(name) if _names_a_file(name) else name
+        if len(topics) > _LONGEST_TOPICS:
+            raise ValueError(f"must have at most {_LONGEST_TOPICS:,} characters")
+        return topics
+
+    return _text(read)(file, key, node) or ""
+
+
+def _names_a_file(topics: str) -> bool:
+    return topics.endswith(".md") and "\n" not in topics
+
+
+def _keywords(file: _File, key: str, node: Node) -> Keywords:
+    if not isinstance(node, MappingNode):
+        file.note(node, f"{key}: must have the keys must or never, such as {{never: [survey, review]}}")
+        return Keywords()
+    found = file.mapping(node, key, ("must", "never"), {})
+    words = _each(_keyword)
+    return Keywords(**{name: words(file, name, found[name]) for name in ("must", "never") if name in found})
+
+
+def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
+    if not isinstance(node, SequenceNode):
+        file.note(node, f"{key}: {_A_LIST}")
+        return ()
+    people, firsts = list[Subscriber](), dict[str, Node]()
+    read = _text(values.mailbox, _A_MAILBOX)
+    for item in node.value:
+        who = read(file, key, item)
+        if who is None:
+            continue
+        people.append(who)
+        address = who.address.lower()
+        if address in firsts:
+            line, _ = nodes.place(firsts[address])
+            file.note(item, f"{who.address} is already on this list, in line {line}")
+        firsts.setdefault(address, item)
+    return tuple(people)
+
+
+_OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the default of `MailingList`
+    "name": _text(_name),
+    "title": _text(one_line),
+    "categories": _categories(least=1),
+    "topics": _topics,
+    "authors": _each(values.author),
+    "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
+    "min_relevance": _unquoted(values.whole(1, 10)),
+    "min_novelty": _unquoted(values.whole(1, 10)),
+    "max_papers": _unquoted(values.whole(1, 10_000)),
+    "send_at": _text(values.time_of_day),
+    "timezone": _text(values.timezone),
+    "weekdays": _weekdays,
+    "cross_lists": _unquoted(_boolean),
+    "send_empty": _unquoted(_boolean),
+    "exclude": _categories(least=0),
+    "keywords": _keywords,
+    "paused": _unquoted(_boolean),
+    "archive": _text(values.one_of("none", "link", "public", "indexed")),
+    "open": _unquoted(_boolean),
+    "webhook": _text(_webhook),
+    "webhook_format": _text(values.one_of("json", "slack")),
+    "subscribers": _subscribers,
+    "subscribers_file": _text(file_name),
 }
-_WORDS_OF_A_KEY = {
-    ("list_type", "lists"): "each list begins with a dash, such as '- name: physics'",
-    ("string_type", "language"): "must be text; put it in quotes, as 'no' for Norwegian",
-    ("model_type", "keywords"): "must have the keys must or never, such as {never: [survey, review]}",
-    ("string_type", "subscribers"): "each is one line, such as ada@example.org or Ada Lovelace <ada@example.org>",
-}
-
-
-def _in_words(error: ErrorDetails) -> str:
-    path, key = error["loc"], error["loc"][-1] if error["loc"] else ""
-    near = str(path[-2]) if isinstance(key, int) else key
-    if words := _WORDS_OF_A_KEY.get((error["type"], near)):
-        return f"{near}: {words}"
-    if error["type"] == "extra_forbidden":
-        model = (_File, _List, _Keywords)[len(path) // 2]
-        known = model.model_fields
-        return f"unknown key {key!r}{did_you_mean(str(key), known) or '; known here: ' + ', '.join(known)}"
-    if error["type"] == "missing":
-        return f"this {'file' if len(path) == 1 else 'list'} needs {key!r}"
-    if error["type"] == "model_type":
-        return "a list must have keys, such as 'name: physics'" if path else f"the file must start with {_SMALLEST}"
-    words = _WORDS.get(error["type"], "{msg}").format(msg=error["msg"], **error.get("ctx", {}))
-    subject = near if near == key or error["type"] == "value_error" else f"each of {near}"
-    return f"{subject}: {words}"
+KEYS = tuple(_OPTIONS)  # that a list may have
 
 
 # --- the file
 
 
-def load(path: Path, prompts: Sequence[Path], settings: Settings, *, tried: bool = False) -> tuple[MailingList, ...]:
-    """The lists of the file, in its order. Raises ConfigError with all that is wrong.
+def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[MailingList, ...]:
+    """Return the lists of the file, in its order. Raises ConfigError with all that is wrong.
 
     Topics files are looked for in the folders `prompts`; `settings` has the defaults of `send_at` and `timezone`.
-    `tried`: the files that `subscribers_file` names need not be looked through.
     """
     try:
         text = files.read_text(path, _MOST_BYTES)
@@ -256,101 +346,81 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings, *, tried: bool
         if "is larger" in message:
             message += " Many subscribers belong into a file of their own, which subscribers_file names"
     else:
-        return parse(path.name, text, prompts, settings, path.parent, tried=tried)
+        return parse(path.name, text, prompts, settings, path.parent)
     raise ConfigError([Problem(path.name, message)])
 
 
 def parse(
-    name: str, text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path(), *, tried: bool = False
+    name: str, text: str, prompts: Sequence[Path], settings: Settings, home: Path = Path()
 ) -> tuple[MailingList, ...]:
-    """As `load`, of the file's text. `home` is the folder with the files of subscribers, if any."""
-    blocks, read = Blocks.of(text), partial(_parse, name, prompts, settings, home, tried=tried)
-    if blocks.taken:
-        with suppress(ConfigError):  # which the text as it is reports with its lines
-            return read(blocks)
-    return read(Blocks(text, {}))
-
-
-def _parse(
-    name: str, prompts: Sequence[Path], settings: Settings, home: Path, blocks: Blocks, *, tried: bool
-) -> tuple[MailingList, ...]:
-    root, data = _read(name, blocks.text)
-    if not blocks.put_back(data):
-        raise ConfigError(())
-    faults, lists = _Faults(root), list[_List]()
-    topics = partial(topics_file, folders=prompts, existing=cache(partial(_topics_files, prompts)))
+    """Return the lists of a file's text, as `load`. `home` is the folder with the files of subscribers, if any."""
     try:
-        lists = _File.model_validate(data, context=cache(topics)).lists
-    except ValidationError as error:
-        for each in error.errors(include_url=False, include_input=False):
-            faults.note(each["loc"], _in_words(each), at_key=each["type"] in {"extra_forbidden", "missing"})
-    written = data.get("lists") if isinstance(data, dict) else None
-    names: dict[str, _Path] = {}
-    readers = _Readers(faults, home, named(blocks.text), tried=tried)
-    for index, keys in enumerate(written if isinstance(written, list) else ()):
-        if isinstance(keys, dict):
-            called = keys.get("name")
-            if keys.get("topics") is None and not keys.get("authors"):
-                faults.note(("lists", index, "topics"), "this list needs 'topics', or 'authors' alone", at_key=True)
-            if isinstance(called, str):
-                faults.note_repeated(names, called, ("lists", index, "name"), f"there is already a list {called!r}")
-            readers.read(index, keys)
-    if faults.found or readers.problems:
-        found = faults.cause_first()
-        own = [Problem(f"{name}:{line}:{column}", message) for line, column, message in found]
-        raise ConfigError([*own, *readers.problems])
-    defaults: dict[str, Any] = {"send_at": settings.send_at, "timezone": settings.timezone}
-    return tuple(
-        MailingList(
-            **defaults
-            | {"title": each.name, "topics": ""}
-            | {key: getattr(each, key) for key in each.model_fields_set}
-            | {"topics_file": _topics_file_of(keys), "subscribers": readers.of(keys)}
-        )
-        for each, keys in zip(lists, data["lists"], strict=True)
-    )
+        root = nodes.compose(text)
+    except nodes.MalformedError as error:
+        raise ConfigError([Problem(f"{name}:{error.line}:{error.column}", str(error))]) from None
+    if root is None or nodes.is_null(root):
+        message = f"the file is empty; one line is enough to begin: {_SMALLEST}"
+        raise ConfigError([Problem(f"{name}:1:1", message)])
+
+    file = _File(name, text, prompts, home)
+    lists = _lists(file, root)
+    if problems := file.problems:
+        raise ConfigError(problems)
+    defaults: dict[str, Any] = {"send_at": settings.send_at, "timezone": settings.timezone, "topics": ""}
+    return tuple(MailingList(**defaults | {"title": options["name"]} | options) for options in lists)
 
 
-class _Readers:
-    """The subscribers of all lists. Those that lists share, by an alias or as a file, are read once."""
+def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
+    """Return the options of each list."""
+    if not isinstance(root, MappingNode):
+        file.note(root, f"the file must start with {_SMALLEST}")
+        return []
+    items = file.mapping(root, "file", ("lists",), {"lists": ""}).get("lists")
+    if items is None:
+        return []
+    if not isinstance(items, SequenceNode):
+        file.note(items, "lists: each list begins with a dash, such as '- name: physics'")
+        return []
+    if not items.value:
+        file.note(items, "lists: must not be empty")
 
-    def __init__(self, faults: _Faults, home: Path, names: Sequence[str], *, tried: bool) -> None:
-        self._names = names  # of files that will be watched
-        self.problems = dict[Problem, None]()  # in files of subscribers, each once
-        self._faults, self._home, self._tried = faults, home, tried
-        self._inline = dict[int, tuple[Subscriber, ...]]()  # by the list in the file, which an alias shares
-        self._contents = dict[str, bytes]()
-        self._people = dict[tuple[int, str], People]()
-
-    def of(self, keys: Mapping[str, Any]) -> Sequence[Subscriber]:
-        """What was read of a list."""
-        inline = id(keys.get("subscribers"))
-        return self._people.get((inline, str(keys.get("subscribers_file"))), self._inline[inline])
-
-    def read(self, index: int, keys: Mapping[str, Any]) -> None:
-        subscribers, name, path = keys.get("subscribers"), keys.get("subscribers_file"), ("lists", index)
-        if (inline := id(subscribers)) not in self._inline:
-            self._inline[inline] = _subscribers(self._faults, (*path, "subscribers"), subscribers)
-        if not isinstance(name, str) or (inline, name) in self._people:
-            return
-        try:
-            content = self._content(file_name(name))
-            if name not in self._names:
-                raise ValueError("write the file's name as it is, right after the key")
-        except ValueError as error:
-            self._faults.note((*path, "subscribers_file"), f"subscribers_file: {error}")
-        else:
-            self._people[inline, name] = people = People(self._inline[inline], name, content)
-            self.problems |= dict.fromkeys(people.header_problems() if self._tried else people.problems())
-
-    def _content(self, name: str) -> bytes:
-        if name not in self._contents:
-            self._contents[name] = people_file(self._home, name)
-        return self._contents[name]
+    found, names = list[dict[str, Any]](), dict[str, Node]()
+    for node in items.value:
+        if not isinstance(node, MappingNode):
+            file.note(node, "a list must have keys, such as 'name: physics'")
+            continue
+        options = _options(file, node)
+        name = options.get("name")
+        if name in names:
+            line, _ = nodes.place(names[name])
+            _, place_of_name = nodes.entries(node)["name"]
+            file.note(place_of_name, f"there is already a list {name!r}, in line {line}")
+        elif name:
+            _, names[name] = nodes.entries(node)["name"]
+        found.append(options)
+    return found
 
 
-def people_file(home: Path, name: str) -> bytes:
-    """The content of a file of subscribers. Raises ValueError."""
+def _options(file: _File, node: MappingNode) -> dict[str, Any]:
+    """Return what a list has, as the fields of `MailingList`."""
+    needed = {"name": "", "categories": ""}
+    given = nodes.entries(node)
+    if "authors" not in given or not given["authors"][1].value:
+        needed["topics"] = ", or 'authors' alone"
+    found = file.mapping(node, "list", KEYS, needed)
+    options = {key: file.read(key, value) for key, value in found.items() if key in _OPTIONS}
+
+    topics = str(found["topics"].value).strip() if "topics" in found else ""
+    if _names_a_file(topics):
+        options["topics_file"] = topics
+    if name := options.get("subscribers_file"):
+        inline = options.get("subscribers", ())
+        options["subscribers"] = file.people(found["subscribers_file"], name, inline)
+    return options
+
+
+def _people_file(home: Path, name: str) -> bytes:
+    """Return the content of a file of subscribers. Raises ValueError."""
     file = home / name
     if not Path(os.path.realpath(file)).is_relative_to(home.resolve()):
         raise ValueError(f"{name!r} is outside the home; put the file there")
@@ -360,124 +430,3 @@ def people_file(home: Path, name: str) -> bytes:
         raise ValueError(f"there is no {name!r} in the home; create it, an address on each line") from None
     except ValueError as error:
         raise ValueError(f"{name} {error}") from None
-
-
-def _subscribers(faults: _Faults, path: _Path, texts: object) -> tuple[Subscriber, ...]:
-    people: list[Subscriber] = []
-    seen: dict[str, _Path] = {}
-    for index, text in enumerate(texts if isinstance(texts, list) else ()):
-        if isinstance(text, str):  # else the schema reports it
-            try:
-                people.append(values.mailbox(text))
-            except ValueError as error:
-                faults.note((*path, index), f"subscribers: {error}")
-                continue
-            address = people[-1].address
-            faults.note_repeated(seen, address.lower(), (*path, index), f"{address} is already on this list")
-    return tuple(people)
-
-
-# --- YAML
-
-_Path = tuple[str | int, ...]  # from the top: ("lists", 0, "name")
-
-# ruamel.yaml's messages for the usual mistakes, and the same for a person who has not read YAML's grammar.
-_PLAIN_WORDS = {
-    r"character '\\t'": "a tab; YAML is indented with spaces",
-    r"character '(?P<sign>.)' that cannot start": "text that begins with {sign} needs quotes",
-    r"mapping values are not allowed": "a colon is not allowed here; fix the indentation, or put the text in quotes",
-    r"while scanning a quoted scalar.*": "these quotes are never closed",
-    r"while parsing a flow (sequence|mapping)": "this bracket is never closed, or a comma is missing after it",
-    r"expected <block end>": "the indentation does not match the lines above, or quotes or a bracket end too early",
-    r"could not find expected ':'": "this is neither 'key: value' nor '- item'; a space follows the colon or the dash",
-    r"sequence entries are not allowed": "a dash begins a line of its own; or put the text in quotes",
-    r"found undefined alias '(?P<sign>.*)'": "there is no anchor &{sign}; text that begins with * needs quotes",
-    r"while scanning an a(lias|nchor)": "text that begins with * or & needs quotes",
-    r"found unhashable key": "text that begins with a bracket needs quotes",
-    r"found another document": "this line begins another document; remove it",
-    r'duplicate key "(?P<sign>.*?)" with': "{sign!r} is given twice; remove one",
-    r"(?P<sign>aliases make .*)": "{sign}",  # our own
-    r"maximum depth": "nested too deeply; a list needs three levels",
-}
-_MOST_VALUES = 10_000_000  # in a file with aliases, such as a thousand lists that share ten thousand subscribers
-
-
-def _count(node: Node, counts: dict[int, int]) -> int:
-    """The values in a node, an alias as all that it stands for, since whatever reads them takes as long as that."""
-    if id(node) not in counts:
-        counts[id(node)] = 1  # for an alias within
-        inside = node.value if isinstance(node, SequenceNode) else []
-        if isinstance(node, MappingNode):
-            inside = [each for pair in node.value for each in pair]
-        counts[id(node)] += sum(_count(each, counts) for each in inside)
-        if counts[id(node)] > _MOST_VALUES:
-            message = f"aliases make this more than {_MOST_VALUES:,} values; write out what they stand for"
-            raise ComposerError(None, None, message, node.start_mark)
-    return counts[id(node)]
-
-
-def _read(file_name: str, text: str) -> tuple[Node, Any]:
-    """YAML 1.2 as nodes and as plain values, where `7:00` and `yes` are text. Raises ConfigError."""
-    line = column = 1
-    message = f"the file is empty; one line is enough to begin: {_SMALLEST}"
-    yaml = YAML(typ="safe", pure=True)
-    yaml.max_depth = 50  # levels of lists and mappings
-    try:
-        root = yaml.compose(text)
-        if root is not None:
-            if "*" in text:  # no alias is written otherwise
-                _count(root, {})
-            if (data := yaml.constructor.construct_document(root)) is not None:
-                return root, data
-    except ReaderError as error:
-        before = text[: error.position]
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        message = f"a character that YAML forbids (U+{error.character:04X}); remove it"
-    except MarkedYAMLError as error:
-        whole = " ".join(filter(None, (error.context, error.problem)))
-        unclosed = re.match("while (scanning a (quoted|simple key)|parsing a flow)", whole)
-        mark = error.context_mark if unclosed else error.problem_mark
-        line, column = mark.line + 1, mark.column + 1
-        matches = ((re.search(pattern, whole), words) for pattern, words in _PLAIN_WORDS.items())
-        message = next((words.format(**match.groupdict()) for match, words in matches if match), f"not YAML: {whole}")
-    except (YAMLError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
-        message = f"not YAML: {error}; put dates and the like in quotes"
-    raise ConfigError([Problem(f"{file_name}:{line}:{column}", message)])
-
-
-class _Faults:
-    """What is wrong with the file, each with line and column from 1."""
-
-    def __init__(self, root: Node) -> None:
-        self.found: set[tuple[int, int, str]] = set()
-        self._root = root
-
-    def note(self, path: _Path, message: str, *, at_key: bool = False) -> None:
-        """Adds a fault at the value or its key."""
-        self.found.add((*self._place(path, at_key=at_key), message))
-
-    def note_repeated(self, seen: dict[str, _Path], word: str, path: _Path, message: str) -> None:
-        """Adds a fault if the word was seen before; remembers it if not."""
-        if (first := seen.setdefault(word, path)) is not path:
-            self.note(path, f"{message}, in line {self._place(first)[0]}")
-
-    def cause_first(self) -> list[tuple[int, int, str]]:
-        """All faults by place; but that a key is missing comes after the unknown key that may be meant as it."""
-        messages = "\n".join(message for *_, message in self.found)
-        meant = re.findall(r"unknown key .*, did you mean ('\w+')\?", messages)
-        return sorted(self.found, key=lambda fault: (any(f" needs {key}" in fault[2] for key in meant), fault))
-
-    def _place(self, path: _Path, *, at_key: bool = False) -> tuple[int, int]:
-        """Where the value or its key stands; where the path leads to none, the nearest value around it."""
-        key = node = self._root
-        for part in path:
-            if isinstance(node, SequenceNode) and isinstance(part, int):
-                if part >= len(node.value):  # within a block that was taken out
-                    break
-                key = node = node.value[part]
-            elif found := [pair for pair in node.value if pair[0].value == str(part)]:
-                key, node = found[-1]  # those that << merges come first
-            else:
-                break
-        mark = (key if at_key else node).start_mark
-        return mark.line + 1, mark.column + 1

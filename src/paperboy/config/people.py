@@ -15,11 +15,9 @@ from io import BytesIO, StringIO
 from itertools import islice
 from typing import Literal, NamedTuple, overload
 
-from paperboy.config.values import mailbox
+from paperboy.config.values import MOST_PROBLEMS, first_problems, mailbox
 from paperboy.foreign import shortened
 from paperboy.models import Problem, Readers, Subscriber
-
-MOST_PROBLEMS = 200  # that are told of a file
 
 _NAME = r"\w[\w./-]*\.(?:txt|csv)"
 _KEYS = re.compile(  # and comments, since a key in them is none
@@ -146,11 +144,11 @@ class People(Readers):
                 if address in seen:
                     twice[number] = address
                 seen.add(address)
-            if len(found) + len(twice) == MOST_PROBLEMS:
+            if len(found) + len(twice) > MOST_PROBLEMS:
                 break
         firsts = self._firsts(set(twice.values()))
         found += [(at, f"{address} is already on this list, in {firsts[address]}") for at, address in twice.items()]
-        return [Problem(f"{self.file}:{number}", message) for number, message in sorted(found)]
+        return first_problems([Problem(f"{self.file}:{number}", message) for number, message in sorted(found)])
 
     def header_problems(self) -> list[Problem]:
         """What is wrong with the first line of a CSV: without a column of addresses, its rows are nobody."""

@@ -200,9 +200,9 @@ class Room:
         try:
             path, environ = self.app.path, self.app.environ
             if known:
-                home = Home.load(path, environ, mails=False, tried=True)
+                home = Home.load(path, environ, mails=False)
             else:  # at the start, the version in force will do
-                home, _ = Home.own_or_in_force(path, environ, mails=False, tried=True)
+                home, _ = Home.own_or_in_force(path, environ, mails=False)
             known = _Version(seen, home, Templates.load(home.folders("emails")))
         except ConfigError as error:
             if known is None:
