@@ -82,8 +82,8 @@ class Round:
 
     def _needs_none(self, signup: Signup) -> str:
         """Return why no mail is sent; empty: one is."""
-        mailing_list = _open_list(self.home, signup.list_name)
-        if mailing_list is None:
+        mailing_list = self.home.find(signup.list_name)
+        if mailing_list is None or not mailing_list.open:
             return "the list takes no sign-ups"
         held = self.store.suppressions.find(signup.list_name, signup.address)
         if held and not held.own:
@@ -94,8 +94,8 @@ class Round:
         name = signup.list_name
         try:
             home = self.read()
-            mailing_list = _open_list(home, name)
-            if mailing_list is None:
+            mailing_list = home.find(name)
+            if mailing_list is None or not mailing_list.open:
                 self.store.signups.end(signup, "the list takes no sign-ups")
                 logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
                 return ""

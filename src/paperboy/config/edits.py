@@ -8,7 +8,7 @@ the file has another shape or an anchor, alias or `<<` shares subscribers, the e
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -43,12 +43,9 @@ def subscribe(home: Home, mailing_list: MailingList, new: Subscriber) -> str:
     if name := mailing_list.subscribers_file:
         _require_alone(home, mailing_list)
         return _append(_path(home, name), name, new)
-    content, keys = _current(home, mailing_list)
-    edit = None
-    if "subscribers" in keys:
-        edit = _added(_text(content), *keys["subscribers"], nodes.written(str(new)))
     wanted = replace(mailing_list, subscribers=(*mailing_list.subscribers, new))
-    return _apply(home, wanted, content, edit, keys)
+    written = nodes.written(str(new))
+    return _edit(home, wanted, lambda text, key, people: _added(text, key, people, written))
 
 
 def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -> str:
@@ -61,13 +58,10 @@ def unsubscribe(home: Home, mailing_list: MailingList, subscriber: Subscriber) -
             old = files.read(path)
             if lines := _people(name, old).lines(address):
                 _require_alone(home, mailing_list)
-                if not _replace(path, old, _without_lines(old, lines)):
-                    raise _changed(name)
+                _replace(path, name, old, _without_lines(old, lines))
                 return f"{name}:{lines[0]}"
-    content, keys = _current(home, mailing_list)
-    edit = _removed(_text(content), keys["subscribers"][1], address) if "subscribers" in keys else None
     (wanted,) = _less([mailing_list], address)
-    return _apply(home, wanted, content, edit, keys)
+    return _edit(home, wanted, lambda text, _, people: _removed(text, people, address))
 
 
 def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]:
@@ -93,9 +87,8 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
             if home is versions[0] and lines:
                 stood[name] = tuple(sorted(lines))
     for path, name, before, after in edits:
-        with _errors(path):
-            if after != before and not _replace(path, before, after):
-                raise _changed(name)
+        if after != before:
+            _replace(path, name, before, after)
     return stood
 
 
@@ -116,8 +109,7 @@ def _append(path: Path, name: str, new: Subscriber) -> str:
         end = b"\r\n" if b"\r\n" in old else b"\n"
         line = people.written(new).encode().replace(b"\n", end)
         made = old + (end if old and not old.endswith((b"\n", b"\r")) else b"") + line + end
-        if not _replace(path, old, made):
-            raise _changed(name)
+        _replace(path, name, old, made)
     return f"{name}:{len(made.splitlines())}"
 
 
@@ -230,19 +222,17 @@ def _after(pattern: re.Pattern[str], text: str, index: int) -> int:
     return found.end() if found else index
 
 
-def _current(home: Home, mailing_list: MailingList) -> tuple[bytes, nodes.Entries]:
-    """Return subscribers.yaml and the list's keys in it. Raises PaperboyError if the lists have changed since."""
-    with _errors(_path(home)):
-        content = files.read(_path(home))
-    if _lists(home, _text(content)) != home.lists:
-        raise _changed(LISTS_FILE)
-    return content, _keys(_text(content))[mailing_list.name]
-
-
-def _apply(home: Home, wanted: MailingList, content: bytes, edit: _Edit | None, keys: nodes.Entries) -> str:
-    """Make the edit if it gives the wanted list and leaves the others; return the file and the line."""
-    begin, end, new = edit or (0, 0, "")
+def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Edit | None]) -> str:
+    """Make an edit if it gives the wanted list and leaves the others; return the file and the line."""
+    path = _path(home)
+    with _errors(path):
+        content = files.read(path)
     text = _text(content)
+    if _lists(home, text) != home.lists:
+        raise _changed(LISTS_FILE)
+
+    keys = _keys(text)[wanted.name]
+    begin, end, new = (edit(text, *keys["subscribers"]) if "subscribers" in keys else None) or (0, 0, "")
     made = text[:begin] + new + text[end:]
     if _lists(home, made) != tuple(wanted if known.name == wanted.name else known for known in home.lists):
         line, _ = nodes.place(keys["name"][1])
@@ -251,10 +241,7 @@ def _apply(home: Home, wanted: MailingList, content: bytes, edit: _Edit | None, 
             "lists by an anchor, an alias or <<; edit the file by hand, then run paperboy check"
         )
         raise ConfigError([Problem(f"{LISTS_FILE}:{line}", message)])
-    path = _path(home)
-    with _errors(path):
-        if not _replace(path, content, _encoded(made, content)):
-            raise _changed(LISTS_FILE)
+    _replace(path, LISTS_FILE, content, _encoded(made, content))
     return f"{LISTS_FILE}:{made.count(chr(10), 0, begin + len(new)) + 1}"
 
 
@@ -295,23 +282,23 @@ def _lists(home: Home, text: str) -> tuple[MailingList, ...]:
         return ()
 
 
-def _replace(path: Path, old_content: bytes, content: bytes) -> bool:
-    """Replaces the file by one rename, which keeps owner and rights; False if its content is not the old one."""
-    path.open("r+b").close()  # a rename asks only for the rights of the folder
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        draft, old = Path(file.name), path.stat()
-        try:
-            os.fchown(file.fileno(), old.st_uid, old.st_gid)
-            shutil.copystat(path, draft)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            unchanged = files.read(path) == old_content
-            if unchanged:
+def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
+    """Replace the file by one rename, which keeps owner and rights. Raises PaperboyError if it was changed since."""
+    with _errors(path):
+        path.open("r+b").close()  # a rename asks only for the rights of the folder
+        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            draft, old = Path(file.name), path.stat()
+            try:
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+                shutil.copystat(path, draft)
+                file.write(after)
+                file.flush()
+                os.fsync(file.fileno())
+                if files.read(path) != before:
+                    raise _changed(name)
                 draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-    return unchanged
+            finally:
+                draft.unlink(missing_ok=True)
 
 
 def _only_a_person(home: Home, text: str, address: str) -> ConfigError:

@@ -101,6 +101,11 @@ def _webhook(text: str) -> str:
     return address
 
 
+def _all_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return categories, where an archive that was divided later stands for all its present ones."""
+    return tuple(dict.fromkeys(one for name in names for one in all_of(name)))
+
+
 def _boolean(text: str) -> bool:
     if text not in {"true", "True", "TRUE", "false", "False", "FALSE"}:
         raise ValueError("must be true or false")
@@ -194,14 +199,14 @@ def _text(read: Callable[[str], Any], wrong: str = _TEXT) -> _Reader:
     """Return a reader of one scalar."""
 
     def value(file: _File, key: str, node: Node) -> Any:
-        if not isinstance(node, ScalarNode) or nodes.is_null(node):
-            file.note(node, f"{key}: {wrong}")
-            return None
-        try:
-            return read(node.value)
-        except ValueError as error:
-            file.note(node, f"{key}: {error}")
-            return None
+        message = wrong
+        if isinstance(node, ScalarNode) and not nodes.is_null(node):
+            try:
+                return read(node.value)
+            except ValueError as error:
+                message = str(error)
+        file.note(node, f"{key}: {message}")
+        return None
 
     return value
 
@@ -220,34 +225,20 @@ def _unquoted(read: Callable[[str], Any]) -> _Reader:
     return value
 
 
-def _each(read: Callable[[str], Any], *, least: int = 0) -> _Reader:
-    """Return a reader of a list of scalars, each of which counts once."""
+def _each(read: Callable[[str], Any], then: Callable[[Iterable[Any]], Any] = tuple, *, least: int = 0) -> _Reader:
+    """Return a reader of a list of scalars, each of which counts once; `then` makes the value of them."""
     item_of = _text(read, "each must be text; put it in quotes")
 
-    def value(file: _File, key: str, node: Node) -> tuple[Any, ...]:
+    def value(file: _File, key: str, node: Node) -> Any:
         if not isinstance(node, SequenceNode):
             file.note(node, f"{key}: {_A_LIST}")
-            return ()
+            return None
         if len(node.value) < least:
             file.note(node, f"{key}: must not be empty")
-        return tuple(dict.fromkeys(item_of(file, key, item) for item in node.value))
+        items = dict.fromkeys(item_of(file, key, item) for item in node.value)
+        return then(item for item in items if item is not None)
 
     return value
-
-
-def _categories(least: int) -> _Reader:
-    """Return a reader of categories, where an archive that was divided later stands for all its present ones."""
-    names_of = _each(_category, least=least)
-
-    def value(file: _File, key: str, node: Node) -> tuple[str, ...]:
-        names = filter(None, names_of(file, key, node))
-        return tuple(dict.fromkeys(one for name in names for one in all_of(name)))
-
-    return value
-
-
-def _weekdays(file: _File, key: str, node: Node) -> frozenset[int]:
-    return frozenset(_each(_weekday, least=1)(file, key, node))
 
 
 def _topics(file: _File, key: str, node: Node) -> str:
@@ -303,7 +294,7 @@ def _subscribers(file: _File, key: str, node: Node) -> tuple[Subscriber, ...]:
 _OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the default of `MailingList`
     "name": _text(_name),
     "title": _text(one_line),
-    "categories": _categories(least=1),
+    "categories": _each(_category, _all_of, least=1),
     "topics": _topics,
     "authors": _each(values.author),
     "language": _text(values.language, f"{_TEXT}, as 'no' for Norwegian"),
@@ -312,10 +303,10 @@ _OPTIONS: dict[str, _Reader] = {  # an option that the file leaves out has the d
     "max_papers": _unquoted(values.whole(1, 10_000)),
     "send_at": _text(values.time_of_day),
     "timezone": _text(values.timezone),
-    "weekdays": _weekdays,
+    "weekdays": _each(_weekday, frozenset, least=1),
     "cross_lists": _unquoted(_boolean),
     "send_empty": _unquoted(_boolean),
-    "exclude": _categories(least=0),
+    "exclude": _each(_category, _all_of),
     "keywords": _keywords,
     "paused": _unquoted(_boolean),
     "archive": _text(values.one_of("none", "link", "public", "indexed")),

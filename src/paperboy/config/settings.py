@@ -93,14 +93,18 @@ def _selector(text: str) -> str:
     return name
 
 
-def _share(text: str) -> Share:
-    if text.strip().casefold() == "auto":
-        return "auto"
-    try:
-        share: float = notation.number(0, 1)(text)
-    except ValueError:
-        raise ValueError("must be auto, or a share from 0 to 1, such as 0.5; 1 turns the shortlist off") from None
-    return share
+def _auto_or(read: Callable[[str], Any], automatic: object, what: str) -> Callable[[str], Any]:
+    """Return a reader of `auto` or a number."""
+
+    def value(text: str) -> Any:
+        if text.strip().casefold() == "auto":
+            return automatic
+        try:
+            return read(text)
+        except ValueError:
+            raise ValueError(f"must be auto, or {what}") from None
+
+    return value
 
 
 def _path(text: str) -> Path:
@@ -115,24 +119,9 @@ def _path(text: str) -> Path:
 MOST_CONNECTIONS = 20  # to the mail server, where their number is ours to choose
 
 
-def _connections(text: str) -> int:
-    if text.strip().casefold() == "auto":
-        return 0
-    try:
-        number: int = notation.whole(1, 50)(text)
-    except ValueError:
-        raise ValueError("must be auto, or a whole number from 1 to 50") from None
-    return number
-
-
-def _workers(text: str) -> int:
-    if text.strip().casefold() == "auto":
-        return 0
-    try:
-        number: int = notation.whole(1, 256)(text)
-    except ValueError:
-        raise ValueError("must be auto, or a whole number from 1 to 256; 1 is this process alone") from None
-    return number
+_share = _auto_or(notation.number(0, 1), "auto", "a share from 0 to 1, such as 0.5; 1 turns the shortlist off")
+_connections = _auto_or(notation.whole(1, 50), 0, "a whole number from 1 to 50")
+_workers = _auto_or(notation.whole(1, 256), 0, "a whole number from 1 to 256; 1 is this process alone")
 
 
 def _scheduler(text: str) -> str:

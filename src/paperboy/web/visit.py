@@ -45,7 +45,7 @@ class Visit:
         return self.home.settings.web_url
 
     def mailing_list(self, name: str) -> MailingList | None:
-        return next((each for each in self.home.lists if each.name == name), None)
+        return self.home.find(name)
 
     def title(self, list_name: str) -> str:
         """The title of a list; its name where the file has it no longer."""
