@@ -443,18 +443,6 @@ def test_stranger_to_a_file_is_told_with_its_name(big: World) -> None:
     )  # fmt: skip
 
 
-def test_csv_without_a_column_of_addresses_takes_nobody(big: World) -> None:
-    big.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.csv\n")
-    big.write("readers.csv", "email,name\nbo@example.org,Bo\n")
-    ran = big.run("subscribe", "galaxies", ADA)
-    assert (ran.code, ran.out) == (78, "")
-    assert ran.err == (
-        "Nobody was added to galaxies:\n"
-        "readers.csv:1: name the column of addresses 'address'; this line has email, name\n"
-    )
-    assert (big.path / "readers.csv").read_text() == "email,name\nbo@example.org,Bo\n"
-
-
 def test_people_of_a_file_are_shown_and_get_the_digest(big: World) -> None:
     assert big.run("subscribers", "--list", "galaxies").out == (
         "galaxies\nevery day at 07:00 UTC, to 3 addresses\n  vera@example.org\n  ada@example.org   Ada\n"

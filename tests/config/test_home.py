@@ -162,14 +162,6 @@ def test_folder_of_too_much_is_watched_and_not_copied(home: Path, make: Callable
     assert not (home / "data").exists()
 
 
-def test_copy_is_its_owners_alone_and_holds_the_same_texts(home: Path) -> None:
-    save(home, "x", "prompts/topics/more.md")
-    copy = Files(home).copy()
-    assert copy.stat().st_mode & 0o777 == 0o700
-    assert (copy / "prompts" / "topics" / "more.md").read_text() == "x"
-    assert (copy / "subscribers.yaml").read_text() == LISTS
-
-
 def test_env_that_is_gone_is_a_problem_once_there_was_one(home: Path) -> None:
     """Without it, mail would go to the outbox."""
     (home / ".env").unlink()

@@ -393,15 +393,3 @@ def test_who_leaves_the_file_while_mail_goes_out_is_off_the_list_when_it_has_res
     clock[0] = now() + RESTED
     on_list.look()
     assert on_list("big", "bo@b.org")
-
-
-def test_a_sending_of_the_daemon_follows_the_version_in_force(tmp_path: Path) -> None:
-    home_of(tmp_path, "ada@example.org\nbo@b.org\n")
-    in_force(tmp_path)
-    on_list = Recipients(Home.in_force(tmp_path, {}), now)
-    (tmp_path / "readers.txt").write_text("bo@b.org\n")
-    on_list.look()
-    assert on_list("big", "ada@example.org")
-    in_force(tmp_path)
-    on_list.look()
-    assert not on_list("big", "ada@example.org")
