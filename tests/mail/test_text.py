@@ -113,7 +113,7 @@ TEX = st.one_of(st.text(), st.lists(st.sampled_from(WORDS + FORMULAS)).map("".jo
         (r"$2.1^{+0.2}_{-0.1}$ kpc", "2.1 (+0.2/-0.1) kpc", "2.1<sup>+0.2</sup><sub>-0.1</sub> kpc"),
         (r"$\frac{a}{b+c}$, $\{0.5, 1\}$", "a/(b+c), {0.5, 1}", "a/(b+c), {0.5, 1}"),
         (r"$x_{<b>}$ <sub>", "x_(<b>) <sub>", "x<sub>&lt;b&gt;</sub> &lt;sub&gt;"),
-        (r"\ours{} with x_1 in {a}", r"\ours{} with x_1 in {a}", r"\ours{} with x_1 in {a}"),
+        (r"\ours{} with x_1 in {a}", "ours with x_1 in {a}", "ours with x_1 in {a}"),
     ],
 )
 def test_formula_is_legible_in_text_and_has_scripts_in_html(tex: str, plain: str, markup: str) -> None:

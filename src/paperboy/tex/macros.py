@@ -37,92 +37,28 @@ def _code_point(text: str) -> str:
     character = chr(number) if number <= sys.maxunicode else "\0"
     if character.isspace():
         return " "
-    return f"\\unicode{{{text}}}" if unicodedata.category(character)[0] == "C" else character
+    return f"unicode{{{text}}}" if unicodedata.category(character)[0] == "C" else character
 
 
-_STAGES = ("", *["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"])
-_ELEMENT = "(?:H|He|Li|C|N|O|F|Ne|Na|Mg|Al|Si|P|S|Cl|Ar|K|Ca|Sc|Ti|V|Cr|Mn|Fe|Co|Ni|Cu|Zn|Sr|Y|Zr|Xe|Ba|La|Ce|Nd|Eu)"
-_STAGE = "(?:[ivx]+|[IVX]+)"
-_ION = re.compile(rf"(?<![A-Za-z])({_ELEMENT}) ?({_STAGE})(?![A-Za-z])")
-_AFTER_ELEMENT = re.compile(rf"(?:^|[^A-Za-z]){_ELEMENT} ?$")
+_STAGES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
+_AFTER_ELEMENT = re.compile(r"(?:^|[^A-Za-z])[A-Z][a-z]? ?$")
 
 
 def stage(before: str, text: str) -> str:
     """The stage of ionization that small capitals say after an element, " II"; else empty."""
-    is_stage = re.fullmatch(_STAGE, text.strip()) and _AFTER_ELEMENT.search(before)
-    return " " * (before[-1:] != " ") + text.strip().upper() if is_stage else ""
-
-
-def ions(text: str) -> str:
-    """Small capitals with the ions in them as readers write them: "O III". "Si" is silicon."""
-    return _ION.sub(lambda ion: ion[0] if re.fullmatch(_ELEMENT, ion[0]) else f"{ion[1]} {ion[2].upper()}", text)
+    numeral = text.strip()
+    if not re.fullmatch("[ivx]+|[IVX]+", numeral) or not _AFTER_ELEMENT.search(before):
+        return ""
+    space = "" if before.endswith(" ") else " "
+    return space + numeral.upper()
 
 
 def _ion(element: str, number: str) -> str:
     number = number.strip()
     if re.fullmatch(r"[1-9]|[12]\d", number):
-        number = "X" * (int(number) // 10) + _STAGES[int(number) % 10]
+        tens, ones = divmod(int(number), 10)
+        number = "X" * tens + _STAGES[ones]
     return f"{element} {number.upper()}"
-
-
-_OWN_ION = re.compile(
-    r"([HCNOS]|He|Ne|Na|Mg|Al|Si|Ar|Ca|Ti|Fe|Ni)(I{1,3}|IV|VI{0,3}|X{1,2}[IV]*|i{1,3}|iv|vi{0,3}|x{1,2}[iv]*)"
-)
-
-
-def own_ion(name: str) -> str:
-    r"""What an author's macro with the name of an ion says, such as `\HI` or `\oiii`; empty for any other."""
-    if re.fullmatch("i{2,3}|iv|vi{1,3}", name):
-        return name.upper()
-    ion = _OWN_ION.fullmatch(name[:1].upper() + name[1:]) or _OWN_ION.fullmatch(name[:2].capitalize() + name[2:])
-    is_word = len(name) == 2 and name.upper() not in {"HI", "CI", "OI", "NV"}
-    return f"{ion[1]} {ion[2].upper()}" if ion and not is_word else ""
-
-
-def chemistry(formula: str) -> str:
-    r"""The TeX of what mhchem's `\ce` holds: `SO4^2-` is `SO_{4}^{2-}`."""
-    tex = re.sub(r"\^(\d*[+-])", r"^{\1}", formula)
-    tex = re.sub(r"(?<=[A-Za-z)\]])(\d+)", r"_{\1}", tex)
-    tex = re.sub(r"(?<=[\w)\]}])([+-])(?=$|[\s)\]])", r"^{\1}", tex)
-    return tex.replace("<=>", "⇌").replace("->", "→")
-
-
-_PREFIXES = "giga G mega M kilo k centi c milli m micro μ nano n pico p tera T peta P exa E deci d hecto h femto f"
-_UNITS = (
-    "meter m metre m second s gram g kelvin K joule J watt W hertz Hz newton N pascal Pa tesla T gauss G jansky Jy"
-    " volt V ampere A electronvolt eV eV eV keV keV MeV MeV GeV GeV TeV TeV PeV PeV year yr day d hour h minute min"
-    " degree ° arcminute ′ arcsecond ″ parsec pc percent % astronomicalunit au angstrom Å bit bit byte B radian rad"
-    " km km cm cm mm mm nm nm Hz Hz kHz kHz MHz MHz GHz GHz THz THz kelvins K solarmass M⊙ bar bar liter L mole mol"
-)
-
-
-def _pairs(text: str) -> dict[str, str]:
-    words = text.split()
-    return dict(zip(words[::2], words[1::2], strict=True))
-
-
-_UNIT_SIGNS = {
-    **_pairs(_PREFIXES), **{name: f"{sign} " for name, sign in _pairs(_UNITS).items()},
-    "per": "/", "squared": "² ", "cubed": "³ ",
-}  # fmt: skip
-
-
-def units(tex: str) -> str:
-    r"""Units of siunitx, `\kilo\meter\per\second`, as "km/s"."""
-    tex = re.sub(r"\\(squar|cub)(?:e|ic)((?:\\(?:kilo|centi|milli|micro|nano|mega))?\\[A-Za-z]+)", r"\2\\\1ed", tex)
-    text = re.sub(r"\\([A-Za-z]+)\s*", lambda unit: _UNIT_SIGNS.get(unit[1], unit[0]), tex)
-    return re.sub(r" +(?=[/²³])", "", text).strip()
-
-
-def number(text: str) -> str:
-    """A number of siunitx: 3.2e-5 is 3.2 × 10⁻⁵."""
-    read = re.sub(r"(?<=\d)[eE](?=[-+]?\d)", "×10^", text.strip())
-    read = re.sub(r"(?<![\w.])[eE](?=[-+]?\d)", "10^", read)
-    return re.sub(r"\^([-+]?\d+)", lambda power: script("^", power[1].lstrip("+")), read)
-
-
-def quantity(amount: str, unit: str) -> str:
-    return number(amount) + " " * (unit[:1] not in {"°", "′", "″", ""}) + unit
 
 
 def over(text: str, combining: str) -> str:
@@ -139,15 +75,13 @@ def over(text: str, combining: str) -> str:
     return "".join(out)
 
 
-def rows(text: str) -> str:
-    r"""The lines of `\substack`; of a measurement, its errors."""
-    above, *below = (line.strip() for line in text.split(";"))
-    is_error = len(below) == 1 and above[:1] == "+" and below[0][:1] in {"-", "−"}
-    return script("^", above) + script("_", below[0]) if is_error else ", ".join([above, *below])
-
-
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+def _pairs(text: str) -> dict[str, str]:
+    words = text.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
 
 
 DECLARATIONS = _names(
@@ -166,20 +100,10 @@ ACCENTS = {
     "bar": "\u0304", "overline": "\u0304", "dot": "\u0307", "ddot": "\u0308", "vec": "\u20d7", "check": "\u030c",
     "breve": "\u0306", "acute": "\u0301", "grave": "\u0300", "mathring": "\u030a",
 }  # fmt: skip
-BARE_ACCENTS = {"\u0303": "~", "\u0302": "^"}  # \~{} and \^{} are how TeX writes the characters themselves
 
 PROSE_COMMANDS = _names(
     "text textit textbf texttt textsc textsl textrm textsf textup textmd textnormal emph mbox hbox vbox url href"
-    " fbox makebox framebox uline enquote uppercase MakeUppercase path nolinkurl intertext"
-)
-FENCES = {  # of matrices and cases; other environments say nothing to a reader
-    "pmatrix": "()", "bmatrix": "[]", "Bmatrix": "{}", "vmatrix": "||", "Vmatrix": "‖‖", "cases": "{ ",
-    **dict.fromkeys(_names("matrix smallmatrix array aligned align split gathered gather equation eqnarray"
-    " displaymath math abstract center itemize enumerate description quote document"), "  "),
-}  # fmt: skip
-OPTIONAL = re.compile(r"\s*\[([^\[\]]*)\]")
-WITH_OPTIONS = _names(
-    "sqrt cite citep citet citealt citealp SI qty unit num si ang isotope item xrightarrow xleftarrow footnote raisebox"
+    " fbox makebox framebox uline enquote path nolinkurl intertext"
 )
 COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, and what they come to
     **dict.fromkeys(PROSE_COMMANDS, (1, str)),
@@ -195,7 +119,7 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
         _names("color label vspace phantom hphantom vphantom footnotemark thanks nocite pagecolor index"),
         (1, lambda _: ""),
     ),
-    **dict.fromkeys(_names("hspace kern mkern hskip mskip"), (1, lambda _: " ")),
+    **dict.fromkeys(_names("hspace kern mkern hskip mskip begin end"), (1, lambda _: " ")),
     **dict.fromkeys(
         _names("frac tfrac dfrac cfrac nicefrac sfrac flatfrac"),
         (2, lambda above, below: f"{enclosed(above)}/{enclosed(below)}"),
@@ -204,32 +128,16 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
         _names("cite citep citet citealt citealp citeauthor citeyear citeyearpar citenum ref eqref"), (1, "[{}]".format)
     ),
     **dict.fromkeys(["binom", "dbinom", "tbinom"], (2, "({} choose {})".format)),
-    **dict.fromkeys(["begin", "end"], (1, str)),
     **dict.fromkeys(["overset", "stackrel"], (2, lambda above, base: base + script("^", above))),
-    **dict.fromkeys(["uppercase", "MakeUppercase"], (1, lambda text: text if "\\" in text else text.upper())),
-    "romannumeral": (1, lambda number: _ion("", number).strip().lower()),
-    **dict.fromkeys(["qty", "SI"], (2, quantity)),
-    **dict.fromkeys(["si", "unit"], (1, str)),
     "underset": (2, lambda below, base: base + script("_", below)),
     "xrightarrow": (1, lambda above: "→" + script("^", above)),
     "xleftarrow": (1, lambda above: "←" + script("^", above)),
-    "prescript": (3, lambda above, below, base: script("^", above) + script("_", below) + base),
-    "substack": (1, rows),
     "enquote": (1, "“{}”".format),
-    "num": (1, number),
-    "ang": (1, "{}°".format),
-    "SIrange": (3, lambda low, high, unit: f"{number(low)}–{quantity(high, unit)}"),
-    "qtyrange": (3, lambda low, high, unit: f"{number(low)}–{quantity(high, unit)}"),
-    "numrange": (2, lambda low, high: f"{number(low)}–{number(high)}"),
-    "raisebox": (2, lambda _, text: text),
-    "colorbox": (2, lambda _, text: text),
-    "Romannum": (1, lambda number: _ion("", number).strip()),
     "abs": (1, "|{}|".format),
     "norm": (1, "‖{}‖".format),
     "bra": (1, "⟨{}|".format),
     "ket": (1, "|{}⟩".format),
     "braket": (1, "⟨{}⟩".format),
-    **dict.fromkeys(["ce", "cf", "isotope"], (1, str)),
     **dict.fromkeys(["mathcal", "mathscr"], (1, _in_alphabet("MATHEMATICAL SCRIPT", "SCRIPT"))),
     **dict.fromkeys(["mathbf", "boldsymbol", "bm", "pmb", "bold"], (1, _in_alphabet("MATHEMATICAL BOLD"))),
     **dict.fromkeys(["mathbb", "mathds", "mathbbm"], (1, _in_alphabet("MATHEMATICAL DOUBLE-STRUCK", "DOUBLE-STRUCK"))),
@@ -244,16 +152,6 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
     "ion": (2, _ion),
     "unicode": (1, _code_point),
     "not": (1, lambda text: unicodedata.normalize("NFC", text[:1] + "\u0338" + text[1:])),
-}
-
-REWRITTEN: dict[str, Callable[[str], str]] = {  # by the source of the last argument
-    **dict.fromkeys(["ce", "cf"], chemistry),
-    **dict.fromkeys(["SI", "si", "qty", "unit", "SIrange", "qtyrange"], units),
-    "substack": lambda tex: tex.replace(r"\\", ";"),
-}
-INFIXES: dict[str, Callable[[str, str], str]] = {
-    "over": lambda above, below: f"{enclosed(above)}/{enclosed(below)}",
-    "choose": "({} choose {})".format,
 }
 
 _OUR_SYMBOLS = {

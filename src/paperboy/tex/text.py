@@ -2,24 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from paperboy.foreign import composed
 from paperboy.tex.macros import (
     ACCENTS,
-    BARE_ACCENTS,
     COMMANDS,
     DECLARATIONS,
-    FENCES,
-    INFIXES,
     LETTERS,
-    OPTIONAL,
     PROSE_COMMANDS,
-    REWRITTEN,
-    WITH_OPTIONS,
-    ions,
     over,
-    own_ion,
     stage,
     symbols,
 )
@@ -134,7 +126,7 @@ def _is_formula(body: str, after: str) -> bool:
 # --- the typography of prose
 
 _TYPOGRAPHIC = re.compile(
-    r"(?P<as_is>https?://\S+|\\(?:url|href)\s*\{[^{}]*\}|\\verb\*?(?P<bar>[^\w\s*]).{0,200}?(?P=bar)|\\.)"
+    r"(?P<as_is>https?://\S+|\\(?:url|href)\s*\{[^{}]*\}|\\.)"
     r"|``(?P<double>(?:(?!``|'').)*)''|``(?P<half>(?:(?!``|''|\").)*)\"|(?<![\w`])`(?P<single>[^`'\s](?:[^`']|'(?=\w))*)'(?![\w'])"
     r"|(?P<dash>(?<!-)---?(?!-))|(?P<tie>~)",
     re.DOTALL,
@@ -179,7 +171,7 @@ _OPERAND = re.compile(r"\w|\\(?!left|[bB]ig)[A-Za-z]")
 _MARKUP = re.compile(rf"\\|{_MARK}")
 _SCRIPT = re.compile(rf"\{{|\\[A-Za-z]|{_MARK}")  # begins one in prose
 _POWER = re.compile(r"[-+−]?\d+(?:\.\d+)?")  # 10^5 without dollars
-_VERBATIM = re.compile(r"([^\w\s*])(.{0,200}?)\1")
+_OPTION = re.compile(r"\s*\[([^\[\]]*)\](?=\s*[\[{])")
 
 _Stretch = tuple[int, int]  # of the text: its start and its end
 
@@ -201,8 +193,6 @@ class _Reader:
         self.start, self.end = stretch
         self.at = self.start
         self.last = ""  # of what was written: the last few characters, without marks
-        self.tables = 0  # that have begun
-        self.infix: tuple[str, str] | None = None  # the macro between two operands, and the one before it
 
     def read(self) -> str:
         if self.depth == _DEEPEST:
@@ -210,19 +200,16 @@ class _Reader:
         out: list[str] = []
         token = _TOKEN if self.math else _PROSE_TOKEN
         while match := self._match(token):
-            start, self.at = self.at, match.end()
-            if self.math and not self.infix and match[0][1:] in INFIXES:
-                self.infix = match[0][1:], "".join(out).strip()
-                out.clear()
-            elif text := self._text_of(match[0], start):
-                out.append(text)
-                self.last = (self.last + text[-6:].rstrip(SUP_END + SUB_END))[-6:]
-        read = "".join(out)
-        return INFIXES[self.infix[0]](self.infix[1], read.strip()) if self.infix else read
+            start = self.at
+            self.at = match.end()
+            text = self._text_of(match[0], start)
+            out.append(text)
+            self.last = (self.last + text[-6:].rstrip(SUP_END + SUB_END))[-6:]
+        return "".join(out)
 
     def _text_of(self, piece: str, start: int) -> str:
         if piece[0] == "\\" and len(piece) > 1:
-            return self._macro(piece[1:], start)
+            return self._macro(piece[1:])
         if group := self._group_at(start):
             return self._group(group)
         if piece in {"^", "_"} and (self.math or self.level or self._match(_SCRIPT)):
@@ -230,8 +217,6 @@ class _Reader:
         if piece == "^" and (power := self._match(_POWER)) and re.search(r"[\w)]$", self.last):
             self.at = power.end()
             return script("^", power[0])
-        if self.tables:
-            piece = piece.replace("&", " ")
         if self.math or self.level:
             piece = piece.replace("$", "")
         return {"'": "′", "~": " "}.get(piece, piece).replace("---", "—").replace("--", "–") if self.math else piece
@@ -240,8 +225,8 @@ class _Reader:
         start, end = group
         self.at = end + 1
         text, inner = self._inside(group), self.tex[start:end]
-        if declared := re.search(r"\\(sc|scshape|small|footnotesize|scriptsize|tiny)(?![A-Za-z])", inner):
-            return stage(self.last, text) or (ions(text) if declared[1][:2] == "sc" else text)
+        if re.search(r"\\(sc|scshape|small|footnotesize|scriptsize|tiny)(?![A-Za-z])", inner):
+            return stage(self.last, text) or text
         before = self.tex[max(self.start, start - 41) : start - 1]
         if self.math or _MARKUP.search(inner) or re.search(r"\\[A-Za-z]+\*?[ \t]*$", before):
             return text
@@ -250,7 +235,7 @@ class _Reader:
         is_sign = self.last[-1:].isdigit() and inner in {",", "."}  # 2{,}392
         return text if is_protected or is_sign else f"{{{text}}}"
 
-    def _macro(self, name: str, start: int) -> str:
+    def _macro(self, name: str) -> str:
         after_name = self.at
         name = name.removesuffix("*") if len(name) > 1 else name
         if name in DECLARATIONS:
@@ -263,58 +248,32 @@ class _Reader:
         if (text := self._command(name)) is not None:
             return text
         self.at = after_name
-        if ion := own_ion(name):
-            return " " * self.last[-1:].isalpha() + self._symbol(name, ion)
-        return self.tex[start:after_name] + self._verbatim_braces()
+        return name + self._groups()  # an unknown macro
 
     def _command(self, name: str) -> str | None:
         """What a macro with arguments comes to; None where it is not known or an argument is missing."""
         if name in ACCENTS:
             return self._accent(name)
-        if name in {"verb", "qty"} and (text := self._special(name)) is not None:
-            return text
+        if name not in COMMANDS:
+            return None
         option = None
-        while name in WITH_OPTIONS and (match := self._match(OPTIONAL)):
-            option, self.at = match, match.end()
-        count, write = COMMANDS.get(name, (0, None))
+        while match := self._match(_OPTION):
+            option = match
+            self.at = match.end()
+        count, write = COMMANDS[name]
         arguments = [self._argument() for _ in range(count)]
-        if write is None or None in arguments:
+        if None in arguments:
             return None
         as_math = self.math and name not in PROSE_COMMANDS
         level = max(1, self.level) if self.math and not as_math else self.level  # in a formula, prose has scripts
-        own = [arguments.pop()] if name in REWRITTEN else []  # read twice, it would cost twice a level
-        texts = [self._inside(argument, math=as_math, level=level) for argument in arguments]
-        texts += [self._rewritten(REWRITTEN[name], argument) for argument in own]
-        if name in {"begin", "end"}:
-            return self._environment(name, texts[0])
-        index = self._inside(option.span(1)) if option and name in {"sqrt", "isotope"} else ""
-        read: str = script("^", index) + write(*texts)
-        return (stage(self.last, read) or ions(read)) if name in {"textsc", "romannumeral", "Romannum"} else read
-
-    def _special(self, name: str) -> str | None:
-        if name == "qty":  # of the package physics; it changes the bracket after it, as \left does
-            return "" if self._next() in {"(", "["} else None
-        verbatim = self._match(_VERBATIM)
-        self.at = verbatim.end() if verbatim else self.at
-        return verbatim[2] if verbatim else None
-
-    def _rewritten(self, rewrite: Callable[[str], str], argument: _Stretch | None) -> str:
-        """An argument in a language of its own, such as chemistry, read as the formula that it stands for."""
-        tex = rewrite(self.tex[slice(*argument)]) if argument else ""
-        stretch = (0, len(tex))
-        return _Reader(tex, _closing_braces(tex), stretch, math=True, depth=self.depth + 1, level=self.level).read()
-
-    def _environment(self, name: str, environment: str) -> str | None:
-        if (fences := FENCES.get(environment.rstrip("*"))) is None:
-            return None
-        self.tables = max(0, self.tables + (1 if name == "begin" else -1))
-        if environment == "array" and name == "begin":
-            self._argument()  # the columns
-        return fences[name == "end"].strip()
+        read = write(*(self._inside(argument, math=as_math, level=level) for argument in arguments))
+        if name == "sqrt" and option:
+            return script("^", self._inside(option.span(1))) + read
+        return stage(self.last, read) or read if name == "textsc" else read
 
     def _symbol(self, name: str, symbol: str) -> str:
         if not name.isalpha():
-            return "; " if name == "\\" and self.tables else symbol
+            return symbol
         if not self.math:
             if name in LETTERS:
                 self._skip_spaces()
@@ -336,15 +295,15 @@ class _Reader:
             return None
         is_braced = self.tex[self.at - 1] == "}"
         text = self._inside(argument)
-        if len(name) > 1 and "\\" not in text and len(text) < _WIDEST:  # else no formula, or an unknown macro
+        if len(name) > 1 and len(text) < _WIDEST:
             return over(text.strip(), combining)
         base = {"ı": "i", "ȷ": "j"}.get(text.strip(), text.strip())
-        if not base and is_braced and combining in BARE_ACCENTS:
-            return BARE_ACCENTS[combining]
         accented = unicodedata.normalize("NFC", base[:1] + combining)
         if len(name) == 1 and base[:1].isalpha() and (is_braced or name.isalpha() or len(accented) == 1):
             return accented + base[1:]
-        return f"\\{name}{gap}{{{text}}}" if is_braced else f"\\{name}{gap}{text}"
+        if not text:
+            return name  # \~{} and \^{} are how TeX writes the characters themselves
+        return f"{name}{gap}{{{text}}}" if is_braced else name + gap + text
 
     def _script(self, sign: str) -> str:
         start = self.at
@@ -371,12 +330,13 @@ class _Reader:
             self.at = group[1] + 1
         return start, self.at
 
-    def _verbatim_braces(self) -> str:
-        """The groups after an unknown macro, with their braces."""
+    def _groups(self) -> str:
+        """The groups that come next, with their braces; nothing of empty ones."""
         groups = []
         while group := self._group_at(self.at):
             self.at = group[1] + 1
-            groups.append(f"{{{self._inside(group)}}}")
+            if text := self._inside(group):
+                groups.append(f"{{{text}}}")
         return "".join(groups)
 
     def _group_at(self, start: int) -> _Stretch | None:
