@@ -26,7 +26,6 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Composed, MailingList, MorningReport, Problem
 from paperboy.store import Store
 from paperboy.store.database import require
-from paperboy.tokens import unsubscribe_token
 
 if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
@@ -544,16 +543,6 @@ class App(ExitStack):
         return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
 
     # Subscribers
-
-    def named_by(self, token: str) -> tuple[str, str] | None:
-        """The list and the address of a mail's token. A test mail is in no ledger, but carries its reader's token."""
-        store = self.store_to_ask
-        secrets, found = store.secrets(), store.readers.leaving(token)
-        everybody = ((each.name, who.address) for each in self.home.lists for who in each.subscribers)
-        tokens = ((each, unsubscribe_token(*each, secret)) for each in everybody for secret in secrets)
-        if found:
-            return found.list_name, found.address
-        return next((each for each, its in tokens if its == token), None)
 
     def forget(self, address: str) -> tuple[dict[str, tuple[int, ...]], int]:
         """Erase an address from the lists' files, from the version in force, and from the database once nobody composes

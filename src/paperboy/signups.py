@@ -20,7 +20,7 @@ from paperboy.config.home import Home
 from paperboy.delivery import Transport
 from paperboy.due import RETRY
 from paperboy.errors import ConfigError, MailServerError, PaperboyError
-from paperboy.models import DeliveryState, MailingList, Subscriber
+from paperboy.models import DeliveryState, Subscriber
 from paperboy.store import Store
 from paperboy.store.alerts import Cause, Note
 from paperboy.store.signups import Signup, Stage
@@ -111,7 +111,3 @@ class Round:
         self.store.signups.done(signup)
         logger.info("%s: somebody who signed up is now on the list", name)
         return ""
-
-
-def _open_list(home: Home, name: str) -> MailingList | None:
-    return next((mailing_list for mailing_list in home.lists if mailing_list.name == name and mailing_list.open), None)

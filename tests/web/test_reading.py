@@ -155,7 +155,7 @@ def test_page_leads_on_to_what_its_list_has(web: Web) -> None:
 def test_reader_who_has_the_page_is_sent_none(web: Web) -> None:
     first = web.get(digest_link(web))
     etag = first.headers["ETag"]
-    assert re.fullmatch(r'"[0-9a-f]{32}"', etag)  # a strong one
+    assert re.fullmatch(r'"[0-9a-f]+"', etag)  # a strong one
     assert first.headers["Cache-Control"] == "private, no-cache"
     again = web.get(digest_link(web), headers={"If-None-Match": etag})
     assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", etag)

@@ -228,16 +228,15 @@ def _whom(app: App, who: str, name: str) -> tuple[str, str, str]:
         what = "the 32 letters and digits that end the subject of an unsubscribe mail"
         raise UnknownNameError(f"{who!r} is neither an address nor a token; a token is {what}")
     named, token = request
-    found = app.named_by(token)
-    if found is None:
+    reader = app.store_to_ask.readers.leaving(token)
+    if reader is None:
         test_mail = "A test mail to an address on no list has one, too, but nothing more goes there."
         what = f"is not the token of any mail to a subscriber. ({test_mail})"
         raise UnknownNameError(f"{token!r} {what} Give the address instead")
-    list_name, address = found
-    if others := {named, name} - {list_name, ""}:
+    if others := {named, name} - {reader.list_name, ""}:
         fix = "if you mean the first, give the token alone"
-        raise UnknownNameError(f"this token belongs to the list {list_name!r}, not to {others.pop()!r}; {fix}")
-    return address, list_name, _ASKED
+        raise UnknownNameError(f"this token belongs to the list {reader.list_name!r}, not to {others.pop()!r}; {fix}")
+    return reader.address, reader.list_name, _ASKED
 
 
 def refusal(held: Suppression, zone: tzinfo) -> str:

@@ -1,4 +1,8 @@
-"""The tokens that mails carry, and whom each one names. They never end: a mail may lie in a folder for years."""
+"""The tokens that mails carry, and whom each one names: the only place that answers whose token it is.
+
+They are written before a mail to a subscriber leaves, also before a test mail, and never end: a mail may lie in a
+folder for years.
+"""
 
 from __future__ import annotations
 

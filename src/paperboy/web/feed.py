@@ -26,16 +26,16 @@ _NEVER = datetime(2026, 1, 1, tzinfo=UTC)  # of a list that has had no digest
 
 
 def atom(visit: Visit, name: str) -> Response:
-    """The feed; for those who have it, no more than that, before anything is read or rendered."""
+    """Return the feed; to those who have it only that, before anything is read or rendered."""
     mailing_list = public(visit, name)
-    stamps = [(each.id, each.at) for each in visit.store.archive.past(name, _MOST)]
+    stamps = [(digest.id, digest.at) for digest in visit.store.archive.past(name, _MOST)]
     updated = max((at for _, at in stamps), default=_NEVER)
     made_of = repr((stamps, mailing_list.title, visit.web_url, visit.templates.texts))
     etag = hashlib.sha256(made_of.encode(errors="replace")).hexdigest()[:32]
     environ = visit.request.environ
     if is_resource_modified(environ, etag, last_modified=updated):
-        digests = visit.kept.page(("feed", name, etag), lambda: _feed(visit, mailing_list, updated))
-        response = Response(digests.body, content_type="application/atom+xml; charset=utf-8")
+        digests = _feed(visit, mailing_list, updated).encode(errors="replace")
+        response = Response(digests, content_type="application/atom+xml; charset=utf-8")
     else:
         response = Response(status=304)
     response.set_etag(etag)

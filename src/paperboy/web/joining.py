@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response
 from paperboy.config import values
 from paperboy.foreign import without_addresses
 from paperboy.models import Addressed, MailingList, Subscriber
-from paperboy.store.signups import WINDOW, Signup, Stage
+from paperboy.store.signups import WINDOW, Stage
 from paperboy.tokens import signup_token, unsubscribe_token
 from paperboy.web.visit import Visit, found
 
@@ -26,7 +26,7 @@ _LONGEST = 254  # characters of an address
 
 def form(visit: Visit, name: str) -> Response:
     """The form; after a click, that a mail is on its way."""
-    mailing_list: MailingList = found(_open(visit, name))
+    mailing_list = found(_open(visit, name))
     if visit.request.method == "GET" or not visit.from_a_click:
         return _form(visit, mailing_list)
     typed = visit.request.form.get("address", "").strip()
@@ -44,7 +44,7 @@ def form(visit: Visit, name: str) -> Response:
 
 def confirm(visit: Visit, token: str) -> Response:
     """The page; after a click, that the person is on the list."""
-    signup: Signup = found(visit.store.signups.find(token, visit.now))
+    signup = found(visit.store.signups.find(token, visit.now))
     mailing_list = visit.mailing_list(signup.list_name)
     if mailing_list is None or not (mailing_list.open or signup.stage in _CONFIRMED):
         raise NotFound

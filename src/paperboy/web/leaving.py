@@ -13,7 +13,6 @@ from typing import Any
 from werkzeug.wrappers import Response
 
 from paperboy.foreign import without_addresses
-from paperboy.store.readers import Reader
 from paperboy.web.visit import Visit, found
 
 _BY_ONE_CLICK, _ON_THE_PAGE = "left by one click in a mail program", "left on the web page"
@@ -38,7 +37,7 @@ def undo(visit: Visit, token: str) -> Response:
     """Come back; not for an address that others have suppressed."""
     on = "on"
     with visit.store.transaction():
-        reader: Reader = found(visit.store.readers.leaving(token))
+        reader = found(visit.store.readers.leaving(token))
         held = visit.store.suppressions.find(reader.list_name, reader.address)
         if visit.from_a_click and held and held.own:
             visit.store.suppressions.lift(reader.address, held.list_name, visit.now)
@@ -48,12 +47,12 @@ def undo(visit: Visit, token: str) -> Response:
 
 def _leave(visit: Visit, token: str, reason: str) -> None:
     with visit.store.transaction():  # whoever is forgotten at this moment stays so
-        reader: Reader = found(visit.store.readers.leaving(token))
+        reader = found(visit.store.readers.leaving(token))
         visit.store.suppressions.add(reader.address, reader.list_name, reason, visit.now, own=True)
 
 
 def _page(visit: Visit, token: str, on: str = "on") -> Response:
-    reader: Reader = found(visit.store.readers.leaving(token))
+    reader = found(visit.store.readers.leaving(token))
     held = visit.store.suppressions.find(reader.list_name, reader.address)
     state = on if held is None else "left" if held.own else "suppressed"
     name = reader.list_name

@@ -9,7 +9,6 @@ GET /list/NAME/DATE.bib
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 
@@ -87,7 +86,7 @@ def list_url(visit: Visit, mailing_list: MailingList) -> str:
 
 
 def _of_link(visit: Visit, link: str) -> tuple[Archived, MailingList]:
-    archived: Archived = found(visit.store.archive.linked(link))
+    archived = found(visit.store.archive.linked(link))
     mailing_list = visit.mailing_list(archived.list_name)  # as the file has it today
     if mailing_list is None or mailing_list.archive == "none":
         raise NotFound
@@ -100,36 +99,27 @@ def _of_day(visit: Visit, name: str, day: date) -> tuple[Archived, MailingList]:
 
 
 def _page(visit: Visit, archived: Archived, mailing_list: MailingList, url: str) -> Response:
-    feed, join = list_url(visit, mailing_list), join_url(visit, mailing_list)
-
-    def render() -> str:
-        digest = thaw(visit, archived)
-        html = visit.templates.online(online(digest, url=url, list_url=feed, join_url=join))
-        return _with_head(html, _head(digest, f"{feed}/feed.atom" if feed else ""))
-
-    return _answer(visit, ("page", archived.id, url, feed, join, visit.templates), render, "text/html", mailing_list)
+    list_page = list_url(visit, mailing_list)
+    digest = thaw(visit, archived)
+    whole = online(digest, url=url, list_url=list_page, join_url=join_url(visit, mailing_list))
+    html = _with_head(visit.templates.online(whole), _head(digest, f"{list_page}/feed.atom" if list_page else ""))
+    return _answer(visit, html, "text/html", mailing_list)
 
 
 def _bib(visit: Visit, archived: Archived, mailing_list: MailingList) -> Response:
-    def render() -> str:
-        digest = thaw(visit, archived)
-        return bibtex(entry.paper for entry in digest.entries + digest.over_cap)
-
-    response = _answer(visit, ("bib", archived.id, archived.link), render, "application/x-bibtex", mailing_list)
+    digest = thaw(visit, archived)
+    papers = bibtex(entry.paper for entry in digest.entries + digest.over_cap)
+    response = _answer(visit, papers, "application/x-bibtex", mailing_list)
     file = f"{mailing_list.name}-{archived.date}.bib"
     response.headers.set("Content-Disposition", "attachment", filename=file)
     return response
 
 
-def _answer(
-    visit: Visit, key: tuple[object, ...], render: Callable[[], str], mimetype: str, mailing_list: MailingList
-) -> Response:
-    """What is kept, or rendered now; without its body for those who have it."""
-    whole = visit.kept.page(key, render)
-    response = Response(whole.body, content_type=f"{mimetype}; charset=utf-8")
-    response.set_etag(whole.etag)
-    shared = "public, max-age=3600" if mailing_list.is_public else "private, no-cache"
-    response.headers["Cache-Control"] = shared
+def _answer(visit: Visit, text: str, mimetype: str, mailing_list: MailingList) -> Response:
+    """Return the response; without its body for those who have it."""
+    response = Response(text.encode(errors="replace"), content_type=f"{mimetype}; charset=utf-8")
+    response.add_etag()
+    response.headers["Cache-Control"] = "public, max-age=3600" if mailing_list.is_public else "private, no-cache"
     return response.make_conditional(visit.request.environ)
 
 

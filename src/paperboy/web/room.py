@@ -1,14 +1,13 @@
 """The web room as a WSGI application: routes, what every answer carries, and the home in force.
 
-No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each request opens the
-database, and waits for nobody's lock but SQLite's own.
+No cookies, no scripts, and no change by GET: a token in the path is the only authority. Each request opens the database
+anew, so that a restored backup is what the next one sees.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from threading import Lock
@@ -25,7 +24,6 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
 from paperboy.store import Store
 from paperboy.web import feed, joining, leaving, listing, reading, voting
-from paperboy.web.kept import Kept
 from paperboy.web.visit import BoundedRequest, Visit, html
 
 if TYPE_CHECKING:
@@ -120,7 +118,6 @@ class Room:
     _version: _Version | None = None
     _lock: Lock = field(default_factory=Lock)
     _map: Map = field(default_factory=_rules)
-    _kept: Kept = field(default_factory=Kept)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
@@ -132,7 +129,7 @@ class Room:
         return response(environ, start_response)
 
     def _answer(self, request: BoundedRequest) -> tuple[Response, str]:
-        """The response, and the name of its page for the log, in which no path stands: tokens are in paths."""
+        """Return the response, and the name of its page for the log, which shows no path: tokens are in paths."""
         what = "no page"
         try:
             version = self.version()
@@ -156,23 +153,14 @@ class Room:
     def _handled(
         self, request: BoundedRequest, version: _Version, handler: Handler, values: Mapping[str, Any]
     ) -> Response:
-        with self._store(version.home, request.method) as store:
-            visit = Visit(request, version.home, version.templates, store, self.app.clock(), self._kept)
-            return handler(visit, **values)
-
-    @contextmanager
-    def _store(self, home: Home, method: str) -> Iterator[Store]:
-        """Open the database for one request, which takes a millisecond.
-
-        Raises StoreError, and ServiceUnavailable for a POST before the first morning.
-        """
-        store = self.app.store_of(home)
+        store = self.app.store_of(version.home)
         if store is None:  # before the first morning: the pages are there, and nothing can be kept
-            if method == "POST":
+            if request.method == "POST":
                 raise ServiceUnavailable(retry_after=3600)
             store = Store.in_memory()
         with store:
-            yield store
+            visit = Visit(request, version.home, version.templates, store, self.app.clock())
+            return handler(visit, **values)
 
     def _failed(self, error: HTTPException) -> Response:
         """A page for what went wrong; plain text where not even that can be made."""
@@ -189,35 +177,31 @@ class Room:
         return response
 
     def version(self) -> _Version:
-        """The home, read again when a file has changed. While one is broken, the version before stays; while one thread
-        reads, the others go on with that.
-        """
-        seen, known = Files(self.app.path).fingerprint(), self._version
-        if known and known.seen == seen:
-            return known
-        if not self._lock.acquire(blocking=known is None) and known:
-            return known
+        """Return the home, read again when a file has changed. While one is broken, the version before stays."""
+        seen = Files(self.app.path).fingerprint()
+        with self._lock:
+            if self._version is None or self._version.seen != seen:
+                self._version = self._read(seen, self._version)
+            return self._version
+
+    def _read(self, seen: Fingerprint, before: _Version | None) -> _Version:
+        path, environ = self.app.path, self.app.environ
         try:
-            path, environ = self.app.path, self.app.environ
-            if known:
+            if before:
                 home = Home.load(path, environ, mails=False)
             else:  # at the start, the version in force will do
                 home, _ = Home.own_or_in_force(path, environ, mails=False)
-            known = _Version(seen, home, Templates.load(home.folders("emails")))
+            return _Version(seen, home, Templates.load(home.folders("emails")))
         except ConfigError as error:
-            if known is None:
+            if before is None:
                 raise
             logger.error("%s\nthe version before stays until that is fixed", error)
-            known = replace(known, seen=seen)
-        finally:
-            self._lock.release()
-        self._version = known
-        return known
+            return replace(before, seen=seen)
 
 
 def _robots(visit: Visit) -> Response:
-    """What no crawler need fetch: pages with tokens. Those of public lists say themselves whether they are indexed."""
+    """Keep crawlers off pages with tokens. Those of public lists say themselves whether they are indexed."""
     base = urlsplit(visit.web_url).path
-    lines = ["User-agent: *", *(f"Disallow: {base}/{each}/" for each in ("leave", "vote", "confirm", "digest"))]
+    lines = ["User-agent: *", *(f"Disallow: {base}/{page}/" for page in ("leave", "vote", "confirm", "digest"))]
     headers = {"Cache-Control": "public, max-age=86400"}
     return Response("\n".join([*lines, ""]), headers=headers, mimetype="text/plain")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Request, Response
@@ -15,9 +15,10 @@ from paperboy.mail.templates import Templates
 from paperboy.mail.topics import blocks
 from paperboy.models import MailingList
 from paperboy.store import Store
-from paperboy.web.kept import Kept
 
 MOST_BYTES = 16_384  # of a request's body
+
+_T = TypeVar("_T")
 
 
 class BoundedRequest(Request):
@@ -37,18 +38,17 @@ class Visit:
     templates: Templates
     store: Store
     now: datetime
-    kept: Kept
 
     @property
     def web_url(self) -> str:
-        """Where readers reach the room: every link begins with it, whatever host the request names."""
+        """Return where readers reach the room: every link begins with it, whatever host the request names."""
         return self.home.settings.web_url
 
     def mailing_list(self, name: str) -> MailingList | None:
         return self.home.find(name)
 
     def title(self, list_name: str) -> str:
-        """The title of a list; its name where the file has it no longer."""
+        """Return the title of a list; its name where the file has it no longer."""
         found = self.mailing_list(list_name)
         return found.title if found else list_name
 
@@ -58,13 +58,15 @@ class Visit:
 
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
-        """The list's topics in one paragraph."""
+        """Return the list's topics in one paragraph."""
         return " · ".join(block.text for block in blocks(mailing_list.topics) if block.kind != "heading")
 
     @property
     def from_a_click(self) -> bool:
-        """Whether a person may have pressed the button. Browsers send Sec-Fetch-User with a real click alone; a script
-        that submits the form sends the other Fetch Metadata without it. Clients that know none send neither.
+        """Return whether a person may have pressed the button.
+
+        Browsers send Sec-Fetch-User with a real click alone; a script that submits the form sends the other Fetch
+        Metadata without it. Clients that know none send neither.
         """
         headers = self.request.headers
         site = headers.get("Sec-Fetch-Site")
@@ -80,8 +82,8 @@ def html(text: str, status: int = 200, headers: Mapping[str, str] | None = None)
     return Response(text, status, headers, mimetype="text/html")
 
 
-def found(what: Any) -> Any:
-    """It, unless there is none: then there is no such page. A wrong token and a missing digest look the same."""
-    if what is None:
+def found(value: _T | None) -> _T:
+    """Return the value, or raise NotFound: a wrong token and a missing digest look the same."""
+    if value is None:
         raise NotFound
-    return what
+    return value

@@ -61,7 +61,7 @@ def choose(visit: Visit, token: str, day: date, way: str, arxiv_id: str) -> Resp
 
 
 def _ballot(visit: Visit, token: str, day: date) -> _Ballot:
-    reader: Reader = found(visit.store.readers.voting(token))
+    reader = found(visit.store.readers.voting(token))
     kept = found(visit.store.archive.of(reader.list_name, day))
     found(visit.store.deliveries.find(kept.id, reader.address))  # it went to them: a token opens no other digest
     digest = thaw(visit, kept)
