@@ -4,7 +4,6 @@ import io
 import logging
 import os
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -226,31 +225,18 @@ def test_warning_and_wrong_usage_wrap_between_words_on_a_terminal(monkeypatch: p
     ]
 
 
-@pytest.mark.parametrize("columns", [50, 70, 80])
-def test_cell_of_a_table_wraps_between_words(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    address, name = "alexandra.long-name@some.university.example.edu", "learning-theory-of-everything"
+@pytest.mark.parametrize("columns", [70, 80])
+def test_table_on_a_terminal_fits_and_loses_nothing(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     reason = "asked to leave the list by the link of a mail"
-    rows = [(address, "all", "Fri 20 Nov 2026", reason), (name, "all", "Fri 20 Nov 2026", "by hand")]
+    url = "https://support.example.com/mail/answer/81126#authentication-and-more-words-of-an-anchor"
+    rows = [("ada@example.org", "galaxies", "Fri 20 Nov", reason), ("emmy@example.org", "all", "Fri 20 Nov", url)]
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     stdout = on_a_terminal(monkeypatch, columns)
     output.show_page([output.table(("Address", "List", "Since", "Why"), rows)])
     lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
     assert max(map(len, lines)) <= columns
-    assert address in " ".join(lines).split()
-    assert {word for line in lines for word in line.split()} >= set(reason.split())
-
-
-def test_long_word_in_the_last_column_is_broken_and_the_table_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = "https://support.example.com/mail/answer/81126#authentication-and-more-words-of-an-anchor"
-    rows = [("foundations", "Fri 20 Nov", "sent", "250 ok"), ("galaxies", "Fri 20 Nov", "failed", f"550 see {url}")]
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
-    stdout = on_a_terminal(monkeypatch)
-    output.show_page([output.table(("List", "Digest", "State", "Reply"), rows)])
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", stdout.getvalue()).splitlines()
-    assert [line.split()[0] for line in lines[:3]] == ["List", "foundations", "galaxies"]
-    assert max(map(len, lines)) <= 80
-    last_column = "".join(line[lines[0].index("Reply") :].strip() for line in lines[2:])
-    assert url in last_column
+    assert {word for line in lines for word in line.split()} >= {"ada@example.org", "emmy@example.org", *reason.split()}
+    assert url in "".join(line[lines[0].index("Why") :].strip() for line in lines)
 
 
 # ---- tables
@@ -265,10 +251,3 @@ def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixt
         "physics  none yet",
         "e\u0301t       1\\x1b     x",
     ]
-
-
-def test_table_of_thousands_of_rows_takes_no_second(capsys: pytest.CaptureFixture[str]) -> None:
-    began = time.process_time()
-    output.show_page([output.table(["A"] * 6, [[f"row {number}"] * 6 for number in range(5_000)])])
-    assert time.process_time() - began < 1
-    assert len(capsys.readouterr().out.splitlines()) == 5_001

@@ -18,8 +18,6 @@ import textwrap
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
@@ -42,7 +40,7 @@ from paperboy.models import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table
     from rich.text import Text
 
     from paperboy import delivery, drafting
@@ -50,10 +48,9 @@ if TYPE_CHECKING:
     Part: TypeAlias = "str | Text | Table"
     Page = Mapping[str, Any] | Iterable[Sequence[Part]]
 
-_PIPED = 200  # columns of a table that is not on a terminal
+_PIPED = 100_000  # columns where there is no terminal: each line stays whole, and easy to search
 _COMMAND = re.compile(r"\b(?:sudo|chmod|chown|rm|mkdir) .*")  # to paste, as errors end with
 _GLUE = "\N{NO-BREAK SPACE}"
-_LEAST_FIRST, _LEAST_LAST = 10, 24  # columns for the first and the last of a table, unless they need less
 _LONGEST_STAGE = 15  # characters of its name: the bars of all stages begin in the same column
 
 # ── Streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -122,7 +119,7 @@ def _wrapped(line: str, stream: TextIO) -> str:
     A word that is longer, as a path may be, stays whole; so does the end of a line from a command to paste on.
     """
     columns = _columns(stream)
-    if not columns or _width(line) <= columns:
+    if not columns or len(line) <= columns:
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     whole = _COMMAND.sub(lambda command: command[0].replace(" ", _GLUE), line)
@@ -153,97 +150,19 @@ def heading(text: str) -> Text:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Table]:
-    """A table of a page; none without rows."""
-    shown = [[visible(cell) for cell in row] for row in rows]
-    return [Table(heads, shown)] if shown else []
+    """Return a table of a page, its columns as wide as what they hold; none without rows."""
+    from rich.table import Table
 
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Where there is little room its first and last columns wrap; where there is none, the cells follow each other."""
-
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.padding import Padding
-        from rich.segment import Segment
-        from rich.style import Style
-
-        heads, *rows = zip(*zip_longest(self.heads, *self.rows, fillvalue=""), strict=True)
-        widths = [max(map(_width, column)) for column in zip(heads, *rows, strict=True)]
-        if not _fit(widths, [heads, *rows], options.max_width):
-            for first, *others in rows:
-                yield from [first] if first else []
-                yield Padding("\n".join(_filled(others, options.max_width - 2)), (0, 0, 0, 2))
-            return
-        if any(heads):
-            yield from (Segment(_row(heads, widths), Style(bold=True)), Segment.line())
-        yield Segment("".join(f"{_row(row, widths)}\n" for row in rows))
-
-
-def _fit(widths: list[int], rows: Sequence[Sequence[str]], most: int) -> bool:
-    """Make the last column narrower, then the first, until a line has at most so many columns; False if that cannot be
-    done. Words of the first stay whole; a long one of the last, as a URL in a reply, must not cost the table.
-    """
-    excess = sum(width + 2 for width in widths) - 2 - most
-    if excess > 0:
-        last = max(widths[-1] - excess, min(widths[-1], _LEAST_LAST))
-        excess -= widths[-1] - last
-        widths[-1] = last
-    if excess > 0:
-        words = [_width(word) for row in rows for word in _cell(row[0], 1)]
-        first = max(widths[0] - excess, min(widths[0], _LEAST_FIRST), *words)
-        excess -= widths[0] - first
-        widths[0] = first
-    return excess <= 0
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """A row of a table, on as many lines as its first and its last cell take."""
-    if all(_width(cell) <= width for cell, width in zip(cells, widths, strict=True)):
-        return _aligned(cells, widths)
-    first, *middle, last = cells
-    columns = [_cell(first, widths[0]), *([cell] for cell in middle), _cell(last, widths[-1], breaks=True)]
-    return "\n".join(_aligned(line, widths) for line in zip_longest(*columns, fillvalue=""))
-
-
-def _cell(text: str, columns: int, *, breaks: bool = False) -> list[str]:
-    """The lines of a cell. The name of a list may go on after a hyphen, an address may not. `breaks`: a word that is
-    longer than a line is broken.
-    """
-    return textwrap.wrap(text, columns, break_long_words=breaks, break_on_hyphens="@" not in text)
-
-
-def _width(cell: str) -> int:
-    """In columns of a terminal."""
-    if cell.isascii():
-        return len(cell)
-    from rich.cells import cell_len
-
-    return cell_len(cell)
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """A line of a table."""
-    return "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=False))
-
-
-def _filled(cells: Iterable[str], width: int) -> Iterator[str]:
-    """The cells on as few lines as it takes; one that is too long has its own."""
-    line = ""
-    for cell in filter(None, cells):
-        if line and len(line) + 2 + len(cell) > width:
-            yield line
-            line = ""
-        line += f"{'  ' if line else ''}{cell}"
-    yield line
+    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(heads))
+    for head in heads:
+        found.add_column(head, overflow="fold")  # where a terminal is narrow, nothing is left out
+    for row in rows:
+        found.add_row(*map(visible, row))
+    return [found] if found.row_count else []
 
 
 def show_page(found: Page) -> None:
-    """Print JSON, or sections of lines and tables. On a terminal long lines wrap; elsewhere each stays whole, and
-    easy to search.
-    """
+    """Print JSON, or sections of lines and tables. On a terminal long lines and cells wrap."""
     if isinstance(found, Mapping):
         click.echo(json.dumps(found, indent=2, default=lambda at: at.isoformat()))  # ASCII alone
         return
@@ -256,7 +175,7 @@ def show_page(found: Page) -> None:
         for number, section in enumerate(filter(None, found)):
             for part in ["", *section] if number else section:
                 line = visible(part) if isinstance(part, str) else part
-                console.print(line, soft_wrap=not console.is_terminal)
+                console.print(line)
     click.echo("\n".join(map(str.rstrip, printed.get().splitlines())))
 
 
