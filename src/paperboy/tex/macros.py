@@ -156,9 +156,9 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
 
 _OUR_SYMBOLS = {
     "lt": "<", "gt": ">", "lq": "‘", "rq": "’", "prime": "′", "degr": "°", "arcdeg": "°", "degree": "°", "deg": "°",
-    "sun": "⊙", "Sun": "⊙", "bigodot": "⊙", "earth": "⊕", "farcs": "″.", "farcm": "′.", "fdg": "°.", "Box": "□",
+    "sun": "⊙", "Sun": "⊙", "bigodot": "⊙", "farcs": "″.", "farcm": "′.", "fdg": "°.", "Box": "□",
     "textmu": "μ", "logg": "log g", "vsini": "v sin i",
-    "Msun": "M⊙", "msun": "M⊙", "Lsun": "L⊙", "lsun": "L⊙", "Rsun": "R⊙", "rsun": "R⊙", "kms": "km s⁻¹", "lg": "lg",
+    "Msun": "M⊙", "msun": "M⊙", "Lsun": "L⊙", "Rsun": "R⊙", "kms": "km s⁻¹", "lg": "lg",
     "arcsec": "″", "arcmin": "′", "micron": "μm", "lsim": "≲", "gsim": "≳", "thicksim": "∼", "varpropto": "∝",
     "textless": "<", "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "det": "det", "mid": "|", "lvert": "|",
     "rvert": "|", "textasciitilde": "~", "quad": " ", "qquad": " ", "thinspace": " ", "newline": " ",
@@ -180,13 +180,8 @@ _OUR_SYMBOLS = {
     """),
     **dict.fromkeys(_names("par newpage linebreak break hfill hfil smallskip medskip bigskip"), " "),
     **dict.fromkeys(_names("xspace protect relax allowbreak nobreak"), ""),
-    "msunyr": "M⊙ yr⁻¹", "Msunyr": "M⊙ yr⁻¹", "projlim": "proj lim", "injlim": "inj lim",
     **dict.fromkeys(("teff", "Teff"), f"T{SUB}eff{SUB_END}"),
 }  # fmt: skip
-_GREEK = _names(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi"
-    " omega"
-)
 
 
 @cache
@@ -196,12 +191,7 @@ def symbols() -> dict[str, str]:
     theirs = {spec.macroname: spec.simplify_repl for spec in specs if isinstance(spec.simplify_repl, str)}
     taken = {*COMMANDS, *ACCENTS, *DECLARATIONS, "today"}
     plain = {name for name, text in theirs.items() if text and not re.search(r"%\(?\w|[<>]", text)}
-    found = {name: theirs[name] for name in plain - taken} | _OUR_SYMBOLS
-    for name in _GREEK:
-        capital = unicodedata.normalize("NFC", found[name].upper())
-        found |= {f"up{name}": found[name], f"Up{name}": capital, f"up{name.capitalize()}": capital}
-        found |= {f"var{name.capitalize()}": capital}
-    return found
+    return {name: theirs[name] for name in plain - taken} | _OUR_SYMBOLS
 
 
 _FORMATTING = _names(

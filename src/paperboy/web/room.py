@@ -33,9 +33,9 @@ logger = logging.getLogger(__name__)
 
 Handler = Callable[..., Response]
 
-_TOKEN = "<re('[0-9a-f]{32}'):token>"  # noqa: S105
-_LINK = "<re('[0-9a-f]{32}'):link>"
-_LIST, _DAY = "/list/<re('[a-z0-9-]{1,64}'):name>", "<day:day>"
+_TOKEN = "<string(length=32):token>"  # noqa: S105
+_LINK = "<string(length=32):link>"
+_LIST, _DAY = "/list/<string(maxlength=64):name>", "<day:day>"
 _VOTES = f"/vote/{_TOKEN}/{_DAY}"
 _POST = ["POST"]
 _METHODS = {"GET", "HEAD", "POST"}
@@ -73,20 +73,12 @@ def _rules() -> Map:
             Rule(f"{_LIST}/{_DAY}", endpoint=reading.dated),
             Rule(f"{_LIST}/{_DAY}.bib", endpoint=reading.dated_bib),
             Rule(_VOTES, endpoint=voting.show, methods=["GET", "POST"]),
-            Rule(f"{_VOTES}/<re('up|down'):way>/<path:arxiv_id>", endpoint=voting.choose, methods=["GET"]),
+            Rule(f"{_VOTES}/<any(up, down):way>/<path:arxiv_id>", endpoint=voting.choose, methods=["GET"]),
         ],
-        converters={"re": _Pattern, "day": _Day},
+        converters={"day": _Day},
         strict_slashes=False,
         merge_slashes=False,
     )
-
-
-class _Pattern(BaseConverter):
-    """A part of a path, as a regular expression has it."""
-
-    def __init__(self, rules: Map, pattern: str) -> None:
-        super().__init__(rules)
-        self.regex = pattern
 
 
 class _Day(BaseConverter):
