@@ -114,15 +114,6 @@ def test_each_key_stands_in_the_list_and_is_sound_without_its_mark(new: World) -
     assert [who.name for who in the_list(new.path).subscribers] == ["", "Grace Hopper", "Vera Rubin"]
 
 
-def test_subscribers_of_a_new_home_can_be_edited_by_command(new: World) -> None:
-    new.run("init")
-    for command in ("subscribe", "unsubscribe"):
-        assert new.run(command, "foundations", "ada@example.org").code == 0
-    assert new.run("subscribe", "foundations", "ada@example.org").code == 0
-    assert new.run("unsubscribe", "foundations", "you@example.org").code == 0
-    assert [who.address for who in the_list(new.path).subscribers] == ["ada@example.org"]
-
-
 # ── On a terminal ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -267,15 +258,6 @@ def test_copy_is_not_written_through_a_link_that_was_there_before(world: World, 
     assert precious.read_text() == "mine"
     assert sorted(path.name for path in folder.iterdir()) == [".x.db.part", "x.db", "x.db.part"]
     assert mode(folder / "x.db") == 0o600
-
-
-def test_name_of_a_copy_may_be_as_long_as_the_file_system_takes(world: World, tmp_path: Path) -> None:
-    world.run("suppress", "ada@example.org")
-    assert world.run("backup", str(tmp_path / f"{'x' * 252}.db")).code == 0
-    ran = world.run("backup", str(tmp_path / f"{'y' * 253}.db"))
-    assert (ran.code, "Traceback" in ran.err) == (78, False)
-    assert "y.db: the copy cannot be made (File name too long); choose a shorter name" in ran.err
-    assert [path.name for path in tmp_path.iterdir() if path != world.path] == [f"{'x' * 252}.db"]
 
 
 def test_home_without_a_database_has_nothing_to_copy(world: World) -> None:

@@ -9,7 +9,6 @@ from datetime import timedelta
 import pytest
 
 from tests.cli.conftest import LISTS, World
-from tests.servers.smtp import Fault
 
 ADA = "ada@example.org"
 
@@ -145,18 +144,6 @@ def test_unsuppressed_address_gets_mail_again(world: World) -> None:
     world.announce(1)
     world.run("once", "--list", "foundations")
     assert world.mails() == [ADA, "grace@example.org"]
-
-
-def test_missed_digest_can_be_sent_after_a_suppression_was_lifted(world: World) -> None:
-    """The mail that waited was taken out when they were suppressed, and does not come back by itself."""
-    world.smtp.faults.append(Fault("RCPT", "450 later", address=ADA))
-    world.announce(1)
-    world.run("once", "--list", "foundations")
-    world.smtp.faults.clear()
-    world.run("suppress", "Ada@example.org")
-    world.run("unsuppress", "Ada@example.org")
-    assert world.run("resend", "foundations", "--to", "Ada@example.org").code == 0
-    assert world.mails() == ["grace@example.org", ADA]
 
 
 def test_unsuppress_names_every_suppression_that_remains(world: World) -> None:

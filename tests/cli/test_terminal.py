@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import dns.resolver
 import pytest
 
 from paperboy.cli import output
@@ -21,7 +20,6 @@ from paperboy.systemd import Notifier
 from tests.cli.conftest import World
 from tests.cli.test_output import Terminal, journal
 from tests.servers import arxiv_faults
-from tests.servers.dns import DnsServer
 from tests.servers.llm_faults import Fault as LlmFault
 from tests.servers.llm_faults import error
 from tests.servers.smtp import Fault
@@ -186,12 +184,6 @@ def a_home(world: World) -> None:
     world.path = world.path.rename(world.path.parent / f"\x1b]0;owned\x07\n{LINE}\u202e\udcff")
 
 
-def a_spf_record(world: World, server: DnsServer) -> None:
-    text = "".join(f"\\{byte:03}" for byte in ON_A_LINE.encode()[:200])
-    server.records = {"wren.edu TXT": [f'"v=spf1 {text} -all"', f'"v=spf1 {text} ~all"'], "wren.edu MX": ["10 mx."]}
-    world.env(MAIL_FROM="Paperboy <papers@wren.edu>")
-
-
 WAYS_IN: dict[str, tuple[Callable[[World], object], tuple[str, ...]]] = {
     "a paper's title and author": (a_title, ("once --dry-run", "once", "why 2611.00001")),
     "an LLM's comment": (
@@ -264,17 +256,6 @@ def test_bad_argument_is_shown_and_not_obeyed(world: World, command: list[str]) 
         assert ran.code in {2, 78}, what
         assert_tame(ran.out + ran.err)
         assert "owned" in ran.err or "contains a control character (U+" in ran.err, what
-
-
-def test_dns_records_are_shown_and_not_obeyed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    with DnsServer() as server:
-        resolver = dns.resolver.Resolver(configure=False)
-        resolver.nameservers, resolver.port = [server.host], server.port
-        monkeypatch.setattr(dns.resolver, "default_resolver", resolver)
-        a_spf_record(world, server)
-        ran = world.run("check")
-    assert_tame(ran.out + ran.err)
-    assert "wren.edu" in ran.out
 
 
 @pytest.mark.parametrize(("locale", "encoding"), [("ascii", "utf-8"), ("latin-1", "latin-1")])

@@ -182,28 +182,6 @@ def test_hostile_headers(served: Served, web: Web) -> None:
     assert is_discreet(served, web)
 
 
-def test_old_and_unknown_versions_of_http_are_answered(served: Served, web: Web) -> None:
-    leave = path_of(web)
-    for line in (f"GET {leave} HTTP/1.0", f"GET {leave}", f"GET {leave} HTTP/9.9"):
-        (answer,) = served.say(f"{line}\r\nConnection: close\r\n\r\n".encode(), 3)
-        assert (answer.status, is_safe(answer)) == (200, True), line
-    assert served.say(b"PRI * HTTP/2.0\r\nConnection: close\r\n\r\nSM\r\n\r\n", 3)[0].status == 404
-
-
-def test_pipelined_requests_are_answered_in_order(served: Served, web: Web) -> None:
-    leave = path_of(web).encode()
-    more = b" HTTP/1.1\r\nHost: x\r\n\r\n"
-    found = served.say(b"GET " + leave + more + b"GET /nowhere" + more + b"HEAD /robots.txt" + END)
-    assert [each.status for each in found] == [200, 404, 200]
-
-
-def test_noise_ends_no_server(served: Served, web: Web) -> None:
-    for _ in range(50):
-        assert all(is_safe(each) and each.status < 500 for each in served.say(os.urandom(3_000) + b"\r\n\r\n", 3))
-    assert is_alive(served, web)
-    assert is_discreet(served, web)
-
-
 # ── Links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -322,14 +300,3 @@ def test_restored_backup_is_what_the_next_request_sees(web: Web) -> None:
     assert "You are off" in web.post(f"{leave}/now").text
     with web.store() as store:
         assert [each.address for each in store.suppressions.all()] == ["ada@example.org"]
-
-
-def test_database_of_a_newer_version_is_no_page_for_a_room_that_runs(
-    web: Web, caplog: pytest.LogCaptureFixture
-) -> None:
-    leave = path_of(web)
-    assert web.get(leave).status_code == 200
-    with contextlib.closing(sqlite3.connect(web.world.path / "data" / "paperboy.db")) as database, database:
-        database.execute("pragma user_version = 999")
-    assert web.get(leave).status_code == 503
-    assert "of another version of Paperboy" in caplog.text

@@ -8,10 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from paperboy import lock
-from paperboy.store.signups import _SELECT, Signup, Stage
+from paperboy.store.signups import _SELECT, Signup
 from tests.cli.conftest import LISTS
-from tests.mail.reading import EMAILS
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
 JOIN = "/list/foundations/join"
@@ -89,27 +87,6 @@ def test_who_confirms_comes_into_the_lists_own_file(open_web: Web) -> None:
     assert listed(web) == before
 
 
-def test_sign_up_waits_while_the_lists_own_file_has_no_column_of_addresses(open_web: Web) -> None:
-    web, world = open_web, open_web.world
-    world.write("readers.csv", "address,name\n")
-    world.write(
-        "subscribers.yaml", OPEN.replace("    open: true\n", "    open: true\n    subscribers_file: readers.csv\n")
-    )
-    ask(web, "emmy@wren.edu")
-    errands(web)
-    web.post(web.link("confirm/", "emmy@wren.edu"))
-    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
-        assert web.run("work", "trial").code == 0
-        world.write("readers.csv", "email,name\n")
-        assert web.run("work", "errands").code == 0
-    assert (world.path / "readers.csv").read_text() == "email,name\n"
-    assert [each.stage for each in rows(web)] == [Stage.CONFIRMED]
-    world.write("readers.csv", "address,name\n")
-    world.clock.now += timedelta(minutes=16)
-    errands(web)
-    assert (world.path / "readers.csv").read_text() == "address,name\nemmy@wren.edu,\n"
-
-
 def test_answer_tells_nobody_who_is_on_the_list(open_web: Web) -> None:
     web = open_web
     web.run("suppress", "gone@wren.edu")
@@ -184,24 +161,6 @@ def test_mailbox_gets_one_mail_a_day_however_it_is_spelt(open_web: Web) -> None:
     assert spellings[3] in errands(web)
 
 
-def test_requests_for_tags_do_not_shut_out_the_plain_address(open_web: Web) -> None:
-    """Where the mail server knows no tags, they are other people's, or nobody's."""
-    web = open_web
-    for address in ("emmy+1@wren.edu", "emmy+2@wren.edu", "emmy@wren.edu", "emmy+3@wren.edu", "emmy@wren.edu"):
-        ask(web, address)
-    assert sorted(errands(web)) == ["emmy+1@wren.edu", "emmy@wren.edu"]
-
-
-def test_flood_of_one_mailbox_shuts_nobody_out(open_web: Web) -> None:
-    web = open_web
-    for number in range(350):
-        ask(web, f"victim+{number}@gmail.com")
-        web.world.clock.now += timedelta(seconds=6)
-    assert "Look into your mailbox" in ask(web, "emmy@wren.edu")
-    assert errands(web) == ["victim+0@gmail.com", "emmy@wren.edu"]
-    assert "flood" not in web.run("status").out
-
-
 def test_beyond_the_rate_the_form_says_to_try_later_and_nothing_is_noted(open_web: Web) -> None:
     web = open_web
     flood(web)
@@ -230,15 +189,6 @@ def test_flood_of_one_list_leaves_the_other_open(open_web: Web) -> None:
     flood(web)
     assert "Try again later" in ask(web, "emmy@wren.edu")
     assert "Look into your mailbox" in web.post("/list/galaxies/join", data={"address": "emmy@wren.edu"}).text
-
-
-def test_page_beyond_the_rate_is_in_the_lists_language(open_web: Web) -> None:
-    web = open_web
-    web.world.write("subscribers.yaml", OPEN.replace("open: true\n", "open: true\n    language: de\n"))
-    words = (EMAILS / "_room.j2").read_text("utf-8")
-    web.world.write("emails/de/_room.j2", words.replace('"Try again later"', '"Bitte später"'))
-    flood(web)
-    assert "Bitte später" in ask(web, "emmy@wren.edu")
 
 
 def test_status_names_a_flood_of_sign_ups_for_a_day(open_web: Web) -> None:
@@ -371,15 +321,6 @@ def test_address_that_bounced_since_the_mail_went_out_is_not_confirmed(open_web:
     web.run("suppress", "emmy@wren.edu")
     assert web.post(link).status_code == 404
     assert [each.stage for each in rows(web)] == ["mailed"]
-
-
-def test_without_a_mail_server_the_confirmation_mail_is_beside_the_lists_own(open_web: Web) -> None:
-    web = open_web
-    web.world.env(smtp=False, WEB_URL=WEB_URL)
-    ask(web, "emmy@wren.edu")
-    web.run("once", "--list", "foundations")
-    assert "confirm/" in (web.world.path / "outbox" / "_confirm.txt").read_text("utf-8")
-    assert not (web.world.path / "outbox" / "foundations.txt").exists()
 
 
 def test_list_that_was_closed_takes_nobody_who_had_asked(open_web: Web) -> None:

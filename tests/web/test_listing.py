@@ -91,15 +91,6 @@ def test_page_of_a_list_has_its_digests_newest_first(public: Web) -> None:
     assert feed.get("href") == f"{WEB_URL}/list/foundations/feed.atom"
 
 
-def test_page_of_a_list_is_cached_for_minutes(public: Web) -> None:
-    page = public.get("/list/foundations")
-    assert page.headers["Cache-Control"] == "public, max-age=600"
-    again = public.get("/list/foundations", headers={"If-None-Match": page.headers["ETag"]})
-    assert (again.status_code, again.data) == (304, b"")
-    another_morning(public, 11)
-    assert public.get("/list/foundations", headers={"If-None-Match": page.headers["ETag"]}).status_code == 200
-
-
 def test_sixty_digests_stand_on_a_page(public: Web) -> None:
     with public.store() as store:
         shown = store.archive.newest("foundations", 1)[0].shown
@@ -226,12 +217,6 @@ def test_entry_of_the_feed_names_its_papers_without_their_abstracts(public: Web)
     assert "Ada Lovelace, Grace Hopper" in content.text
     assert "It matters." in content.text
     assert "benchmarks" not in content.text
-
-
-def test_feed_without_a_digest_is_one(public: Web) -> None:
-    public.world.write("subscribers.yaml", LISTS.replace("name: galaxies", "name: galaxies\n    archive: public"))
-    answer = public.get("/list/galaxies/feed.atom")
-    assert etree.fromstring(answer.data).findall("a:entry", ATOM) == []
 
 
 def test_reader_who_has_the_feed_is_sent_none(public: Web) -> None:

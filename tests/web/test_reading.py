@@ -102,11 +102,6 @@ def test_what_does_not_exist_is_not_found(web: Web, path: str) -> None:
     assert web.get(path + ".bib").status_code == 404
 
 
-def test_link_with_one_wrong_digit_is_not_found(web: Web) -> None:
-    link = digest_link(web)
-    assert web.get(link[:-1] + ("0" if link[-1] != "0" else "1")).status_code == 404
-
-
 def test_list_that_is_gone_or_has_no_archive_now_has_no_pages(web: Web) -> None:
     link = digest_link(web)
     configure(web, archive="none")
@@ -161,24 +156,6 @@ def test_reader_who_has_the_page_is_sent_none(web: Web) -> None:
     assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", etag)
     configure(web, archive="public")
     assert web.get("/list/foundations/2026-11-20").headers["Cache-Control"] == "public, max-age=3600"
-
-
-def test_page_changes_with_the_templates(web: Web) -> None:
-    before = web.get(digest_link(web))
-    web.world.write("emails/_palette.j2", "")
-    web.world.write("emails/_masthead.mjml.j2", "<mj-text><h1>Another hand</h1>")
-    (web.world.path / "emails/_palette.j2").unlink()
-    after = web.get(digest_link(web))
-    assert "Another hand" in after.text
-    assert after.headers["ETag"] != before.headers["ETag"]
-
-
-def test_deleted_digest_is_not_shown_from_the_pages_that_are_kept(web: Web) -> None:
-    link = digest_link(web)
-    assert web.get(link).status_code == 200
-    with web.store() as store, store.transaction():
-        store._database.execute("update digests set shown = null")
-    assert web.get(link).status_code == 404
 
 
 # --- retention

@@ -11,7 +11,6 @@ from paperboy.store.votes import Tally
 from tests.builders import paper
 from tests.cli.conftest import LISTS
 from tests.mail import browser
-from tests.mail.reading import EMAILS
 from tests.mail.test_look import AXE, needs_axe, violations
 from tests.web.conftest import SCRIPT, WEB_URL, Web
 
@@ -127,13 +126,6 @@ def test_only_papers_of_the_digest_and_known_votes_count(web: Web) -> None:
     assert votes(web, THREE) == Tally(0, 1)  # the first of two
 
 
-def test_paper_of_another_digest_chooses_nothing(web: Web) -> None:
-    for other in ("2611.99999", "../../x", "<script>"):
-        page = web.get(f"{page_of(web)}/up/{other}")
-        assert thumbs(page.text) == {ONE: "none", TWO: "none", THREE: "none"}
-        assert "script" not in page.text
-
-
 def test_old_id_has_a_slash(web: Web) -> None:
     world, old = web.world, "cs/0601001"
     assert world.llm.scores is not None
@@ -164,18 +156,6 @@ def test_there_is_no_page_for_another_day_or_token(web: Web, path: str) -> None:
     assert web.get(path.format(mine, leave)).status_code == 404
 
 
-def test_digest_that_is_kept_no_longer_has_no_page(web: Web) -> None:
-    with web.store() as store, store.transaction():
-        store._database.execute("update digests set shown = null")
-    assert web.get(page_of(web)).status_code == 404
-
-
-def test_who_is_suppressed_may_vote(web: Web) -> None:
-    web.run("suppress", "ada@example.org")
-    web.post(page_of(web), data={ONE: "up"})
-    assert votes(web) == Tally(1, 0)
-
-
 def monday(web: Web, lists: str) -> None:
     """A morning of another paper, with other lists."""
     web.world.write("subscribers.yaml", lists)
@@ -189,15 +169,6 @@ def test_list_whose_digests_have_no_page_has_votes(web: Web) -> None:
     assert "View online" not in web.mail()
     assert "/2026-11-23" in page_of(web)
     assert thumbs(web.get(page_of(web)).text) == {"2611.00011": "none"}
-
-
-def test_page_speaks_the_language_of_its_list(web: Web) -> None:
-    words = (EMAILS / "_room.j2").read_text("utf-8")
-    web.world.write("emails/de/_room.j2", words.replace('lang = "en"', 'lang = "de"').replace('"Save"', '"Speichern"'))
-    monday(web, LISTS.replace("title: Foundations", "title: Foundations\n    language: de"))
-    page = web.get(page_of(web)).text
-    assert '<html lang="de">' in page
-    assert "<button>Speichern</button>" in page
 
 
 def test_forgotten_person_leaves_no_vote(web: Web) -> None:
@@ -222,20 +193,6 @@ def test_axe_finds_no_violation(web: Web) -> None:
                 window.show(page, 390, scheme)
                 window.run(AXE.read_text("utf-8") + "; window.axe = axe")
                 assert violations(window) == []
-
-
-@in_a_browser
-def test_chosen_thumb_looks_chosen_in_both_schemes(web: Web) -> None:
-    look = "const {borderColor, filter} = getComputedStyle(document.querySelector('input[value={}]+b')); return "
-    look += "borderColor + filter"
-    with browser.browser() as window:
-        for scheme in ("light", "dark"):
-            window.show(web.get(page_of(web)).text, 390, scheme)
-            before = [window.run(look.replace("{}", way)) for way in ("up", "down")]
-            window.run("document.querySelector('input[value=up]').click()")
-            after = [window.run(look.replace("{}", way)) for way in ("up", "down")]
-            assert before[0] == before[1] == after[1] != after[0]
-            assert "none" in after[0]
 
 
 @in_a_browser

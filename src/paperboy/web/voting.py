@@ -17,7 +17,6 @@ from werkzeug.wrappers import Response
 
 from paperboy.foreign import without_addresses
 from paperboy.mail.page import Copy, Page, page
-from paperboy.models import Entry
 from paperboy.store.readers import Reader
 from paperboy.web.reading import thaw
 from paperboy.web.visit import Visit, found
@@ -66,18 +65,11 @@ def _ballot(visit: Visit, token: str, day: date) -> _Ballot:
     found(visit.store.deliveries.find(kept.id, reader.address))  # it went to them: a token opens no other digest
     digest = thaw(visit, kept)
     entries = (digest.entries + digest.over_cap)[:_MOST]
-    entries = tuple(map(_bare, entries))
     shown = page(replace(digest, entries=entries), copy=Copy(), unsubscribe_address="")
     if not shown.items:
         raise NotFound
     ids = frozenset(item.arxiv_id for item in shown.items)
     return _Ballot(reader, shown, f"{visit.web_url}/vote/{token}/{day}", ids, visit.store.votes.of(reader, ids))
-
-
-def _bare(entry: Entry) -> Entry:
-    """Without what this page leaves out and would take the most time to set."""
-    paper = replace(entry.paper, abstract="", authors=())
-    return replace(entry, paper=paper, score=entry.score and replace(entry.score, comment=""))
 
 
 def _page(visit: Visit, ballot: _Ballot, votes: dict[str, int], *, chosen: str = "", saved: bool = False) -> Response:
