@@ -130,7 +130,7 @@ def test_comment_is_shown_without_its_markdown(comment: str, shown: str) -> None
          "See evil.¦com and evil.¦\u200dcom."),
         ("See javascript:alert(1) and tel:+491.", None, "See javascript¦:alert(1) and tel¦:+491."),
         ("See evil․com and evil﹒com.", None, "See evil․¦com and evil﹒¦com."),
-        (r"See \\evil\a or {\backslash}{\backslash}evil\a.", None, r"See evil\a or \¦\evil\a."),
+        (r"See \\evil\a or {\backslash}{\backslash}evil\a.", None, r"See evila or \¦\evila."),
         # and what ordinary comments hold
         ("Uses Node.js and scikit-learn 1.5 vs. v2.0.1.", None, "Uses Node.¦js and scikit-learn 1.5 vs. v2.0.1."),
         ("GPT-4.1 (by Doe et al.) and/or 100% of it... so.", None, None),
