@@ -1,32 +1,100 @@
-"""What all tests share."""
+"""What all tests share: which of them are long, how failures are reported, and a log as it was."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+
+LONG_FILES = {
+    "test_year.py": "a simulated quarter of a year",
+    "test_crash.py": "kills a service at any instant",
+    "test_hostile.py": "a hundred hostile replies for each door",
+}
+"""Files whose tests are all long, by a pattern of their path below tests/, and why."""
+
+NUMBER_LEFT_OUT = pytest.StashKey[int]()
 
 # How fast a test is says nothing on a busy machine.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long tests come first, so that one worker runs all tests of the same year; the other steals from the end."""
-    items.sort(key=lambda item: item.path.name not in {"test_year.py", "test_crash.py"})
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run the long tests too (see tests/README.md)")
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  # pluggy's generator
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long(reason): a test that runs only with --all, or if its file is named")
+
+
+def place_in_table(item: pytest.Item) -> int:
+    """Return the place of the first pattern in LONG_FILES that fits; their number if none does."""
+    below_tests = item.path.relative_to(Path(__file__).parent)
+    places = (place for place, pattern in enumerate(LONG_FILES) if below_tests.match(pattern))
+    return next(places, len(LONG_FILES))
+
+
+def is_long(item: pytest.Item) -> bool:
+    return place_in_table(item) < len(LONG_FILES) or item.get_closest_marker("long") is not None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the long tests without `--all`, but for those of files that the command line names.
+
+    They come first, in the table's order, so that one worker runs all tests of the same year; the other steals from
+    the end.
+    """
+    long = sorted((item for item in items if is_long(item)), key=place_in_table)
+    quick = [item for item in items if not is_long(item)]
+    if config.getoption("--all"):
+        items[:] = [*long, *quick]
+        return
+    named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    wanted = [item for item in long if item.path in named]
+    left_out = [item for item in long if item.path not in named]
+    items[:] = [*wanted, *quick]
+    config.hook.pytest_deselected(items=left_out)
+    config.stash[NUMBER_LEFT_OUT] = len(left_out)
+    if hasattr(config, "workeroutput"):  # a process of pytest-xdist; the one with the terminal collects nothing
+        config.workeroutput["left out"] = len(left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over from a process of pytest-xdist how many tests it left out."""
+    output = getattr(node, "workeroutput", {})
+    node.config.stash[NUMBER_LEFT_OUT] = output.get("left out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    number = config.stash.get(NUMBER_LEFT_OUT, 0)
+    if number:
+        terminalreporter.write_line(f"{number} long tests were left out; --all runs them")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
+    """Name a failure when it happens, not only in the summary."""
+    if not report.failed:
+        return None
+    category, word = ("failed", "FAILED") if report.when == "call" else ("error", "ERROR")
+    return category, f"\n{word} {report.nodeid}\n", word
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     """Where everything is installed, as in `.ci/run`, a test that skips has failed."""
-    outcome = yield
-    report = outcome.get_result()
+    report = yield
     if report.skipped and os.environ.get("PAPERBOY_NO_SKIPS") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, though nothing may be missing here: {report.longrepr}"
+    return report
 
 
 @pytest.fixture(autouse=True)
