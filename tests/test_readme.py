@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from datetime import timedelta
@@ -207,3 +208,25 @@ def test_first_sentence_on_clusters_says_whom_they_trust() -> None:
     first_sentence = " ".join(item.split()).partition(". ")[0]
     assert "as trusted as this machine" in first_sentence
     assert "can run code here and read" in first_sentence
+
+
+# ── Working on it ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("server", "settings"),
+    [
+        ("arxiv_api", ["ARXIV_API_URL", "ARXIV_FEED_URL", "ARXIV_DELAY_SECONDS"]),
+        ("llm", ["OPENAI_BASE_URL"]),
+        ("smtp", ["SMTP_HOST", "SMTP_PORT", "SMTP_SECURITY", "MAIL_FROM"]),
+    ],
+)
+def test_server_by_hand_prints_its_lines_for_env_and_stops_on_ctrl_c(server: str, settings: list[str]) -> None:
+    assert f"`tests.servers.{server}`" in README or f"-m tests.servers.{server}`" in README
+    command = [sys.executable, "-m", f"tests.servers.{server}", "--port", "0"]
+    with subprocess.Popen(command, cwd=SRC.parent, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in settings]
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+    assert [line.partition("=")[0] for line in lines] == settings

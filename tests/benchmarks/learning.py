@@ -8,27 +8,30 @@ votes, of which a tenth are mistakes. Ends with 1 where an aim is missed. The da
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import sys
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 from paperboy.models import Paper, ToScore
 from paperboy.scoring import learned
 from paperboy.scoring.local import LocalScorer
 from paperboy.shortlist import SAMPLED, Recall, Share, Shortlist, share_of, shortlist
 from paperboy.store.learned import BACKGROUND
-from tests.benchmarks.embedded import DATA, JudgedDay, area, astro_days, relevances, topics
 from tests.builders import mailing_list
 
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
 THRESHOLD = 7
 YOUNG = 30  # days on which the LLM is called for all papers
 SHARES: tuple[Share, ...] = (0.4, 0.5, 0.6, "auto")
-WEEKS = (7, 30, 87)  # the first days of those whose areas are printed
 
 NUMBERS = (0, 10, 20, 40, 80, 160, 270)  # of votes
 VOTED_ON = 60  # days
@@ -37,6 +40,53 @@ MISTAKEN = 0.1  # of the votes
 READERS = 2  # who vote each for themselves; areas are the mean
 
 MOST_CALLED, LEAST_RECALL, LEAST_AREA = 0.55, 0.98, 0.92  # the aims: at half of the papers; with half of the labels
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDay:
+    """One day's papers, and which of them the LLM chose."""
+
+    date: date
+    papers: tuple[Paper, ...]
+    chosen: frozenset[str]
+
+
+def astro_days() -> list[JudgedDay]:
+    """Return the days of astro-ph in order."""
+    rows_by_date: dict[str, list[dict[str, Any]]] = {}
+    for row in _astro_rows():
+        rows_by_date.setdefault(row["date"], []).append(row)
+    return [_judged_day(day, rows_by_date[day]) for day in sorted(rows_by_date)]
+
+
+def relevances() -> dict[str, int]:
+    """Return the relevances of the papers of astro-ph, by arXiv id."""
+    return {row["arxiv_id"]: row["relevance"] for row in _astro_rows()}
+
+
+def area(values: Mapping[str, float], chosen: frozenset[str]) -> float:
+    """Return the area under the ROC curve: the share of pairs in which the chosen one has more; equals count half."""
+    others = sorted(value for key, value in values.items() if key not in chosen)
+    above = sum(bisect_left(others, values[key]) + bisect_right(others, values[key]) for key in chosen) / 2
+    return above / (len(others) * len(chosen))
+
+
+def topics(name: str) -> str:
+    return (DATA / "topics" / f"{name}.md").read_text("utf-8")
+
+
+def _astro_rows() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / "astro_scored.jsonl").read_text("utf-8").splitlines()]
+
+
+def _judged_day(day: str, rows: Sequence[dict[str, Any]]) -> JudgedDay:
+    published = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    papers = tuple(
+        Paper(row["arxiv_id"], 1, row["title"], (), row["abstract"], "astro-ph", ("astro-ph",), published, published)
+        for row in rows
+    )
+    chosen = frozenset(row["arxiv_id"] for row in rows if row["relevance"] >= THRESHOLD)
+    return JudgedDay(published.date(), papers, chosen)
 
 
 @dataclass(slots=True)
@@ -109,13 +159,6 @@ def _two_months_before(day: date) -> date:
     return (day.replace(day=1) - timedelta(days=32)).replace(day=1)
 
 
-def wilson(hits: int, of: int) -> tuple[float, float]:
-    """The interval of a share with 95 % confidence."""
-    share, z = hits / of, 1.96
-    middle, width = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    return (middle - width) / (1 + z * z / of), (middle + width) / (1 + z * z / of)
-
-
 # ---- the embedded scorer
 
 
@@ -177,19 +220,15 @@ def _learned(papers: Mapping[str, Paper], votes: Mapping[str, bool]) -> bytes:
 
 def print_lives(lives: Sequence[Life], days: int) -> None:
     print(f"A shortlist and {SAMPLED:.0%} of the rest; days {YOUNG + 1} to {days}")
-    print(
-        "share   called   recall              as estimated          sampled   area from day 7    30    87   s/day  most"
-    )
+    print("share   called   recall   estimated   passed in the sample   area   s/day")
     for life in lives:
         share = life.share if isinstance(life.share, str) else f"{life.share:.0%}"
-        low, high = wilson(life.passed, life.passed + life.missed)
-        estimate, interval = life.estimated.estimate or 0.0, life.estimated.interval or (0.0, 0.0)
-        weeks = (fmean(value for day, value in life.areas.items() if week <= day < week + 7) for week in WEEKS)
+        estimate = life.estimated.estimate or 0.0
+        sample = f"{len(life.found)} of {life.sampled}"
+        mean_area = fmean(life.areas.values())
         print(
-            f"{share:<5}{life.estimated.share:>9.1%}{life.recall:>9.3f} ({low:.3f}-{high:.3f})"
-            f"{estimate:>9.3f} ({interval[0]:.3f}-{interval[1]:.3f})   {len(life.found)} of {life.sampled:<12}"
-            + "".join(f"{value:>6.3f}" for value in weeks)
-            + f"{median(life.seconds):>8.2f}{max(life.seconds):>6.1f}",
+            f"{share:<5}{life.estimated.share:>9.1%}{life.recall:>9.3f}{estimate:>12.3f}{sample:>23}{mean_area:>7.3f}"
+            f"{median(life.seconds):>8.2f}",
             flush=True,
         )
     print(f"The state has {lives[0].size:,} bytes.\n")

@@ -1,4 +1,4 @@
-"""What a real day costs to score, and how long it takes: `python -m tests.benchmarks.scoring [--sweep]`.
+"""What a real day costs to score, and how long it takes: `python -m tests.benchmarks.scoring`.
 
 One list and ten lists on the same categories ask for the 423 papers of 2025-02-18 from the test LLM server, which runs
 in an interpreter of its own, counts a token per 4.6 bytes and keeps a prompt cache as OpenAI's, at the prices of
@@ -27,11 +27,10 @@ from typing import Any
 from paperboy.models import MailingList, Paper, Score, Scored, Spending, ToScore, Usage
 from paperboy.scoring.llm import LlmScorer
 from paperboy.scoring.prices import Prices
-from paperboy.scoring.prompt import Prompt, Question
+from paperboy.scoring.prompt import Prompt
 from paperboy.scoring.server import Server
 from tests.builders import mailing_list
 from tests.servers.llm import UNKNOWN, read_scores
-from tests.servers.llm_cache import tokens
 
 CHECKOUT = Path(__file__).parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"
@@ -39,7 +38,6 @@ DAY, TOPICS = DATA / "days" / "2025-02-18.jsonl", DATA / "topics" / "foundations
 
 MODEL = "gpt-6-luna"
 MANY = 10  # lists, unless told
-SIZES = (4, 8, 12, 16, 24, 32, 48)  # papers in a batch, to choose from
 COMMENT = (  # 28 words, 190 bytes: as long as those of the reference digests
     "The paper analyses how the internal representations of transformers change during training, and derives a bound "
     "that explains which attention heads can be pruned without losing any measurable accuracy."
@@ -164,7 +162,7 @@ def _timed(
     """All that a scorer gives, and the seconds that it took, by the clock and of the processor."""
     at_once = setting.concurrency
     server = Server(base_url, "", MODEL, reasoning_effort="low", breakpoints=True, connections=at_once)
-    scorer = LlmScorer(server, _prompt(), prices, setting.batch, at_once)
+    scorer = LlmScorer(server, Prompt([CHECKOUT / "prompts"]), prices, setting.batch, at_once)
     try:
         begun, used = time.perf_counter(), time.process_time()
         parts = list(scorer.score(jobs))
@@ -191,10 +189,6 @@ def _compare(ours: Spending, counted: Sequence[Mapping[str, Any]], prices: Price
         raise SystemExit(
             f"The accounts differ. The scorer's: {ours}. The server's: {theirs.usage}, ${dollars / 1e6:.6f}"
         )
-
-
-def _prompt() -> Prompt:
-    return Prompt([CHECKOUT / "prompts"])
 
 
 def _rows(file: Path = DAY) -> list[dict[str, Any]]:
@@ -258,45 +252,6 @@ def _aim(what: str, value: float, most: float) -> None:
     print(f"  {what:<38}{value:>8.4f}   at most {most:<7}{'reached' if value <= most else 'MISSED'}")
 
 
-def where(setting: Setting) -> None:
-    """Where the tokens of one list come from."""
-    papers, topics = papers_of(), lists(1)[0].topics
-    calls = ceil(len(papers) / setting.batch)
-    empty = _prompt().question(topics, [], papers_first=False)
-    whole = _prompt().question(topics, papers, papers_first=False)
-    own = sum(len(" ".join(f"{paper.title} {paper.abstract}".split()).encode()) for paper in papers)
-    commented = sum(bool(row["selected"]) for row in _rows())
-    comments = commented * len(COMMENT.encode())
-    entry = json.dumps({"arxiv_id": papers[0].arxiv_id, "relevance": 3, "novelty": 3, "comment": ""})
-    lines = {
-        f"rubric and reply format, {calls} times": calls * len(empty.system.encode()),
-        f"topics, {calls} times": calls * len(empty.shared.encode()),
-        "titles and abstracts": own,
-        "what stands around them": _size(whole) - _size(empty) - own + calls * len(empty.own.encode()),
-        "reply: ids and numbers": len(papers) * (len(entry.encode()) + len(", ")),
-        f"reply: {commented} comments": comments,
-    }
-    print(f"\nWhere the tokens of one list come from, {setting.batch} papers a batch")
-    for name, size in lines.items():
-        print(f"  {name:<38}{tokens(size):>9,}")
-
-
-def _size(question: Question) -> int:
-    return len(f"{question.system}{question.shared}{question.own}".encode())
-
-
-def sweep(setting: Setting, prices: Prices) -> None:
-    """What the batch size changes: the cost of one list, and of each further one of ten."""
-    print(f"{'batch':>5}{'calls':>7}{'waves':>7}{'$ one list':>12}{'$ further':>11}{'seconds':>9}{'for ten':>9}")
-    for size in SIZES:
-        one, ten = (measure(replace(setting, lists=number, batch=size, latency=0), prices) for number in (1, MANY))
-        further = ten.dollars(prices)[1:]
-        print(
-            f"{size:>5}{one.usage.calls:>7}{one.waves:>7}{one.dollars(prices)[0]:>12.5f}"
-            f"{sum(further) / len(further):>11.5f}{one.seconds:>9.2f}{ten.seconds:>9.2f}"
-        )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.scoring", description=__doc__.splitlines()[0])
     parser.add_argument("--batch", type=int, default=16, help="papers in a call")
@@ -304,7 +259,6 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=1.0, help="seconds that each call takes")
     parser.add_argument("--reasoning", type=int, nargs="+", default=[0, 20], help="reasoning tokens for each paper")
     parser.add_argument("--lists", type=int, default=MANY, help="how many lists are compared with one")
-    parser.add_argument("--sweep", action="store_true", help="the cost by batch size instead, without latency")
     options = parser.parse_args()
     if not DAY.is_file():
         raise SystemExit(f"Nothing to measure: {DAY} is absent. The real days are not part of the project.")
@@ -312,15 +266,12 @@ def main() -> None:
     if prices is None or flex is None:
         raise SystemExit(f"Nothing to measure: the price of {MODEL} is unknown.")
     setting = Setting(1, options.batch, options.concurrency, options.latency, options.reasoning[-1])
-    if options.sweep:
-        return sweep(setting, prices)
     cases = [
         replace(setting, lists=lists, reasoning=each) for each in options.reasoning for lists in (1, options.lists)
     ]
     measured = [measure(case, prices) for case in cases]
     report(measured, prices)
     aims(measured, prices, flex)
-    return where(setting)
 
 
 if __name__ == "__main__":

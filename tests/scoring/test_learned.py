@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paperboy.scoring import learned
 from paperboy.scoring.learned import Example, Ranker, features, target, train, train_votes
-from tests.benchmarks import embedded, learning
+from tests.benchmarks import learning
 
 WANTED = ["dwarf galaxies", "tidal streams", "dark matter haloes", "stellar kinematics", "satellite planes"]
 OTHER = ["solar flares", "exoplanet atmospheres", "pulsar timing", "cosmic rays", "protoplanetary discs"]
@@ -186,11 +186,11 @@ def test_votes_in_any_order_give_the_same_bytes() -> None:
 
 
 @pytest.mark.skipif(
-    not embedded.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
+    not learning.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
 )
 def test_half_of_the_calls_find_nearly_all_that_passes_on_real_days() -> None:
     """The first 50 days of the benchmark, `python -m tests.benchmarks.learning`."""
-    life = learning.live(embedded.astro_days()[:50], embedded.relevances(), share=0.5)
+    life = learning.live(learning.astro_days()[:50], learning.relevances(), share=0.5)
     assert life.estimated.share <= learning.MOST_CALLED
     assert life.recall >= learning.LEAST_RECALL
     assert life.size <= 256 * 1024

@@ -8,7 +8,7 @@ import pytest
 from paperboy.models import Paper, Score, Text, ToScore
 from paperboy.scoring import learned
 from paperboy.scoring.local import LocalScorer, Recent, wanted_and_unwanted
-from tests.benchmarks import embedded
+from tests.benchmarks import learning
 from tests.builders import mailing_list, paper
 
 TOPICS = """Papers for people who work on small galaxies.
@@ -135,14 +135,12 @@ def test_criteria_change_with_the_topics_and_no_other_option() -> None:
 
 
 @pytest.mark.skipif(
-    not embedded.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
+    not learning.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
 )
 def test_ranking_of_real_days_agrees_with_an_llm() -> None:
-    """Every sixth day of the benchmark, `python -m tests.benchmarks.embedded`."""
-    found = embedded.areas(embedded.astro_days(), embedded.topics("near-field-cosmology"), every=6)
-    assert sum(found) / len(found) >= 0.85
-    for day in embedded.foundations_days():
-        assert embedded.areas([day], embedded.topics("foundations")) >= [0.68]
+    """Every sixth day of the benchmark, `python -m tests.benchmarks.learning`."""
+    days = learning.astro_days()
+    assert learning.Embedded(days).areas(days[::6], [()])[0] >= 0.85
 
 
 # ---- with what a list has learned

@@ -6,9 +6,7 @@
         ArxivFeed(server.url, ...).fetch(...)
         assert len(server.requests) == 3
 
-By hand, with a day of papers dated into the newest announcement:
-
-    python -m tests.servers.arxiv_api --port 8001 --papers day.jsonl --date-into-newest [--fault html --fault 429]
+By hand: `python -m tests.servers.arxiv_api --port 8001` serves the demo's sample as today's newest batch.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from xml.sax.saxutils import escape, quoteattr
 from paperboy import sample
 from paperboy.announcements import Batch, newest_batch
 from paperboy.models import Paper
-from tests.servers.arxiv_faults import BY_NAME, Answer, Fault, refused
+from tests.servers.arxiv_faults import Answer, Fault, refused
 
 LARGEST_PAGE = 2_000
 LARGEST_RESULT = 30_000
@@ -313,39 +311,14 @@ def _paper(row: dict[str, object], published: datetime) -> Paper:
     )
 
 
-def _dated(path: Path) -> list[Paper]:
-    """The papers of a jsonl that gives each its own `published`, in ISO 8601 with its zone."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [_paper(row, datetime.fromisoformat(row["published"])) for row in rows]
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Serve until interrupted."""
+    """Serve the demo's sample as today's newest batch until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m tests.servers.arxiv_api", description="An arXiv API on loopback.")
     parser.add_argument("--port", type=int, default=8001, help="default: 8001")
-    parser.add_argument(
-        "--papers",
-        type=Path,
-        action="append",
-        metavar="FILE.jsonl",
-        help="papers, a line each; repeatable. Without: the demo's sample, as today's newest batch",
-    )
-    parser.add_argument("--date-into-newest", action="store_true", help="give all papers dates in the newest batch")
-    parser.add_argument("--fault", action="append", default=[], choices=BY_NAME, help="for one request; repeatable")
     chosen = parser.parse_args(arguments)
     batch = newest_batch(datetime.now(UTC))
-    try:
-        days = [
-            papers_from_day(path, batch) if chosen.date_into_newest else _dated(path) for path in chosen.papers or ()
-        ]
-    except OSError as error:
-        parser.error(str(error))
-    except KeyError as error:
-        parser.error(f"a paper has no {error}; without --date-into-newest each needs its own `published`")
-    if not chosen.papers:
-        days = [list(sample.papers(batch.submitted_from, batch.submitted_until))]
-    papers = [paper for day in days for paper in day]
-    with ArxivServer(papers, port=chosen.port, faults=[BY_NAME[name] for name in chosen.fault]) as server:
+    papers = list(sample.papers(batch.submitted_from, batch.submitted_until))
+    with ArxivServer(papers, port=chosen.port) as server:
         print(f"ARXIV_API_URL={server.url}\nARXIV_FEED_URL={server.feed_url}\nARXIV_DELAY_SECONDS=0", flush=True)
         print(f"# serving {len(papers)} papers; Ctrl-C stops it", file=sys.stderr)
         try:

@@ -202,12 +202,9 @@ BY_NAME = {
     "503": unavailable(),
     "400": refused("malformed query"),
     "html": html_page,
-    "empty": empty_page,
     "nothing": nothing,
     "no-body": no_body,
     "truncated": truncated,
     "short": short_body,
     "dropped": dropped,
-    "hang": hang(300),
-    "bad-date": bad_date,
 }

@@ -18,7 +18,6 @@ import base64
 import contextlib
 import mailbox
 import ssl
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -28,13 +27,8 @@ from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any, Literal, Self
 
-try:
-    import trustme
-    from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
-except ModuleNotFoundError as error:
-    if __name__ != "__main__":
-        raise
-    sys.exit(f"{error.name} is not installed; in the checkout: {sys.executable} -m pip install -e '.[test]'")
+import trustme
+from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
 Phase = Literal["connect", "EHLO", "STARTTLS", "AUTH", "refusal", "MAIL", "RCPT", "DATA", "body", "dot", "RSET", "QUIT"]
 
@@ -70,7 +64,6 @@ class Message:
     connection: int  # from 1
     tls: bool
     login: str  # empty where nobody logged in
-    peer: tuple[str, int]
 
 
 @dataclass
@@ -336,7 +329,6 @@ class _Session(SMTP):
                     connection=self._number,
                     tls=self._encrypted,
                     login=self._login,
-                    peer=self.session.peer[:2],
                 )
             )
 
@@ -364,9 +356,8 @@ def main() -> None:
         prog="python -m tests.servers.smtp", description="A mail server that keeps what it gets in a Maildir."
     )
     parser.add_argument("--port", type=int, default=8026, help="default: 8026")
-    parser.add_argument("--maildir", type=Path, help="where to keep it; without, in a new folder for temporary files")
     options = parser.parse_args()
-    folder = options.maildir or Path(tempfile.mkdtemp(prefix="paperboy-smtp-")) / "Maildir"
+    folder = Path(tempfile.mkdtemp(prefix="paperboy-smtp-")) / "Maildir"
     maildir = mailbox.Maildir(str(folder), create=True)
 
     def keep(message: Message) -> None:
