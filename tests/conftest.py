@@ -14,7 +14,7 @@ import pytest
 LONG_FILES = {
     "test_year.py": "a simulated quarter of a year",
     "test_crash.py": "kills a service at any instant",
-    "test_hostile.py": "a hundred hostile replies for each door",
+    "test_hostile.py": "whole mornings with hostile peers",
 }
 """Files whose tests are all long, by a pattern of their path below tests/, and why."""
 

@@ -1,89 +1,144 @@
-"""A hundred hostile replies from each of arXiv, LLM, SMTP and DNS: every other paper and reader is served.
+"""Whole mornings with a hostile peer: whatever it sends costs no other paper and no other reader anything.
 
-They are drawn from a seed. PAPERBOY_HOSTILE says how many of each, PAPERBOY_HOSTILE_SEED draws others, and
-PAPERBOY_HOSTILE_FROM begins with a later one, to look into a single case. With `-s`, the figures are printed.
+What is made of a single reply is tested at each door: arxiv_feed/test_bounds.py, scoring/test_reply.py and
+test_llm_faults.py, mail/test_smtp_hostile.py, test_check.py (DNS), test_webhook.py, web/test_hostile_web.py, and
+mail/test_returned.py for mail on stdin.
 """
 
 from __future__ import annotations
 
-import os
-import time
-from collections import Counter
-from dataclasses import dataclass, field
-from random import Random
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.hostile.arxiv import Arxiv
-from tests.hostile.child import BugError, Client, Used, used
-from tests.hostile.dns import Dns
-from tests.hostile.llm import Llm
-from tests.hostile.smtp import Smtp
+from tests.cli.conftest import World, world
+from tests.cli.mail_world import ADA, OPERATOR, at_home, read
+from tests.hostile.http import AT_ONCE, EVIL
+from tests.servers.arxiv_faults import Answer
+from tests.servers.llm import ids_in
+from tests.servers.llm_faults import FAULTS, Fault
+from tests.servers.smtp import Fault as MailFault
+from tests.servers.smtp import Phase
 
-NUMBER = int(os.environ.get("PAPERBOY_HOSTILE", "100"))
-SEED = int(os.environ.get("PAPERBOY_HOSTILE_SEED", "1"))
-FIRST = int(os.environ.get("PAPERBOY_HOSTILE_FROM", "0"))
-MOST_MEMORY = 300_000_000  # bytes
-MOST_FAILURES = 10
+__all__ = ["world"]  # a fixture
 
-Door = Arxiv | Dns | Llm | Smtp
-DOORS: dict[str, type[Door]] = {"arXiv": Arxiv, "LLM": Llm, "SMTP": Smtp, "DNS": Dns}
-
-
-@dataclass
-class Figures:
-    """What became of the hostile replies to one door."""
-
-    outcomes: Counter[str] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    failures: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    slowest: tuple[float, str] = (0.0, "")
-    before: Used | None = None
-    after: Used | None = None
-
-    def __str__(self) -> str:
-        assert self.before is not None
-        assert self.after is not None
-        return (
-            f"{self.kinds.total()} hostile replies of {len(self.kinds)} kinds in {self.seconds:.1f} s, the slowest "
-            f"{self.slowest[0]:.1f} s ({self.slowest[1]}); {dict(self.outcomes.most_common())}; peak "
-            f"{self.after.peak / 1e6:.0f} MB (before {self.before.peak / 1e6:.0f}); left over: threads "
-            f"{self.after.threads}, children {self.after.children}, files {self.after.files - self.before.files}"
-        )
+NUMBERS = range(1, 13)
+ALL = {str(number) for number in NUMBERS}
+VICTIM = "2611.00006"
 
 
-def meet(door: Door, client: Client, name: str) -> Figures:
-    """Let the client meet the replies, one case after another, until too many went wrong."""
-    figures, began = Figures(), time.monotonic()
-    client.call(door.client, *door.prepare(Random(f"{name} {SEED} warm-up")))  # imports what it needs
-    figures.before = figures.after = client.call(used)
-    for number in range(FIRST, FIRST + NUMBER):
-        asked, started = door.prepare(Random(f"{name} {SEED} {number}")), time.monotonic()
-        case, hangs = f"case {number} of seed {SEED}, {door.kind}", False
-        try:
-            figures.outcomes[door.judge(client.call(door.client, *asked))] += 1
-            figures.after = client.call(used)
-            assert figures.after.peak < MOST_MEMORY, f"{figures.after.peak / 1e6:.0f} MB"
-        except AssertionError as error:
-            figures.failures.append(f"{case}: {error}")
-            hangs = isinstance(error, BugError)
-        figures.kinds[door.kind] += 1
-        figures.slowest = max(figures.slowest, (time.monotonic() - started, case))
-        if hangs or len(figures.failures) == MOST_FAILURES:
-            break
-    figures.seconds = time.monotonic() - began
-    return figures
+def morning(world: World) -> None:
+    """Run `once` until it owes nothing; every line that it says is plain."""
+    for _ in range(3):
+        ran = world.run("once")
+        assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), ran.err
+        assert "Traceback" not in ran.err
+        if ran.code == 0:
+            return
+    raise AssertionError(ran.err)
 
 
-@pytest.mark.parametrize("name", DOORS)
-def test_hostile_replies_cost_nobody_else_anything(name: str) -> None:
-    with DOORS[name]() as door, Client() as client:
-        figures = meet(door, client, name)
-    print(f"\n{name}: {figures}")
-    assert not figures.failures, "\n\n".join(figures.failures)
-    assert figures.after is not None
-    assert figures.before is not None
-    assert not figures.after.threads
-    assert not figures.after.children
-    assert figures.after.files <= figures.before.files + 2
+@pytest.mark.parametrize("kind", [kind for kind in AT_ONCE if "endless" not in kind])  # test_bounds.py has those
+def test_hostile_reply_of_arxiv_loses_no_paper(world: World, kind: str) -> None:
+    def hostile(answer: Answer) -> Answer:
+        return replace(answer, raw=lambda: AT_ONCE[kind](answer.body, "application/atom+xml"))
+
+    at_home(world, ADA)
+    world.announce(*NUMBERS)
+    world.arxiv.faults.append(hostile)
+    morning(world)
+    assert set(read(world, ADA)) == ALL
+
+
+# ── LLM ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def raw(kind: str) -> Fault:
+    return Fault(raw=lambda body: AT_ONCE[kind](body, "application/json"))
+
+
+def entry_with(**values: Any) -> Fault:
+    """The victim's entry has these values."""
+    return Fault(
+        rewrite=lambda entries: [
+            {**entry, **values} if entry["arxiv_id"] == VICTIM else entry for entry in entries
+        ]
+    )  # fmt: skip
+
+
+def body(content: bytes) -> Fault:
+    return Fault(headers={"Content-Type": "application/json"}, body=content)
+
+
+REPLIES: Mapping[str, Fault] = {
+    **{kind: raw(kind) for kind in AT_ONCE},
+    "drips": FAULTS["trickle"],
+    "arrays in arrays": body(b"[" * 500_000),
+    "objects in objects": body(b'{"choices":' * 500_000),
+    "padding": Fault(raw=lambda content: AT_ONCE["endless body"](content, "application/json")),
+    "a million choices": body(b'{"choices": [' + b"{}," * 900_000 + b"{}]}"),
+    "an odd number": body(b'{"choices": 1e999, "usage": {"prompt_tokens": ' + b"9" * 6_000 + b"}}"),
+    "nested text": Fault(retell=lambda text: '{"scores":' * 300_000 + text),
+    "buried text": Fault(retell=lambda text: "blah { [ <think>" * 90_000 + text),
+    "text again and again": Fault(retell=lambda text: text * 2_000),
+    "strangers": Fault(
+        rewrite=lambda entries: [{**entries[0], "arxiv_id": f"9912.{n:05}"} for n in range(9_000)] + entries
+    ),
+    "a number of 6,000 digits": entry_with(relevance=10**4_000),
+    "an infinite number": entry_with(relevance=float("inf")),
+    "a list for a number": entry_with(novelty=[[[9]]]),
+    "a long comment": entry_with(comment="(" * 300_000),
+    "a comment with orders": entry_with(comment=EVIL),
+    "half a character": entry_with(comment="\ud83d http://x.example"),
+}
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+def test_hostile_reply_of_the_llm_costs_no_other_paper_its_score(world: World, kind: str) -> None:
+    """It meets each request that asks for the victim, alone or among others."""
+    at_home(world, ADA, LLM_BATCH_SIZE=4, LLM_TIMEOUT_SECONDS=1)
+    world.announce(*NUMBERS)
+    world.llm.fault_for = lambda asked: REPLIES[kind] if VICTIM in ids_in(asked) else ""
+    morning(world)
+    mail = world.smtp.messages[-1].content.decode("ascii")
+    assert set(read(world, ADA)) >= ALL - {"6"}
+    assert "evil.example.org" not in mail
+    assert "x.example" not in mail
+    assert "\x1b" not in mail
+
+
+# ── Mail ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+READERS = [f"{name}@example.org" for name in ("ada", "grace", "hedy", "joan")]
+SAID: Mapping[str, bytes] = {
+    "a line without end": b"250-and so on" * 100_000,
+    "lines without end": b"250-and so on\r\n" * 100_000,
+    "two codes": b"250-x\r\n550 y\r\n",
+    "a code that is none": b"999 what?\r\n",
+    "digits of another script": "٢٥٠ taken\r\n".encode(),
+    "no SMTP": b"HTTP/1.1 400 Bad\r\n\r\n",
+    "more replies than commands": b"250 ok\r\n354 go ahead\r\n550 no\r\n451 later\r\n",
+    "a long refusal": b"550 5.1.1 " + b"a@" * 20_000 + b"\r\n",
+    "a refusal of control characters": f"550 5.1.1 {EVIL}\r\n".encode(),
+    "a hang-up": b"421 4.3.2 bye\r\n",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("phase", ["RCPT", "DATA", "dot"])
+@pytest.mark.parametrize("kind", SAID)
+def test_hostile_reply_about_one_reader_costs_no_other_reader_the_mail(world: World, kind: str, phase: Phase) -> None:
+    at_home(world, *READERS)
+    world.announce(*NUMBERS)
+    world.smtp.faults.append(MailFault(phase, SAID[kind] or "", address=READERS[1]))
+    for _ in range(2):
+        ran = world.run("once")
+        assert all(line.isprintable() and len(line) < 2_500 for line in ran.err.splitlines()), ran.err
+        assert "Traceback" not in ran.err
+    others = [address for address in world.mails() if address not in {READERS[1], OPERATOR}]
+    assert sorted(others) == [READERS[0], *READERS[2:]]
+    shown = json.loads(world.run("status", "--json").out)
+    assert [mailing_list["outcome"] for mailing_list in shown["lists"]] == ["digest"]

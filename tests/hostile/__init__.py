@@ -1,1 +1,1 @@
-"""Hostile replies, drawn from a seed, to each thing that Paperboy asks over the network: arXiv, LLM, SMTP and DNS."""
+"""Hostile HTTP replies, and a TCP server that gives them."""

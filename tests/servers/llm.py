@@ -72,9 +72,8 @@ class LlmServer:
         self.counts_tokens = counts_tokens
         self.reasoning_tokens_per_paper = reasoning_tokens_per_paper
         self.faults: deque[Fault] = deque()  # each is taken by one request
-        self.fault_for: Callable[[Mapping[str, Any]], str] = lambda _body: (
-            ""
-        )  # names what a request meets, by what it asks
+        # What a request meets, by what it asks: one of FAULTS by its name, or any other.
+        self.fault_for: Callable[[Mapping[str, Any]], str | Fault] = lambda _body: ""
         self.lasting_fault: Fault | None = None  # taken by every request when `faults` is empty
         self.requests: list[dict[str, Any]] = []  # bodies, in order of arrival
         self.headers: list[dict[str, str]] = []  # of each request, by names in lower case
@@ -143,7 +142,7 @@ class LlmServer:
         if not self.unspeakable.isdisjoint(ids_in(body)):
             return FAULTS["content refused"]
         if fault := self.fault_for(body):
-            return FAULTS[fault]
+            return fault if isinstance(fault, Fault) else FAULTS[fault]
         with self._lock:
             return self.faults.popleft() if self.faults else self.lasting_fault
 
@@ -285,6 +284,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(fault.status, fault.body, fault.headers)
         elif fault.error is not None:
             self._json(fault.status, {"error": fault.error}, fault.headers)
+        elif fault.raw is not None:
+            self.close_connection = True
+            for piece in fault.raw(json.dumps(server.completion(call, fault)).encode()):
+                self.wfile.write(piece)
         else:
             completion = server.completion(call, fault)
             with server.cache.answer(call.looked_up):

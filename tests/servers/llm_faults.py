@@ -23,6 +23,7 @@ class Fault:
     finish_reason: str = "stop"
     refusal: str | None = None
     stall: str = ""  # "hang", "trickle" or "drop"
+    raw: Callable[[bytes], Iterable[bytes]] | None = None  # what is written instead of the right body
 
 
 def error(status: int, message: str, headers: Mapping[str, str] | None = None, **more: Any) -> Fault:
