@@ -11,12 +11,38 @@ from typing import Any
 import hypothesis
 import pytest
 
-LONG_FILES = {
+LONG_FILES = {  # in the order in which they run
     "test_year.py": "a simulated quarter of a year",
     "test_crash.py": "kills a service at any instant",
     "test_hostile.py": "whole mornings with hostile peers",
+    "test_bounds.py": "hostile replies of many megabytes",
+    "test_hostile_web.py": "hostile clients, by the hundred",
+    "test_cluster.py": "Dask, and processes that compose",
+    "test_run.py": "services in processes of their own",
+    "test_beside.py": "services in processes of their own",
+    "test_check_web.py": "services in processes of their own",
+    "test_streams.py": "commands in processes of their own",
+    "test_unusable_home.py": "every command, in homes of all kinds",
+    "test_wrong_settings.py": "every command, with settings of all kinds",
+    "test_forty_days.py": "mornings of many days",
+    "test_once_days.py": "mornings of many days",
+    "test_daemon.py": "mornings of many days",
+    "test_llm_mornings.py": "mornings with every trouble of an LLM",
+    "test_mail_*.py": "mornings with every trouble of a mail server",
+    "test_heartbeat.py": "mornings with every trouble",
+    "test_spoilt.py": "mornings with every trouble of a database",
+    "test_joining.py": "sign-ups with every trouble",
+    "test_templates.py": "templates with every fault",
+    "*postfix.py": "Postfix",
+    "test_smtp_sink.py": "Postfix's smtp-sink",
+    "test_spam.py": "SpamAssassin",
+    "test_clients.py": "Node",
+    "test_look.py": "Chromium",
+    "test_layout.py": "Chromium",
+    "test_look_of_lists.py": "Chromium",
+    "test_browser.py": "Chromium and nginx",
 }
-"""Files whose tests are all long, by a pattern of their path below tests/, and why."""
+"""Files whose tests are long, by a pattern of their name: what takes so long, or what they need."""
 
 NUMBER_LEFT_OUT = pytest.StashKey[int]()
 
@@ -30,17 +56,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long(reason): a test that runs only with --all, or if its file is named")
+    config.addinivalue_line("markers", "long(reason): runs only with --all, or where its file is named")
+    config.addinivalue_line("markers", "quick: runs always, though its file is long: the one test of its flow")
 
 
 def place_in_table(item: pytest.Item) -> int:
     """Return the place of the first pattern in LONG_FILES that fits; their number if none does."""
-    below_tests = item.path.relative_to(Path(__file__).parent)
-    places = (place for place, pattern in enumerate(LONG_FILES) if below_tests.match(pattern))
+    places = (place for place, pattern in enumerate(LONG_FILES) if item.path.match(pattern))
     return next(places, len(LONG_FILES))
 
 
 def is_long(item: pytest.Item) -> bool:
+    if item.get_closest_marker("quick") is not None:
+        return False
     return place_in_table(item) < len(LONG_FILES) or item.get_closest_marker("long") is not None
 
 

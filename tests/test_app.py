@@ -215,6 +215,7 @@ def test_morning_works_at_both_ends_of_the_clocks_range(world: World, year: int)
 # ---- whose files they are
 
 
+@pytest.mark.long("a home for each umask")
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_what_a_home_gets_is_its_owners_alone(world: World, umask: int) -> None:
     """Also where `data` was there and open to all. What people share stays as it was."""

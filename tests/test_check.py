@@ -60,6 +60,7 @@ def about(what: str, found: Sequence[Finding]) -> list[Finding]:
 # ── The cluster ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long("Dask")
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_cluster_is_looked_at_and_a_morning_does_without_one_that_is_gone(home: Path, tmp_path: Path) -> None:
     with dask_cluster(tmp_path, workers=1) as dask:

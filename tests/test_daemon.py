@@ -167,6 +167,7 @@ def office(home: World) -> Iterator[Office]:
 # ---- mornings and sendings
 
 
+@pytest.mark.quick
 def test_due_list_gets_its_morning_and_its_mail_and_the_rest_of_the_day_is_quiet(office: Office) -> None:
     office.world.announce(1)
     assert office.tick() == ["trial", "morning", "sending"]
@@ -353,6 +354,7 @@ def test_files_that_never_rest_starve_no_morning(office: Office) -> None:
     assert did == ["morning", "sending"]
 
 
+@pytest.mark.quick
 def test_broken_edit_is_reported_once_and_the_last_good_version_stays_in_force(office: Office) -> None:
     office.world.announce(1)
     office.settle()

@@ -122,6 +122,7 @@ def test_from_checkout_to_service_takes_fewer_than_ten_commands() -> None:
     assert len(SERVICE.splitlines()) < 10
 
 
+@pytest.mark.long("commands in processes of their own")
 def test_commands_of_the_service_make_a_home_and_a_unit_that_a_failure_leaves_as_it_was(
     tmp_path: Path, system: Path
 ) -> None:
@@ -140,6 +141,7 @@ def test_commands_of_the_service_make_a_home_and_a_unit_that_a_failure_leaves_as
 PAGES = section("Pages for readers")
 
 
+@pytest.mark.long("commands in processes of their own")
 def test_commands_of_the_pages_install_their_unit(tmp_path: Path, system: Path) -> None:
     home, commands = tmp_path / "home", re.findall(r"```sh\n(.*?)```", PAGES, flags=re.DOTALL)[0].replace("&&\n ", "&&")
     assert len(commands.splitlines()) < 10
@@ -154,6 +156,7 @@ def test_commands_of_the_pages_install_their_unit(tmp_path: Path, system: Path) 
     assert f"--home {home} web" in (system / "paperboy-web.service").read_text()
 
 
+@pytest.mark.long("Caddy")
 def test_caddy_takes_its_file(tmp_path: Path) -> None:
     (text,) = re.findall(r"printf '(.*)' \| sudo tee -a /etc/caddy/Caddyfile", PAGES)
     (tmp_path / "Caddyfile").write_text(text.encode().decode("unicode_escape"))

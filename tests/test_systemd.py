@@ -138,6 +138,7 @@ def complaints(text: str, folder: Path) -> tuple[int, str]:
     return ran.returncode, ran.stdout + ran.stderr
 
 
+@pytest.mark.long("systemd")
 @BOTH
 def test_systemd_verifies_the_unit_of_a_user_without_complaint(
     made: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -162,6 +163,7 @@ def test_systemd_verifies_the_unit_without_complaint(made: Callable[..., str], t
     assert complaints(made(), tmp_path) == (0, "")
 
 
+@pytest.mark.long("systemd")
 @BOTH
 @pytest.mark.parametrize("user", ["daemon", "root"])
 def test_systemd_rates_exposure_at_most_one_and_a_half(user: str, made: Callable[..., str], tmp_path: Path) -> None:

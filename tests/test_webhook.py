@@ -382,6 +382,7 @@ def test_url_is_in_no_log_error_status_or_mail(home: World, hook: Hook) -> None:
     assert [secret for secret in SECRETS if secret.lower() in said.lower()] == []
 
 
+@pytest.mark.long("kills a service")
 def test_kill_while_the_webhook_is_told_repeats_that_call_once(home: World, hook: Hook) -> None:
     """Nothing else is repeated: the mail went out before, and the digest is the same."""
     home.clock.now = datetime.now(UTC)  # the process that is killed has the real clock

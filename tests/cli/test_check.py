@@ -294,6 +294,7 @@ def test_certificate_that_ends_soon_is_a_note_with_its_date(world: World, days: 
     assert (note in ran.stdout) is ends_soon
 
 
+@pytest.mark.long("waits for a timeout")
 def test_check_tries_the_token_command(world: World) -> None:
     """In a process of its own, which trusts the authority that the test made."""
     of_server, authority = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), trustme.CA()

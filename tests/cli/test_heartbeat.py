@@ -94,6 +94,7 @@ def test_heartbeat_follows_a_morning_and_its_sending(
     assert len(monitor.requests) == beats
 
 
+@pytest.mark.quick
 def test_heartbeat_that_fails_is_logged_without_its_path(world: World, monitor: Monitor) -> None:
     monitor.status = 404
     world.announce(1)

@@ -150,6 +150,7 @@ OBEDIENT = (
 )
 
 
+@pytest.mark.quick
 def test_abstract_that_gives_orders_gets_a_score_and_nothing_else(world: World) -> None:
     """Whatever the model makes of it: only ids that were asked for, 1 to 10, a short comment without links, escaped."""
     at_home(world, ADA, LLM_BATCH_SIZE=2)

@@ -72,6 +72,7 @@ OWN = {
 }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("pipelining", [True, False])
 def test_each_recipient_meets_a_fault_of_their_own_and_nobody_else_suffers(pipelining: bool, world: World) -> None:
     """The operator hears of those refused for good, once; the others are tried again."""

@@ -212,6 +212,7 @@ def test_scheduled_halves_show_progress_as_dots_at_most_once_a_second(world: Wor
     assert world.mails() == ["ada@example.org", "grace@example.org"]
 
 
+@pytest.mark.long("commands in processes of their own")
 class TestProcesses:
     """What needs a process of its own."""
 

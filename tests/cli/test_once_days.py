@@ -42,6 +42,7 @@ def both(world: World) -> World:
     return world
 
 
+@pytest.mark.quick
 def test_plain_once_serves_the_lists_of_this_weekday(both: World) -> None:
     for _ in range(2):
         ran = both.run("once")
@@ -125,6 +126,7 @@ def test_paused_list_alone_asks_arxiv_for_nothing(both: World) -> None:
     assert days(both, "foundations") == [("Sat", "skipped")]
 
 
+@pytest.mark.quick
 def test_list_begins_with_the_newest_batch_after_its_pause_under_cron(both: World) -> None:
     both.run("once", "--all")
     both.write("subscribers.yaml", PAUSED)

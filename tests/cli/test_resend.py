@@ -395,6 +395,7 @@ def test_a_list_that_has_had_no_digest_stops_no_other(world: World) -> None:
     assert world.mails() == [GRACE, ADA]
 
 
+@pytest.mark.long("services in processes of their own")
 def test_resend_takes_its_turn_beside_the_service(world: World) -> None:
     """It says for whom it waits, and ends when the lock is free."""
     a_morning(world, refused(ADA))

@@ -465,6 +465,7 @@ def test_wrong_usage_is_told_with_exit_code_2(operator: Operator, command: str, 
     assert (code, lines[-1]) == (2, told)
 
 
+@pytest.mark.quick
 def test_settings_and_lists_are_told_together(operator: Operator) -> None:
     operator.write(".env", DOTENV + "SMTP_PORT=smtp\n")
     operator.write("subscribers.yaml", LISTS + "    title: [5]\n")

@@ -145,6 +145,7 @@ def large_files(prompts: Path) -> None:
 TOO_MUCH = "prompts, emails and files of subscribers: hold more than 64 MB or 30,000 files; keep others elsewhere, "
 
 
+@pytest.mark.long("thousands of files")
 @pytest.mark.parametrize(
     ("make", "told"),
     [

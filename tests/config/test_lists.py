@@ -578,6 +578,7 @@ def test_byte_order_mark_and_windows_line_ends_are_accepted(home):
     assert read(home, text)[0].title == "x"
 
 
+@pytest.mark.long("half a million addresses")
 def test_file_as_long_as_half_a_million_addresses_is_read_and_a_longer_one_is_refused(home):
     line = f"{'#' * 99}\n"
     assert read(home, a_list("title: x") + line * 240_000)[0].title == "x"

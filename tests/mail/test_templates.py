@@ -25,6 +25,7 @@ def changed(tmp_path: Path, name: str, text: str) -> Templates:
     return Templates.load([tmp_path, EMAILS])
 
 
+@pytest.mark.quick
 def test_packaged_templates_pass_the_check() -> None:
     TEMPLATES.check()
 
@@ -36,6 +37,7 @@ def test_readme_names_everything_that_a_template_may_use(shown: type) -> None:
     assert [name for name in names if f"`{name}`" not in readme] == []
 
 
+@pytest.mark.quick
 def test_template_in_the_home_overrides_one_file_and_inherits_the_rest(tmp_path: Path) -> None:
     old = (EMAILS / "_masthead.txt.j2").read_text("utf-8")
     renderer = changed(tmp_path, "_masthead.txt.j2", "Good morning!\n" + old)

@@ -185,6 +185,7 @@ def test_votes_in_any_order_give_the_same_bytes() -> None:
     assert train_votes(reversed(rows)) == state
 
 
+@pytest.mark.long("fifty real days")
 @pytest.mark.skipif(
     not learning.DATA.is_dir(), reason="needs judged days of arXiv, which this repository does not hold"
 )

@@ -43,6 +43,7 @@ def listed(web: Web) -> str:
     return (web.world.path / "subscribers.yaml").read_text("utf-8")
 
 
+@pytest.mark.quick
 def test_whole_way_from_the_form_to_the_next_digest(open_web: Web) -> None:
     web, world = open_web, open_web.world
     page = web.get(JOIN).text

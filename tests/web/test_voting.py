@@ -183,6 +183,7 @@ def test_forgotten_person_leaves_no_vote(web: Web) -> None:
 in_a_browser = pytest.mark.skipif(bool(browser.missing()), reason=f"{browser.missing()}; .ci/run installs it")
 
 
+@pytest.mark.long("Chromium")
 @in_a_browser
 @needs_axe
 def test_axe_finds_no_violation(web: Web) -> None:
@@ -195,6 +196,7 @@ def test_axe_finds_no_violation(web: Web) -> None:
                 assert violations(window) == []
 
 
+@pytest.mark.long("Chromium")
 @in_a_browser
 def test_button_is_in_reach_on_a_phone_and_thumbs_are_large_enough(web: Web) -> None:
     html = web.get(thumb(web, "up", ONE)).text
