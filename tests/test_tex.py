@@ -1,6 +1,5 @@
 """TeX turned into text: what readers see, and that nothing is lost on the way."""
 
-import random
 import re
 import unicodedata
 
