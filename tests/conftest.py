@@ -30,6 +30,8 @@ LONG_FILES = {  # in the order in which they run
     "test_llm_mornings.py": "mornings with every trouble of an LLM",
     "test_mail_*.py": "mornings with every trouble of a mail server",
     "test_heartbeat.py": "mornings with every trouble",
+    "test_resend_given_up.py": "mornings of many days",
+    "test_errands.py": "children in processes of their own",
     "test_spoilt.py": "mornings with every trouble of a database",
     "test_joining.py": "sign-ups with every trouble",
     "test_templates.py": "templates with every fault",
@@ -47,8 +49,9 @@ LONG_FILES = {  # in the order in which they run
 NUMBER_LEFT_OUT = pytest.StashKey[int]()
 
 # How fast a test is says nothing on a busy machine.
-hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("patient")
+PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("all", PATIENT)
+hypothesis.settings.register_profile("quick", PATIENT, max_examples=25)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,6 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long(reason): runs only with --all, or where its file is named")
+    hypothesis.settings.load_profile("all" if config.getoption("--all") else "quick")
     config.addinivalue_line("markers", "quick: runs always, though its file is long: the one test of its flow")
 
 

@@ -65,6 +65,7 @@ def test_kind_that_takes_long_goes_on_in_the_next_round(waiting: Office, hook: H
     assert sorted(request.json["list"] for request in hook.told) == ["foundations", "sky"]
 
 
+@pytest.mark.quick
 def test_once_does_the_errands_of_a_home_without_a_daemon(home: World, hook: Hook) -> None:
     home.announce(1)
     home.write("subscribers.yaml", f"{LISTS}    webhook: {hook.url}\n")

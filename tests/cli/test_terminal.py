@@ -258,6 +258,7 @@ def test_bad_argument_is_shown_and_not_obeyed(world: World, command: list[str]) 
         assert "owned" in ran.err or "contains a control character (U+" in ran.err, what
 
 
+@pytest.mark.long("commands in processes of their own")
 @pytest.mark.parametrize(("locale", "encoding"), [("ascii", "utf-8"), ("latin-1", "latin-1")])
 def test_nothing_that_a_locale_cannot_write_ends_a_command(world: World, locale: str, encoding: str) -> None:
     edit(world, "title: Foundations", "title: Fünd数")
