@@ -12,6 +12,7 @@ By hand: `python -m tests.servers.arxiv_api --port 8001` serves the demo's sampl
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import sys
@@ -318,13 +319,10 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     batch = newest_batch(datetime.now(UTC))
     papers = list(sample.papers(batch.submitted_from, batch.submitted_until))
-    with ArxivServer(papers, port=chosen.port) as server:
-        print(f"ARXIV_API_URL={server.url}\nARXIV_FEED_URL={server.feed_url}\nARXIV_DELAY_SECONDS=0", flush=True)
+    with ArxivServer(papers, port=chosen.port) as server, contextlib.suppress(KeyboardInterrupt):
         print(f"# serving {len(papers)} papers; Ctrl-C stops it", file=sys.stderr)
-        try:
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            return 0
+        print(f"ARXIV_API_URL={server.url}\nARXIV_FEED_URL={server.feed_url}\nARXIV_DELAY_SECONDS=0", flush=True)
+        threading.Event().wait()
     return 0
 
 

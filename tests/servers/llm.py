@@ -336,8 +336,8 @@ def main() -> None:
         cache=options.cache,
         reasoning_tokens_per_paper=options.reasoning,
     ) as server:
-        print(f"OPENAI_BASE_URL={server.base_url}", flush=True)
         try:
+            print(f"OPENAI_BASE_URL={server.base_url}", flush=True)
             threading.Event().wait()
         except KeyboardInterrupt:
             print(f"# {len(server.requests)} requests, {sum(map(len, server.asked))} papers")
