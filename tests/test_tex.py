@@ -260,24 +260,6 @@ def test_repetition_is_read_in_linear_time(unit: str, text: str | None) -> None:
     assert text is None or read == text * times
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_mixed_repetition_is_read_in_linear_time(seed: int) -> None:
-    pieces = random.Random(seed)  # noqa: S311  # no secret
-    unit = "".join(pieces.choice(HOSTILE) for _ in range(pieces.randint(1, 6)))
-    for start, end in (("", ""), ("$", "$"), (r"\(", r"\)")):
-        tex = start + unit * (50_000 // len(unit)) + end
-        assert plain(to_marked(tex)) == to_text(tex)
-        name_to_text(tex)
-        math_to_text(tex)
-
-
-HOSTILE = [
-    *"a1 {}$^_~`'\\-\n[]()", r"\(", r"\)", r"\[", "$$", "``", "''", "--", "{{", "}}", r"\sqrt[", r"\frac", r"\hat{",
-    r"\text{$", r"\textsc{", r"\cite[", r"\'", r"\foo{", r"\url{", r"\left", r"\not", "^{+1}", "_{-1}", "_{", r"\rm ",
-    r"\alpha ", "https://",
-]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("tex", "text"),
     [
