@@ -46,7 +46,7 @@ def test_preview_that_has_to_score_waits_for_the_morning_under_way_and_says_so(w
             other.close()
 
         app.say = say
-        assert app.previews("preview").of(app.home.list("foundations")).composed is not None
+        assert app.previews("preview").of(app.home.list("foundations")).mail is not None
         assert len(said) == 1
         assert said[0].endswith("is active; waiting until its morning is done")
 
@@ -56,7 +56,7 @@ def test_preview_of_scored_papers_waits_for_nobody(world: World) -> None:
     with app_of(world) as app:
         app.previews("preview").of(app.home.list("foundations"))
     with app_of(world) as app, lock.held(app.settings.paperboy_database, "morning", "once"):
-        assert app.previews("preview").of(app.home.list("foundations")).composed is not None
+        assert app.previews("preview").of(app.home.list("foundations")).mail is not None
 
 
 # ---- a database that was there

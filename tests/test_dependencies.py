@@ -17,7 +17,7 @@ OPTIONAL = [*EXTRAS["web"], *EXTRAS["dkim"], *EXTRAS["cluster"]]
 FOR_TESTS = [each for each in EXTRAS["test"] if not each.startswith("paperboy[")]  # which has those
 LOCKED = {package["name"]: package for package in tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]}
 UNBOUNDED = {"tzdata"}  # data by year, so the newest is right
-RUN = {"build", "mypy", "pytest-xdist", "ruff", "types-waitress"}  # by `.ci/run`, and not imported
+RUN = {"build", "mypy", "pytest-xdist", "ruff", "types-pyyaml", "types-waitress"}  # by `.ci/run`, and not imported
 BY_NAME = {"dkimpy"}  # imported by importlib, where it is installed
 
 

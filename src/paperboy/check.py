@@ -395,7 +395,7 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
         "DMARC": (dmarc, f'large providers want one; publish the TXT record "v=DMARC1; p=none" at _dmarc.{domain}'),
     }
     return [
-        _note(kind, f"{domain} has a record") if found else Finding(kind, f"{domain} has no record: {why}")
+        Finding(kind, f"{domain} has a record") if found else _note(kind, f"{domain} has no record: {why}")
         for kind, (found, why) in needed.items()
     ]
 
