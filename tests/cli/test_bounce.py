@@ -169,16 +169,6 @@ def test_broken_file_does_not_keep_a_bounce_from_counting(
     assert (ran.code, "its delivery counts as failed" in ran.err) == (0, True)
 
 
-def test_bounce_does_not_look_through_a_file_of_subscribers(sent: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a million would take seconds. Were the file tried, the settings would count for nothing."""
-    mail = report(message_id=header(sent, "Message-ID"))
-    sent.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.txt\n")
-    sent.write("readers.txt", "no address\n")
-    sent.env(LOG_LEVEL="WARNING")
-    ran = bounce(sent, mail, monkeypatch)
-    assert (ran.code, ran.err) == (0, "")
-
-
 def test_database_that_cannot_be_read_leaves_the_mail_to_the_server(
     sent: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
