@@ -16,7 +16,7 @@ from paperboy.cli.bounce import deadline
 from paperboy.mail.returned import Request, read
 from paperboy.models import DeliveryState
 from paperboy.store import Store
-from tests.cli.conftest import LISTS, Ran, World
+from tests.cli.conftest import Ran, World
 from tests.mail.test_returned import TOKEN, complaint, report
 
 
