@@ -439,17 +439,13 @@ class _Connection(smtplib.SMTP):
 
     def send(self, s: Any) -> None:
         """Send a command or a message. Raises OSError if it has not left as a whole, and before anything leaves if the
-        server has said more than it was asked, or hung up: its next reply would be taken for another command's.
+        server has said more than it was asked: that would be taken for the reply.
         """
         if self.sock is None:
             raise ConnectionError("the connection is closed")
-        self.sock.settimeout(0)
-        try:
-            self._unread = self._unread or self.sock.recv(_PIECE)
-        except OSError:  # nothing to read, or over TLS perhaps something that is no reply
-            self.sock.settimeout(self.timeout)
-        else:
+        if self._unread:
             raise ConnectionError("the server says more than it was asked")
+        self.sock.settimeout(self.timeout)
         self.sock.sendall(s.encode("ascii") if isinstance(s, str) else s)
 
 
