@@ -359,9 +359,7 @@ class Waiting(NamedTuple):
     alert: Alert
     over: bool  # it is good news
     at: datetime  # when it was found. It dates the mail, so every try is the same message
-    since: datetime  # when the trouble began
     next_try: datetime  # retry backoff: not before
-    first: bool  # nothing was reported of it yet
     last: date | None  # the day of the last mail about a cause that never ends
 
 
@@ -394,10 +392,8 @@ def waiting(store: Store, zone: tzinfo) -> list[Waiting]:
         next_try = max((row.next_try for row in lasts or rows if row.next_try), default=at)
         if last and not ends:  # with the mail of the next morning, or without one at noon
             next_try = max(next_try, datetime.combine(last + timedelta(days=1), time(12), zone).astimezone(UTC))
-        since = min(row.since for row in rows) if ends else at
-        first, last = last is None, None if ends else last
-        found.append(Waiting(cause, subject, alert, not lasts, at, since, next_try, first, last))
-    return sorted(found, key=lambda each: each.at)
+        found.append(Waiting(cause, subject, alert, not lasts, at, next_try, None if ends else last))
+    return sorted(found, key=lambda mail: mail.at)
 
 
 def report(
@@ -418,9 +414,7 @@ def report(
         accepted = to is None
         if to and transport:
             with never_raising(MailServerError):
-                about = f"{each.cause} {each.subject or ''}"
-                mail = composer.alert(each.alert, to, each.at, about, each.since, first=each.first)
-                receipt = transport.send(mail)
+                receipt = transport.send(composer.alert(each.alert, to, each.at))
                 accepted = receipt.state is DeliveryState.SENT
                 if not accepted:
                     logger.error("ALERT_TO could not be alerted: %s (%s)", receipt.state, receipt.reply)

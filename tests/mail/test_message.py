@@ -7,7 +7,7 @@ import email.policy
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from email.header import decode_header, make_header
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -245,17 +245,6 @@ def test_alert_has_no_list_headers_and_a_message_id_of_its_own(headline: str) ->
     assert sent(NOW.astimezone(ZoneInfo("Asia/Tokyo"))) == envelope
     others = [sent(NOW.replace(minute=31)), sent(headline="Fixed"), sent(secret=b"other")]
     assert message["Message-ID"] not in {parsed(other.message)["Message-ID"] for other in others}
-
-
-def test_mails_about_one_trouble_refer_to_the_first() -> None:
-    by, later = composer(), NOW + timedelta(days=2)
-    first = parsed(by.alert(ALERT, ADA, NOW, "scoring", since=NOW, first=True).message)
-    at_once = parsed(by.alert(replace(ALERT, headline="Resolved"), ADA, NOW, "scoring", since=NOW).message)
-    resolved = parsed(by.alert(replace(ALERT, headline="Resolved"), ADA, later, "scoring", since=NOW).message)
-    other = parsed(by.alert(ALERT, ADA, later, "late", since=NOW).message)
-    assert resolved["References"] == at_once["References"] == first["Message-ID"] != at_once["Message-ID"]
-    assert first["References"] is None
-    assert len({resolved["Message-ID"], first["Message-ID"], other["References"], other["Message-ID"]}) == 4
 
 
 # --- headers

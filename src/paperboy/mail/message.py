@@ -100,25 +100,13 @@ class Composer:
         """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
         return self.stationery(digest.mailing_list, digest.date).digest(digest, now)
 
-    def alert(
-        self,
-        alert: Alert,
-        to: Subscriber,
-        now: datetime,
-        about: str = "",
-        since: datetime | None = None,
-        *,
-        first: bool = False,
-    ) -> Envelope:
-        """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`. Mails `about` the same trouble
-        refer to the `first` one, named after the instant `since` it began: so mail programs show them together.
+    def alert(self, alert: Alert, to: Subscriber, now: datetime) -> Envelope:
+        """Compose a mail to the operator, dated `now`; always the same for the same arguments. Errors as for
+        `Templates.alert`.
         """
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
-        own_id = first_id = self._alert_id(about or alert.headline, since or instant)
-        if since and not first:  # it may be over in the second in which it began
-            own_id = self._alert_id(f"{about} {alert.headline}", instant)
         headers = _headers(_mailbox(parseaddr(self.sender)[0], self.sender), rendered.subject, instant)
-        headers += [f"In-Reply-To: {first_id}", f"References: {first_id}"] if first_id != own_id else []
+        own_id = self._message_id("alert", instant.date(), "alert", instant.isoformat(), alert.headline)
         message = own_headers(to, own_id) + freeze(headers, rendered)
         return Envelope(addr_spec(self.sender), to.address, self._signed(message), _ALERT)
 
@@ -151,10 +139,6 @@ class Composer:
         marked = replace(composed, message=_SUBJECT.sub(lambda _: subject, composed.message, count=1))
         shown = Copy(kicker, delivery.addressed.token, "(each reader's own)")
         return self._envelope(marked, delivery, shown)
-
-    def _alert_id(self, about: str, at: datetime) -> str:
-        instant = at.astimezone(UTC)
-        return self._message_id("alert", instant.date(), "alert", instant.isoformat(), about)
 
     def _message_id(self, name: str, day: date, *fields: str) -> str:
         """An identifier that does not give away the fields that it is made of."""
