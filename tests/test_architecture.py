@@ -22,20 +22,20 @@ FLOORS = {
         "resend",
         "alerts",
         "status",
-        "heartbeat",
         "bounces",
         "signups",
         "learning",
     }
-    | {"errands", "webhook"},
+    | {"webhook"},
     4: {"app"},
-    5: {"systemd", "daemon", "check", "web"},
+    5: {"systemd", "daemon", "check", "web", "errands", "heartbeat", "trial"},
     6: {"cli"},
     7: {"__main__"},
 }
 FLOOR_OF = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 ADJOINING = {  # a room, and one of the same floor that it may import: why
     ("daemon", "systemd"): "it notifies systemd",
+    ("daemon", "errands"): "what waits",
     ("fetching", "drafting"): "Progress",
     ("delivery", "drafting"): "Progress",
     ("morning", "fetching"): "the first step of its flow",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Literal
 
 from paperboy import lock
 from paperboy.config import edits
-from paperboy.config.home import Files, Home, Recipients, as_known
+from paperboy.config.home import Files, Home, Recipients
 from paperboy.config.proxy import proxy_for
 from paperboy.config.settings import MOST_CONNECTIONS, SETTINGS, Settings
 from paperboy.errors import ConfigError, PaperboyError
-from paperboy.models import Composed, MailingList, MorningReport, Problem
+from paperboy.models import MailingList, MorningReport, Problem
 from paperboy.store import Store
 from paperboy.store.database import require
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from paperboy import delivery, drafting, fetching
     from paperboy.arxiv_feed import ArxivFeed
     from paperboy.cluster import Crew
-    from paperboy.learning import Learning, Standing
+    from paperboy.learning import Learning
     from paperboy.mail.dkim import Signer
     from paperboy.mail.message import Composer
     from paperboy.mail.smtp import SmtpTransport
@@ -286,43 +286,6 @@ class App(ExitStack):
         _ = self.prompt, self.scorer, self.signer
         self.templates.check({each.language for each in self.home.lists})
 
-    def adopt(self) -> None:
-        """Bring the home's files into force if a copy of them is sound. Raises ConfigError with all that is wrong."""
-        files = Files(self.path)
-        try:
-            copy = files.copy()
-        except ConfigError as error:
-            raise ConfigError(as_known([*error.problems, *self._tried(self.path)[1]], self.path)) from error
-        _, problems = self._tried(copy)
-        if problems:
-            shutil.rmtree(copy, ignore_errors=True)
-            raise ConfigError(as_known(problems, copy, self.path))
-        files.put_in_force(copy)
-
-    def _tried(self, source: Path) -> tuple[Home, list[Problem]]:
-        """A copy, and all that is wrong in it. Each file is tried, whatever is wrong in the others."""
-        from paperboy.sandbox import one_timeout
-
-        with self.at(Home(self.path, Settings(), (), source)) as tried, one_timeout():
-
-            def load() -> None:
-                tried.home = Home.load(self.path, self.environ, source)
-                if lock.holder(tried.settings.paperboy_database, "run") is None:
-                    message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
-                    raise ConfigError([Problem(".env", message)])
-
-            found = list[Problem]()
-
-            def templates() -> None:
-                tried.templates.check({each.language for each in tried.home.lists})
-
-            for look in (load, lambda: tried.prompt, lambda: tried.scorer, lambda: tried.signer, templates):
-                try:
-                    look()
-                except ConfigError as error:
-                    found += error.problems
-            return tried.home, found
-
     def previews(self, command: str) -> Previews:
         """Shows what a morning would send now. Raises ConfigError."""
         from paperboy.preview import Previews
@@ -330,12 +293,6 @@ class App(ExitStack):
         self.prepare()
         alone, lookback = partial(self.alone, "morning", command), timedelta(days=self.settings.arxiv_lookback_days)
         return Previews(self.drafter, self.feed, self.home.lists, lookback, alone, self.clock())
-
-    def sent(self, mailing_list: MailingList, day: date | None) -> tuple[date, Composed]:
-        """A digest as it was sent: the newest, or that of a local date. Raises UnknownNameError."""
-        from paperboy import preview
-
-        return preview.sent(self.store_to_ask, mailing_list.name, day)
 
     # The two halves of a morning
 
@@ -352,10 +309,6 @@ class App(ExitStack):
             raise ConfigError([Problem(".env", message)])
         with lock.held(self.settings.paperboy_database, work, command, self.say):
             yield
-
-    def shortlists(self, lists: Sequence[MailingList]) -> dict[str, Standing]:
-        """Return where the lists' shortlists stand, by the lists' names."""
-        return self.learning.standing(lists, self.clock())
 
     @cached_property
     def learning(self) -> Learning:
@@ -455,83 +408,6 @@ class App(ExitStack):
         sent = sending.deliver(by_hand=by_hand, only=only)
         self.tell(sent)
         return sent
-
-    def errands(self, stopped: Callable[[], bool], *, by_hand: bool = False) -> bool:
-        """Do each kind of errand once; returns whether all went well. What failed is logged. A kind that cannot go on
-        does not keep the others from their turn: the first such error is raised at the end. `by_hand` takes its time.
-        """
-        from paperboy import alerts, errands
-
-        def turn() -> Callable[[], bool]:
-            until = self.timer() + errands.SECONDS
-            return lambda: stopped() or (not by_hand and self.timer() >= until)
-
-        well, broken = True, None
-        for errand in (self._webhooks, self._signups, self._index, self._learn):
-            try:
-                well = errand(turn()) and well
-            except Exception as error:  # noqa: BLE001  # raised below
-                broken = broken or error
-        if broken:
-            raise broken
-        alerts.errands_done(self.store, self.clock())
-        return well
-
-    def _webhooks(self, stopped: Callable[[], bool]) -> bool:
-        from paperboy import webhook
-
-        if not self.store.webhooks.is_due(self.clock()):
-            return True
-        calls = webhook.Round(
-            store=self.store,
-            lists={each.name: each for each in self.home.lists},
-            web_url=self.settings.web_url,
-            proxy=self.proxy,
-            clock=self.clock,
-            stopped=stopped,
-        )
-        with self.progress.stage("Webhooks") as show:
-            return calls.call(show)
-
-    def _signups(self, stopped: Callable[[], bool]) -> bool:
-        from paperboy import signups
-
-        if not self.store.signups.is_due(self.clock()):
-            return True
-        with closing(self.transports[0]) as transport:
-            errand = signups.Round(
-                store=self.store,
-                home=self.home,
-                read=lambda: Home.load(self.path, self.environ, mails=False),
-                composer=self.composer,
-                transport=transport,
-                clock=self.clock,
-                stopped=stopped,
-            )
-            return errand.work()
-
-    def _index(self, stopped: Callable[[], bool]) -> bool:
-        from paperboy import indexing
-
-        indexing.index(self.store, self.home.lists, stopped)
-        return True
-
-    def _learn(self, stopped: Callable[[], bool]) -> bool:
-        self.learning.learn(self.home.lists, self.clock(), stopped)
-        return True
-
-    def beat(self) -> None:
-        """Fetch HEARTBEAT_URL unless a list is late or has failed. Errors are only logged."""
-        from paperboy import heartbeat, status
-
-        settings = self.settings
-        if url := settings.heartbeat_url.get_secret_value():
-            try:
-                lists, holidays = self.home.lists, settings.arxiv_holidays
-                if status.read(self.store, lists, self.clock(), self.patience, holidays).health.well:
-                    heartbeat.beat(url, self.proxy(url))
-            except PaperboyError as error:
-                logger.warning("no heartbeat: %s", error)
 
     def resend(self, mailing_list: MailingList) -> Resend:
         """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""

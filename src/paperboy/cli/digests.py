@@ -18,7 +18,7 @@ from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
 from paperboy.models import Composed, Delivery, DeliveryState, MailingList, Subscriber
-from paperboy.preview import write
+from paperboy.preview import sent, write
 from paperboy.store.history import WAITING
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
 
 
 def _sent(app: App, mailing_list: MailingList, day: datetime | None) -> tuple[Composed, str]:
-    found, composed = app.sent(mailing_list, day.date() if day else None)
+    found, composed = sent(app.store_to_ask, mailing_list.name, day.date() if day else None)
     return composed, f"the digest of {found:%a %d %b %Y}, as it was sent"
 
 

@@ -16,7 +16,7 @@ from typing import Self, get_args
 
 import click
 
-from paperboy import daemon, due, lock, sample
+from paperboy import daemon, due, errands, heartbeat, lock, sample, trial
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import LISTS_FILE, Home
@@ -109,7 +109,7 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     if app.settings.uses_outbox and (outbox / "Maildir").exists():
         output.say(f"The mail is in {outbox}")
     output.say(*left, err=True)
-    app.beat()
+    heartbeat.beat(app)
     return 1 if report.due or left else 0
 
 
@@ -117,7 +117,7 @@ def _errands(app: App, stopped: Callable[[], bool]) -> bool:
     """Do the errands of a home without a daemon; returns whether all went well, which is not the morning's matter."""
     try:
         with app.alone("errands"):
-            return app.errands(stopped, by_hand=True)
+            return errands.work(app, stopped, by_hand=True)
     except PaperboyError as error:
         output.say(*output.lines_of(error), err=True)
         return False
@@ -143,7 +143,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
     """
     try:
         if kind == "trial":
-            app.adopt()
+            trial.adopt(app)
             return 0
         app.home, app.progress = Home.in_force(app.path, app.environ), output.Dots(app.timer)
         output.set_up(app.settings.log_level, app.environ, by_hand=False)
@@ -152,7 +152,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
         with Stop() as stop, app.alone(kind, "run"):
             stop.gently = kind != "morning"
             if kind == "errands":
-                app.errands(lambda: stop.asked)
+                errands.work(app, lambda: stop.asked)
                 return 0
             if kind == "morning":
                 app.feed = app.arxiv(lookups=5)
@@ -163,7 +163,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             else:
                 ended = bool(app.deliver(lambda: stop.asked).states)
         if ended:
-            app.beat()
+            heartbeat.beat(app)
     except PaperboyError as error:
         output.say("", *output.lines_of(error))
         return error.exit_code

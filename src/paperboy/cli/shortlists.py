@@ -31,7 +31,11 @@ def look(app: App, lists: Sequence[MailingList]) -> Shortlists:
     """Where the shortlists of these lists stand."""
     setting = app.settings.llm_shortlist if app.settings.has_llm else 1.0
     at_work = {each.name for each in lists if setting != 1 and each.topics and each.is_served}
-    found = {name: each for name, each in app.shortlists(lists).items() if name in at_work or each.recall.not_called}
+    found = {
+        name: each
+        for name, each in app.learning.standing(lists, app.clock()).items()
+        if name in at_work or each.recall.not_called
+    }
     if setting == 1:
         found = {name: replace(each, share=1.0, off_until=None) for name, each in found.items()}
     return Shortlists(setting, found)

@@ -1,0 +1,50 @@
+"""The trial of an edit: a copy of the home's files comes into force if nothing in it is broken."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from paperboy import lock
+from paperboy.app import App
+from paperboy.config.home import Files, Home, as_known
+from paperboy.config.settings import Settings
+from paperboy.errors import ConfigError
+from paperboy.models import Problem
+from paperboy.sandbox import one_timeout
+
+
+def adopt(app: App) -> None:
+    """Bring the home's files into force if a copy of them is sound. Raises ConfigError with all that is wrong."""
+    files = Files(app.path)
+    try:
+        copy = files.copy()
+    except ConfigError as error:
+        raise ConfigError(as_known([*error.problems, *_problems(app, app.path)], app.path)) from error
+
+    if problems := _problems(app, copy):
+        shutil.rmtree(copy, ignore_errors=True)
+        raise ConfigError(as_known(problems, copy, app.path))
+    files.put_in_force(copy)
+
+
+def _problems(app: App, source: Path) -> list[Problem]:
+    """Return all that is wrong in the files there. Each is tried, whatever is wrong in the others."""
+    found: list[Problem] = []
+    with app.at(Home(app.path, Settings(), (), source)) as tried, one_timeout():
+
+        def load() -> None:
+            tried.home = Home.load(app.path, app.environ, source)
+            if lock.holder(tried.settings.paperboy_database, "run") is None:
+                message = "PAPERBOY_DATABASE has changed; restart the daemon to use it"
+                raise ConfigError([Problem(".env", message)])
+
+        def templates() -> None:
+            tried.templates.check({mailing_list.language for mailing_list in tried.home.lists})
+
+        for look in (load, lambda: tried.prompt, lambda: tried.scorer, lambda: tried.signer, templates):
+            try:
+                look()
+            except ConfigError as error:
+                found += error.problems
+    return found
