@@ -108,12 +108,8 @@ def test_broken_template_is_named_with_its_line(world: World, name: str, text: s
 
 
 def test_env_file_that_cannot_be_one_is_refused(world: World) -> None:
-    for text, told in (
-        ("".join(f"SMTP_HOS{number}=1\n" for number in range(60_000)), ".env: is larger than 100 kB; is it the"),
-        (f"A=x{' ' * 90_000}y\n", ".env:1: this line has 1000 spaces in a row; remove them"),
-    ):
-        world.write(".env", text)
-        assert f"fault  settings: {told}" in world.run("check", "--offline").out
+    world.write(".env", "".join(f"SMTP_HOS{number}=1\n" for number in range(60_000)))
+    assert "fault  settings: .env: is larger than 100 kB; is it the" in world.run("check", "--offline").out
 
 
 def test_server_that_scores_is_not_asked_by_a_broken_prompt(world: World) -> None:

@@ -287,7 +287,10 @@ def test_wrong_line_of_a_list_is_one_line_with_its_place(operator: Operator, lin
         (
             "topics/strings.md",
             "prompts/topics/strings.md",
-            "4:13: topics: leave out prompts/, the folder where such files are looked for: write topics/strings.md",
+            (
+                "4:13: topics: there is no 'prompts/topics/strings.md' in the home's prompts/, "
+                "did you mean 'topics/strings.md'?"
+            ),
         ),
         (
             "topics/strings.md",

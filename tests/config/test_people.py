@@ -103,7 +103,7 @@ def test_addresses_are_those_of_the_people_however_they_are_written(lines: list[
 
 # --- mistakes
 
-FIRST_LINE = "put a line before this one that names the columns"
+FIRST_LINE = "the first line must name the columns, one of them 'address', as address,name; this one has"
 STOPS = "reporting stops here, after 200 problems; fix those above, then run paperboy check"
 QUOTES = "these quotes are never closed, or end within a cell; write each row in one line, and double a quote in a cell"
 
@@ -129,8 +129,8 @@ def test_a_file_of_mistakes_is_not_read_to_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("ada@example.org;Ada\n", f"1: a column 'address' is missing; {FIRST_LINE}, as address;name"),
-        ("# us\nEmail,Name\nada@b.org,Ada\n", "2: name the column of addresses 'address'; this line has email, name"),
+        ("ada@example.org;Ada\n", f"1: {FIRST_LINE} ada@example.org, ada"),
+        ("# us\nEmail,Name\nada@b.org,Ada\n", f"2: {FIRST_LINE} email, name"),
         ('"address,name\nada@example.org\n', f"1: {QUOTES}"),
         ("address\n,Ada\n", "2: '' is not an address: An email address must have an @-sign."),
         ('name,address\n"Ada,ada@example.org\nBo,bo@b.org\n', f"2: {QUOTES}"),
@@ -232,7 +232,12 @@ def test_whoever_is_added_is_found_again(name: str, local_part: str, form: tuple
         who = values.mailbox(f"{name} <{local_part}@example.org>")
     except ValueError:
         assume(False)
-    line = People((), file, head.encode()).written(who)
+    try:
+        line = People((), file, head.encode()).written(who)
+    except ValueError as error:
+        assert "#" in name + local_part, "which may begin a comment"
+        assert "add them by hand" in str(error)  # noqa: PT017
+        return
     made = People((), file, f"{head}{line}\n".encode())
     assert (list(made), made.problems()) == ([who], [])
 
@@ -325,7 +330,7 @@ def test_nobody_is_half_forgotten_in_a_csv_without_a_column_of_addresses(tmp_pat
     home = home_of(tmp_path, "address,name\nada@example.org,Ada\n", "readers.csv")
     text = "email,name\nada@example.org,Ada\n"
     (tmp_path / "readers.csv").write_text(text)
-    with pytest.raises(ConfigError, match=r"^readers.csv:1: name the column of addresses 'address'"):
+    with pytest.raises(ConfigError, match=rf"^readers.csv:1: {FIRST_LINE}"):
         edits.forget([home], "ada@example.org")
     assert (tmp_path / "readers.csv").read_text() == text
 

@@ -343,15 +343,6 @@ def test_env_file_of_more_than_a_hundred_kilobytes_is_refused(tmp_path):
     assert problems(tmp_path, "SMTP_PASSWOR=x\n" * 7_000) == [".env: is larger than 100 kB; is it the right file?"]
 
 
-def test_line_with_a_thousand_spaces_in_a_row_is_refused(tmp_path):
-    """The parser takes a time that grows with the square of their number."""
-    gap, told = " " * 999, "this line has 1000 spaces in a row; remove them"
-    assert problems(tmp_path, f"LOG_LEVEL=INFO\nA=x {gap}y\n") == [f".env:2: {told}"]
-    assert problems(tmp_path, f"A=x\t{gap}y\n") == [f".env:1: {told}"]
-    write(tmp_path, f"A=x{gap}y\n{gap}\n{gap}\nLOG_LEVEL=DEBUG\n")
-    assert load(tmp_path, {}).log_level == "DEBUG"
-
-
 def test_unclosed_quote_never_shows_the_lines_it_swallows(tmp_path):
     found = problems(tmp_path, "SEND_AT='07:00\nSMTP_PASSWORD='hunter2'\nKEEP_DAYS='400'\n")
     assert found

@@ -76,9 +76,6 @@ def _topics_file(name: str, folders: Sequence[Path], existing: Callable[[], Iter
         if not text:
             raise ValueError(f"{file} is empty; write there what the list wants to read")
         return text
-    inner = name.removeprefix("prompts/")
-    if inner != name:
-        raise ValueError(f"leave out prompts/, the folder where such files are looked for: write {inner}")
     meant = did_you_mean(name, existing(), cutoff=0.8)  # folder and .md alone make two names half alike
     fix = meant or "; create it, or write the topics here"
     raise ValueError(f"there is no {name!r} in the home's prompts/{fix}")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
 from itertools import islice
-from typing import Literal, NamedTuple, overload
+from typing import NamedTuple, overload
 
 from paperboy.config.values import MOST_PROBLEMS, first_problems, mailbox
 from paperboy.foreign import shortened
@@ -67,10 +67,8 @@ class _Columns(NamedTuple):
 
     def row(self, who: Subscriber) -> str:
         cells, made = {"address": who.address, "name": who.name}, StringIO()
-        row = [cells.get(each, "") for each in self.titles]
-        comment = row[0].startswith("#")
-        quoting: Literal[0, 1] = csv.QUOTE_ALL if comment else csv.QUOTE_MINIMAL
-        csv.writer(made, delimiter=self.delimiter, quoting=quoting, lineterminator="").writerow(row)
+        row = [cells.get(title, "") for title in self.titles]
+        csv.writer(made, delimiter=self.delimiter, lineterminator="").writerow(row)
         return made.getvalue()
 
 
@@ -134,34 +132,28 @@ class People(Readers):
         """Every line that is no address, and every address that the list has twice."""
         if wrong := self.header_problems():
             return wrong
-        seen, twice, found = {who.address.lower() for who in self.inline}, dict[int, str](), list[tuple[int, str]]()
+        found: list[Problem] = []
+        lines = {who.address.lower(): 0 for who in self.inline}
         for number, text in self._entries():
             try:
                 address = mailbox(text).address.lower()
+                if lines.setdefault(address, number) != number:
+                    first = f"line {lines[address]}" if lines[address] else "subscribers.yaml"
+                    raise ValueError(f"{address} is already on this list, in {first}")
             except ValueError as error:
-                found.append((number, str(error) if text else _QUOTES))
-            else:
-                if address in seen:
-                    twice[number] = address
-                seen.add(address)
-            if len(found) + len(twice) > MOST_PROBLEMS:
+                found.append(Problem(f"{self.file}:{number}", str(error) if text else _QUOTES))
+            if len(found) > MOST_PROBLEMS:
                 break
-        firsts = self._firsts(set(twice.values()))
-        found += [(at, f"{address} is already on this list, in {firsts[address]}") for at, address in twice.items()]
-        return first_problems([Problem(f"{self.file}:{number}", message) for number, message in sorted(found)])
+        return first_problems(found)
 
     def header_problems(self) -> list[Problem]:
         """What is wrong with the first line of a CSV: without a column of addresses, its rows are nobody."""
         header = self._header()
         if not header or "address" in (columns := _Columns.of(header[1])).titles:
             return []
-        message = f"name the column of addresses 'address'; this line has {shortened(', '.join(columns.titles), 100)}"
-        if not columns.titles:
-            message = _QUOTES
-        elif "@" in header[1]:
-            names = f"address{columns.delimiter}name"
-            message = f"a column 'address' is missing; put a line before this one that names the columns, as {names}"
-        return [Problem(f"{self.file}:{header[0]}", message)]
+        titles = shortened(", ".join(columns.titles), 100)
+        message = f"the first line must name the columns, one of them 'address', as address,name; this one has {titles}"
+        return [Problem(f"{self.file}:{header[0]}", message if columns.titles else _QUOTES)]
 
     def written(self, who: Subscriber) -> str:
         """What adds somebody at the end of the file. Raises ValueError if it would not be read as their address."""
@@ -170,19 +162,9 @@ class People(Readers):
             made = _Columns.of(header).row(who)
         elif self.is_csv:
             made = f"address,name\n{_Columns.of('address,name').row(who)}"
-        elif made.startswith("#"):
-            made = f'"{who.name}" <{who.address}>'
         if [each.address for each in People((), self.file, f"{header}\n{made}".encode())] != [who.address]:
             raise ValueError(f"cannot take {who} as a line of its own; add them by hand, then run paperboy check")
         return made
-
-    def _firsts(self, wanted: set[str]) -> dict[str, str]:
-        """Where each of these addresses stands first."""
-        places = dict[str, str]()
-        for number, text in self._entries() if wanted else ():
-            if (address := _address(text)) in wanted:
-                places.setdefault(address, f"line {number}")
-        return places | {who.address.lower(): "subscribers.yaml" for who in self.inline}
 
     def _header(self) -> tuple[int, str] | None:
         """The first line of a CSV with its number; None where nothing is in it."""

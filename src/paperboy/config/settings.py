@@ -242,7 +242,6 @@ _ANOTHER_SETTING = re.compile(rf"\b({'|'.join(SETTINGS)})=")
 _CURLY = "“”„‟‘’‚‛«»"  # quotes that word processors and web pages put in place of straight ones
 
 _MOST_BYTES = 100_000  # of a file; each line costs the parser, and a guess at what was meant, 0.1 ms
-_GAP = re.compile(r"(?<!\s)[^\S\n]{1000}")  # for which the parser takes a time that grows with the square
 
 _NEEDS = {  # what a setting does nothing without
     "SMTP_HOST": ("MAIL_FROM",),
@@ -369,10 +368,6 @@ def _from_dotenv(path: Path, problems: list[Problem], unknown: list[Problem]) ->
         pass
     except ValueError as error:
         problems.append(Problem(".env", str(error)))
-    if gap := _GAP.search(text):
-        place = f".env:{text.count(chr(10), 0, gap.start()) + 1}"
-        problems.append(Problem(place, "this line has 1000 spaces in a row; remove them"))
-        text = ""
     for binding in parse_stream(io.StringIO(text)):
         key, value, lines = binding.key, binding.value, binding.original.string
         empty = lines[: len(lines) - len(lines.lstrip())].count("\n")  # before it, which the parser counts as its own
