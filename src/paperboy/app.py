@@ -79,15 +79,11 @@ class App(ExitStack):
         """Settings and lists. Raises ConfigError."""
         return Home.load(self.path, self.environ)
 
-    def without_mail(self, *, in_force: bool = False) -> None:
-        """Read the home for a command that sends no mail, before it asks for anything else: half a login will do, since
-        the other half may be a credential of the service. With `in_force`, and while the files are broken, it gets what
-        the service that is running uses, and that is said. Raises ConfigError.
+    def take_own_or_in_force(self) -> None:
+        """Read the home for a command that changes none of its files, before it asks for anything else: while they are
+        broken, it gets what the service that is running uses, and that is said. Raises ConfigError.
         """
-        if not in_force:
-            self.home = Home.load(self.path, self.environ, mails=False)
-            return
-        self.home, broken = Home.own_or_in_force(self.path, self.environ, mails=False)
+        self.home, broken = Home.own_or_in_force(self.path, self.environ)
         if broken and lock.holder(self.settings.paperboy_database, "run") is None:
             raise broken  # nobody goes by the copy
         for line in [*broken.problems, IN_FORCE] if broken else ():
@@ -231,10 +227,15 @@ class App(ExitStack):
         return tuple(self.smtp() for _ in range(self.settings.smtp_connections or MOST_CONNECTIONS))
 
     def smtp(self, timeout: float = 60) -> SmtpTransport:
-        """A connection to the mail server; `timeout` (seconds) for each reply."""
+        """A connection to the mail server; `timeout` (seconds) for each reply. Raises ConfigError for half a login,
+        of which the other half may be a credential that the service alone can see.
+        """
         from paperboy.mail.smtp import SmtpTransport
 
         settings = self.settings
+        if bool(settings.smtp_username) != bool(settings.smtp_password.get_secret_value() or self.token_command):
+            message = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND, and they need it; set both, or none"
+            raise ConfigError([Problem("settings", message)])
         return SmtpTransport(
             host=settings.smtp_host,
             port=settings.smtp_port,

@@ -83,7 +83,7 @@ def _signups(app: App, stopped: Stopped) -> bool:
         errand = signups.Round(
             store=app.store,
             home=app.home,
-            read=lambda: Home.load(app.path, app.environ, mails=False),
+            read=lambda: Home.load(app.path, app.environ),
             composer=app.composer,
             transport=transport,
             clock=app.clock,

@@ -42,7 +42,8 @@ def _problems(app: App, source: Path) -> list[Problem]:
         def templates() -> None:
             tried.templates.check({mailing_list.language for mailing_list in tried.home.lists})
 
-        for look in (load, lambda: tried.prompt, lambda: tried.scorer, lambda: tried.signer, templates):
+        parts = (lambda: tried.prompt, lambda: tried.scorer, lambda: tried.signer, lambda: tried.transports)
+        for look in (load, *parts, templates):
             try:
                 look()
             except ConfigError as error:

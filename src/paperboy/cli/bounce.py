@@ -96,7 +96,7 @@ def deadline(seconds: float) -> Iterator[None]:
 def _home(app: App) -> Home:
     """The files as they are; where they are broken, no more than the place of the database. Raises ConfigError."""
     try:
-        return Home.load(app.path, app.environ, mails=False)
+        return Home.load(app.path, app.environ)
     except ConfigError:
         if not app.path.is_dir():
             raise

@@ -53,8 +53,6 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     """
     if day and not sent:
         raise click.UsageError("--date goes with --sent.")
-    if address is None:
-        app.without_mail()
     output.set_up(app.settings.log_level, app.environ)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)

@@ -176,7 +176,7 @@ def backup(app: App, file: Path | None) -> int:
     """
     from paperboy.store.database import backup
 
-    app.without_mail(in_force=True)
+    app.take_own_or_in_force()
     database = app.settings.paperboy_database
     file = (file or database.parent).absolute()
     if os.path.isdir(file):  # noqa: PTH112 - which is False for a name that is too long

@@ -92,6 +92,7 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     app.prepare()
     if dry_run:
         return _dry_run(app, chosen, any_day=any_day)
+    _ = app.transports  # before anything is paid for: half a login is an error
     if not app.settings.uses_outbox and (went := app.store.deliveries.only_in_outbox()):
         output.say(output.went_to_outbox(went), err=True)
     with Stop() as stop:

@@ -28,7 +28,7 @@ _People = list[tuple[Subscriber, Suppression | None]]
 @click.pass_obj
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
-    app.without_mail(in_force=True)
+    app.take_own_or_in_force()
     output.set_up(app.settings.log_level, app.environ)
     wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
     shown = [each for each in app.home.lists if each.name in wanted]
@@ -100,7 +100,6 @@ def subscribe(app: App, name: str, who: str) -> int:
     """
     new = mailbox_from(who, "ADDRESS")
     with _refused(f"Nobody was added to {name}:"):
-        app.without_mail()
         mailing_list = app.home.list(name)
         held = app.store_to_ask.suppressions.find(name, new.address)
         there = mailing_list.subscriber(new.address)
@@ -126,7 +125,6 @@ def unsubscribe(app: App, name: str, who: str) -> int:
     """
     address = mailbox_from(who, "ADDRESS").address
     with _refused(f"Nobody was removed from {name}:"):
-        app.without_mail()
         mailing_list = app.home.list(name)
         others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
         there = mailing_list.subscriber(address)
@@ -170,7 +168,7 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
     A token is the last word of an unsubscribe mail's subject; the whole subject works, too, and so does the mailto link
     in a digest. It names an address and a list, and stops mail from that list alone. This works while the daemon runs.
     """
-    app.without_mail(in_force=True)
+    app.take_own_or_in_force()
     output.set_up(app.settings.log_level, app.environ)
     if name:
         app.home.list(name)
@@ -196,7 +194,7 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     when a bounce is forgiven. This works while the daemon runs. Missed digests are not sent by themselves:
     resend --to sends the newest one.
     """
-    app.without_mail(in_force=True)
+    app.take_own_or_in_force()
     output.set_up(app.settings.log_level, app.environ)
     address, only, _ = _whom(app, " ".join(who), name)
     suppressions = app.store_to_ask.suppressions

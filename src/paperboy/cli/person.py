@@ -66,7 +66,7 @@ def forget(app: App, who: str) -> int:
     that is under way. Backups, logs and the outbox are left alone.
     """
     address = mailbox_from(who, "ADDRESS").address
-    app.without_mail(in_force=True)
+    app.take_own_or_in_force()
     output.set_up(app.settings.log_level, app.environ)
     everybody = [each for of in app.home.lists for each in of.addresses()]
     lines, rows = app.forget(address)

@@ -59,7 +59,7 @@ def service(app: App, *, as_user: bool, for_web: bool) -> int:
     if not home.is_dir():
         raise ConfigError([Problem(str(home), "there is no such folder; name it with --home or PAPERBOY_HOME")])
     here = [name for name in SETTINGS if app.environ.get(name, "").strip()]
-    found = settings.load(home, {}, mails=False)
+    found = settings.load(home, {})
     places = [found.paperboy_database.parent, found.paperboy_database.resolve().parent]
     user, group = ("", "") if as_user else names_of(home.stat().st_uid, home)
     if for_web:

@@ -61,7 +61,7 @@ def status(
     """
     if suppressed and only_undelivered:
         raise click.UsageError("--suppressed and --undelivered exclude each other.")
-    app.without_mail(in_force=True)
+    app.take_own_or_in_force()
     if suppressed:
         output.show_page(_suppressed(app, as_json=as_json))
         return 0

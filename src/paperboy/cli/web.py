@@ -25,7 +25,7 @@ def web(app: App) -> int:
     WEB_URL is where readers reach them, through a proxy that speaks TLS; WEB_LISTEN is where that proxy finds this
     process. It works on its own: mails go out without it, and it sends none.
     """
-    app.without_mail(in_force=True)
+    app.take_own_or_in_force()
     output.set_up(app.settings.log_level, app.environ, by_hand=False)
     need_url(app.settings)
     try:

@@ -32,7 +32,7 @@ def why(app: App, asked_for: str, name: str | None) -> int:
     sent to how many, how readers voted. Of an address: its lists, whether it is suppressed, and each digest of the
     last eight weeks, newest first, with its state, since when it has that, and the mail server's last answer.
     """
-    app.without_mail(in_force=True)
+    app.take_own_or_in_force()
     if "@" in asked_for:
         return person.show(app, asked_for, name)
     asked, history = _ID.fullmatch(visible(asked_for.strip())), app.store_to_ask.history

@@ -52,17 +52,15 @@ class Home:
     source: Path  # where they were read: the folder itself, or a copy in force
 
     @classmethod
-    def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None, *, mails: bool = True) -> Home:
-        """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files. Without
-        `mails` the login may be incomplete.
-        """
+    def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None) -> Home:
+        """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files."""
         if reason := files.denied(path, os.R_OK):
             raise ConfigError([Problem(str(path), reason)])
         if not path.is_dir():
             raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
         source, found, problems = copy or path, Settings(), list[Problem]()
         try:
-            found = settings.load(path, environ, source, mails=mails)
+            found = settings.load(path, environ, source)
         except ConfigError as error:
             problems += error.problems
         try:
@@ -74,19 +72,17 @@ class Home:
         return cls(path, found, lists, source)
 
     @classmethod
-    def in_force(cls, path: Path, environ: Mapping[str, str], *, mails: bool = True) -> Home:
+    def in_force(cls, path: Path, environ: Mapping[str, str]) -> Home:
         """Read the version in force, or the current files if there never was one. Raises ConfigError."""
-        return cls.load(path, environ, Files(path).in_force(), mails=mails)
+        return cls.load(path, environ, Files(path).in_force())
 
     @classmethod
-    def own_or_in_force(
-        cls, path: Path, environ: Mapping[str, str], *, mails: bool = True
-    ) -> tuple[Home, ConfigError | None]:
+    def own_or_in_force(cls, path: Path, environ: Mapping[str, str]) -> tuple[Home, ConfigError | None]:
         """Return the current files; if they are broken, the version in force and the error."""
         try:
-            return cls.load(path, environ, mails=mails), None
+            return cls.load(path, environ), None
         except ConfigError as error:
-            return cls.in_force(path, environ, mails=mails), error
+            return cls.in_force(path, environ), error
 
     def database_in_force(self, environ: Mapping[str, str]) -> Path:
         """The database of the version in force, or of the current files if there never was one."""

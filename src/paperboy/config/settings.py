@@ -249,15 +249,13 @@ _NEEDS = {  # what a setting does nothing without
     **dict.fromkeys((name for name in SETTINGS if "_PRICE_" in name), ("LLM_PRICE_INPUT", "LLM_PRICE_OUTPUT")),
 }
 _LOGIN_BY = {"SMTP_PASSWORD": "a password", "SMTP_TOKEN_COMMAND": "a token"}
-_LOGIN = dict.fromkeys(_LOGIN_BY, ("SMTP_USERNAME",))
 
 _Given = dict[str, tuple[str, str]]  # by a setting's name: its text, and the place of it
 
 
-def load(home: Path, environ: Mapping[str, str], files: Path | None = None, *, mails: bool = True) -> Settings:
+def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> Settings:
     """The settings of this home, its paths made whole. Raises `ConfigError` with everything that is wrong. `files` is
-    the folder of the `.env`, where that is not the home itself. Without `mails` half a login will do: the other half
-    may be a credential, which the service alone can see.
+    the folder of the `.env`, where that is not the home itself.
     """
     problems: list[Problem] = []
     given, values = _given(files or home, environ, problems), dict[str, Any]()
@@ -267,9 +265,7 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None, *, m
         except ValueError as error:
             problems.append(Problem(place, f"{name}: {error}"))
     settings = Settings(**values)
-    problems += [
-        Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given, mails=mails)
-    ]
+    problems += [Problem(given[name][1], f"{name}: {message}") for name, message in _conflicts(settings, given)]
     if problems:
         raise ConfigError(sorted(problems, key=lambda problem: (len(problem.place), problem.place)))
     places = {
@@ -319,15 +315,13 @@ def _read(name: str, text: str) -> Any:
     return _READERS[name](text)
 
 
-def _conflicts(settings: Settings, given: Collection[str], *, mails: bool) -> Iterator[tuple[str, str]]:
+def _conflicts(settings: Settings, given: Collection[str]) -> Iterator[tuple[str, str]]:
     """Settings that are right alone and wrong together: the name to blame, and what to do."""
-    for name, needed in (_NEEDS | (_LOGIN if mails else {})).items():
+    for name, needed in _NEEDS.items():
         missing = [other for other in needed if other not in given]
         if name in given and missing:
             yield name, f"needs {' and '.join(missing)} to be set, too"
     secrets = [name for name in _LOGIN_BY if name in given]
-    if mails and "SMTP_USERNAME" in given and not secrets:
-        yield "SMTP_USERNAME", f"needs {' or '.join(_LOGIN_BY)} to be set, too"
     if len(secrets) > 1:
         fix = "remove SMTP_PASSWORD, or remove this one to go on with the password"
         yield "SMTP_TOKEN_COMMAND", f"its tokens stand in place of a password; {fix}"

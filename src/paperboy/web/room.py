@@ -180,9 +180,9 @@ class Room:
         path, environ = self.app.path, self.app.environ
         try:
             if before:
-                home = Home.load(path, environ, mails=False)
+                home = Home.load(path, environ)
             else:  # at the start, the version in force will do
-                home, _ = Home.own_or_in_force(path, environ, mails=False)
+                home, _ = Home.own_or_in_force(path, environ)
             return _Version(seen, home, Templates.load(home.folders("emails")))
         except ConfigError as error:
             if before is None:
