@@ -372,11 +372,11 @@ class App(ExitStack):
         """Those who compose for so many lists; None: this process alone, as it is quicker or so set."""
         from paperboy import cluster
 
-        address, batches = self.settings.cluster, -(-lists // cluster.BATCH)
-        if address and batches > 1:
+        address = self.settings.cluster
+        if address and lists > cluster.WORTH_SHARING:
             return cluster.Crew(partial(cluster.dask, address), f"the cluster at {address}")
-        number = min(self.settings.workers or cluster.helpful(lists), batches)
-        if number < 2:
+        number = self.settings.workers or cluster.helpful(lists)
+        if number < 2 or lists <= cluster.WORTH_SHARING:
             return None
         return cluster.Crew(partial(cluster.processes, number), f"{number} processes")
 

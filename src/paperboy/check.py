@@ -310,7 +310,7 @@ def _cluster(app: App) -> list[Finding]:
     if differences:
         what = f"not used, since all must run the same versions: {together(differences, 3)}"
         return [_note("cluster", f"{found}; {what}")]
-    return [Finding("cluster", f"{found}, which compose where a morning has more than {cluster.BATCH} lists")]
+    return [Finding("cluster", f"{found}, which compose where a morning has more than {cluster.WORTH_SHARING} lists")]
 
 
 def _refused(refusal: Receipt, address: str, setting: str) -> Finding:

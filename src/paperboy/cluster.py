@@ -25,9 +25,8 @@ from paperboy.errors import PaperboyError
 
 logger = logging.getLogger(__name__)
 
-BATCH = 16  # lists in a task: half a second of work
-_AHEAD = 4  # tasks under way for each thread, so that none waits for the caller
-_MOST_AHEAD = 32  # in all: they take memory, and the caller keeps no more than a few threads busy
+WORTH_SHARING = 16  # more lists than these: half a second of work
+_AHEAD = 128  # tasks under way, so that no worker waits for the caller; they take memory
 _WORTH_IT = 250  # lists, for which starting a process takes less time than it saves
 _MOST = 4  # processes that the first one keeps busy
 SECONDS = 120.0  # that a task may take; an executor that takes longer is not used any more
@@ -43,9 +42,9 @@ class ClusterError(PaperboyError):
 
 @dataclass(slots=True)
 class Crew:
-    """Those who do the tasks. `hire` gives the executor when the first task comes, and how many threads it has."""
+    """Those who do the tasks. `hire` gives the executor when the first task comes."""
 
-    hire: Callable[[], AbstractContextManager[tuple[Executor, int]]]
+    hire: Callable[[], AbstractContextManager[Executor]]
     name: str  # for people
     seconds: float = SECONDS
     problem: str = ""  # why it is not used any more
@@ -55,15 +54,13 @@ class Crew:
         ahead of the results.
         """
         with ExitStack() as stack:
-            hired: tuple[Executor, int] | None = None
+            executor: Executor | None = None
             under_way: deque[tuple[_T, Future[_R] | None]] = deque()
             for task in tasks:
-                hired = hired or self._tried(lambda: stack.enter_context(self.hire()))
-                executor, threads = hired or (None, 0)
+                executor = executor or self._tried(lambda: stack.enter_context(self.hire()))
                 future = self._tried(partial(executor.submit, _done, work, task, versions())) if executor else None
                 under_way.append((task, future))
-                most = min(_AHEAD * max(threads, 1), _MOST_AHEAD)  # an adaptive cluster begins without a thread
-                while under_way and (len(under_way) > most or self._is_over(under_way[0][1])):
+                while under_way and (len(under_way) > _AHEAD or self._is_over(under_way[0][1])):
                     first, future = under_way.popleft()
                     yield first, self._result(future)
             for first, future in under_way:
@@ -131,12 +128,12 @@ def helpful(lists: int) -> int:
 
 
 @contextmanager
-def processes(number: int) -> Iterator[tuple[Executor, int]]:
+def processes(number: int) -> Iterator[Executor]:
     """So many processes of this machine, which end with this one, whatever ends it."""
     context = multiprocessing.get_context("spawn")  # a fork would take the threads' locks with it
     executor = ProcessPoolExecutor(number, context, _begin)
     try:
-        yield executor, number
+        yield executor
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():  # one that hangs would keep this program from its end
@@ -159,22 +156,17 @@ def _begin() -> None:
 
 
 @contextmanager
-def dask(address: str) -> Iterator[tuple[Executor, int]]:
+def dask(address: str) -> Iterator[Executor]:
     """The workers of a Dask scheduler. Raises ClusterError."""
     with _client(address) as client:
-        yield client.get_executor(pure=False), _threads(client)[1]  # pure would be: the same task is done once
+        yield client.get_executor(pure=False)  # pure would be: the same task is done once
 
 
 def look(address: str) -> tuple[int, int, list[str]]:
     """The cluster's workers, their threads, and what is wrong with them. Raises ClusterError."""
     with _client(address) as client:
-        return *_threads(client), differences(client)
-
-
-def _threads(client: Any) -> tuple[int, int]:
-    """How many workers there are, and how many threads they have."""
-    workers: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
-    return len(workers), sum(each["nthreads"] for each in workers.values())
+        workers: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
+        return len(workers), sum(worker["nthreads"] for worker in workers.values()), differences(client)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -40,7 +40,6 @@ from paperboy.models import (
     Text,
     ToScore,
 )
-from paperboy.scoring.local import LocalScorer, Recent
 from paperboy.shortlist import Shortlist
 from paperboy.store import Store
 from paperboy.store.learned import Kind
@@ -145,10 +144,9 @@ class ScoredList:
         return replace(taken, problem=self.problem or result.problem) if taken.missing else taken
 
 
-def _take_over(lists: Sequence[ScoredList], result: Scored) -> list[ScoredList]:
-    """Return the lists after the one that asked, and all with its criteria, have taken over one request's scores."""
-    criteria = {scored.gathered.mailing_list.name: scored.gathered.criteria for scored in lists}[result.list_name]
-    return [scored.take(result) if scored.gathered.criteria == criteria else scored for scored in lists]
+def kept(gathered: Gathered) -> ScoredList:
+    """Return the list with the scores that were paid for before."""
+    return ScoredList(gathered=gathered, scores=gathered.kept, spending=gathered.spending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,44 +212,14 @@ def compose(scored: ScoredList) -> ComposedDraft:
     return ComposedDraft(made, gathered.stationery.digest(made.digest, gathered.now) if has_mail else None)
 
 
-# Elsewhere
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Lists that go through a stage together, and what a scorer is to be asked for before it."""
-
-    lists: tuple[ScoredList, ...]
-    jobs: tuple[ToScore, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of a batch in another process."""
-
-    results: tuple[Scored, ...]
-    drafts: tuple[ComposedDraft | None, ...]  # of each list; None: it could not be composed
-
-
-def work(batch: Batch) -> Done:
-    """Rank, choose, render and compress. Pure, from one value that can be pickled to another."""
-    lists: Sequence[ScoredList] = batch.lists
-    results = tuple(_RANKER.score(batch.jobs))
-    for result in results:
-        lists = _take_over(lists, result)
-
-    drafts = list[ComposedDraft | None]()
-    for scored in lists:
-        try:
-            made = compose(scored)
-            drafts.append(replace(made, mail=pack(made.mail)) if made.mail else made)
-        except Exception as error:  # noqa: BLE001  # it will be raised, and reported, where the list is closed
-            logger.debug("%r", error)
-            drafts.append(None)
-    return Done(results, tuple(drafts))
-
-
-_RANKER = LocalScorer()  # keeps its index for the next batch on the same categories
+def work(scored: ScoredList) -> ComposedDraft | None:
+    """Compose and compress; None: it could not be done. Pure, from one value that can be pickled to another."""
+    try:
+        made = compose(scored)
+        return replace(made, mail=pack(made.mail)) if made.mail else made
+    except Exception as error:  # noqa: BLE001  # it will be raised, and reported, where the list is closed
+        logger.debug("%r", error)
+        return None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -267,7 +235,7 @@ class Drafter:
     budget: float | None = None  # US dollars a day, all lists
     budget_zone: tzinfo = UTC  # in which that day begins at midnight
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
-    _recent: tuple[tuple[frozenset[str], bool, datetime], Recent] | None = None
+    _recent: tuple[tuple[frozenset[str], bool, datetime], Sequence[Text]] | None = None
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
     _said: str = ""  # the last reason that was logged
 
@@ -317,30 +285,20 @@ class Drafter:
             only_days=only_days,
         )
 
-    def batch(self, gathered: Sequence[Gathered]) -> Batch:
-        """Return the lists with their kept scores, and what is to be asked for."""
-        lists = tuple(ScoredList(gathered=each, scores=each.kept, spending=each.spending) for each in gathered)
-        return Batch(lists, tuple(self._jobs(lists)))
-
-    def score(
-        self, batch: Batch, done: Sequence[Scored] | None = None, *, aloud: bool = False
-    ) -> tuple[ScoredList, ...]:
-        """Return the lists with the scores that another process has `done`, else those of the scorer, which are kept as
-        they arrive.
+    def score(self, gathered: Sequence[Gathered], *, aloud: bool = False) -> Sequence[ScoredList]:
+        """Return the lists with the scorer's scores, which are kept as they arrive.
 
         Lists with the same criteria are scored once. A scorer that could not continue is not asked again.
         What a bug leaves unscored is carried over, too. `aloud`: tell a terminal, too, what it will cost.
         """
-        if not batch.jobs:
-            return batch.lists
-        lists = list(batch.lists)
+        lists = list(map(kept, gathered))
+        jobs = list(self._jobs(lists))
+        if not jobs:
+            return lists
         try:
-            if done is not None:
-                self._keep(lists, batch.jobs, done)
-            elif self._dead is None:
-                self._announce(batch.jobs, lists[0].gathered.now, aloud=aloud)
-                with closing(self.scorer.score(batch.jobs, self._may_spend())) as results:
-                    self._keep(lists, batch.jobs, results)
+            if self._dead is None:
+                self._announce(jobs, gathered[0].now, aloud=aloud)
+                self._ask(lists, jobs)
         except ScoringError as error:
             used_up = isinstance(error, BudgetUsedUpError)
             self._dead = str(error), Shortfall.BUDGET if used_up else Shortfall.SERVER
@@ -349,16 +307,25 @@ class Drafter:
         except Exception as error:
             logger.exception("this is a bug in Paperboy; the morning continues with the scores it has")
             self._dead = f"scoring hit a bug in Paperboy: {error!r}; see the log", None
-        return tuple(map(self._explained, lists))
+        return list(map(self._explained, lists))
 
-    def _keep(self, lists: list[ScoredList], jobs: Sequence[ToScore], results: Iterable[Scored]) -> None:
-        """Let the lists take over the results as they arrive, and keep the scores."""
+    def _ask(self, lists: list[ScoredList], jobs: Sequence[ToScore]) -> None:
+        """Let the lists take over the results as they arrive, those with the criteria of the list that asked, too; and
+        keep the scores.
+        """
+        criteria_of = {each.gathered.mailing_list.name: each.gathered.criteria for each in lists}
         total, done = sum(len(job.papers) for job in jobs), 0
-        with self.progress.stage("Scoring papers") as show:
+        with (
+            self.progress.stage("Scoring papers") as show,
+            closing(self.scorer.score(jobs, self._may_spend())) as results,
+        ):
             for result in results:
-                before, lists[:] = list(lists), _take_over(lists, result)
-                for old, new in zip(before, lists, strict=True):
-                    name, criteria, model = new.gathered.mailing_list.name, new.gathered.criteria, new.gathered.model
+                criteria = criteria_of[result.list_name]
+                for place, old in enumerate(lists):
+                    if old.gathered.criteria != criteria:
+                        continue
+                    lists[place] = new = old.take(result)
+                    name, model = new.gathered.mailing_list.name, new.gathered.model
                     scores = {arxiv_id: new.scores[arxiv_id] for arxiv_id in new.scores.keys() - old.scores.keys()}
                     spending = result.spending if name == result.list_name else Spending()
                     if scores or spending.usage.calls:
@@ -384,14 +351,12 @@ class Drafter:
         same categories share the papers that a scorer compares with.
         """
         asked: set[tuple[str, str]] = set()
-        first = {(scored.gathered.criteria, arxiv_id) for scored in lists for arxiv_id in scored.gathered.followed}
         for scored in lists:
             of, criteria = scored.gathered, scored.gathered.criteria
             papers = tuple(paper for paper in scored.missing if (criteria, paper.arxiv_id) not in asked)
             asked |= {(criteria, paper.arxiv_id) for paper in papers}
             if papers:
-                ahead = frozenset(paper.arxiv_id for paper in papers if (criteria, paper.arxiv_id) in first)
-                yield ToScore(of.mailing_list, papers, self._recent_of(of), ahead, of.learned)
+                yield ToScore(of.mailing_list, papers, self._recent_of(of), of.learned)
 
     def _recent_of(self, gathered: Gathered) -> Sequence[Text]:
         """Return what to compare with. Lists on the same categories, which come one after the other, share it."""
@@ -400,7 +365,7 @@ class Drafter:
             return ()
         among = frozenset(mailing_list.categories), mailing_list.cross_lists, gathered.now - timedelta(days=days)
         if self._recent is None or self._recent[0] != among:
-            self._recent = among, Recent(self.store.papers.recent(mailing_list, among[-1]))
+            self._recent = among, self.store.papers.recent(mailing_list, among[-1])
         return self._recent[1]
 
     def _may_spend(self) -> Callable[[], bool] | None:

@@ -218,7 +218,6 @@ class ToScore:
     mailing_list: MailingList
     papers: tuple[Paper, ...]
     recent: Sequence[Paper | Text] = ()  # what a scorer that ranks compares them with
-    first: frozenset[str] = frozenset()  # ids to ask for before any list's others: followed authors wrote them
     learned: tuple[bytes, ...] = ()  # what a scorer that ranks has learned for the list; see scoring/learned.py
 
 

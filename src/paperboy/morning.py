@@ -18,7 +18,7 @@
     once a day: retention
 
 Papers of a group are read once and shared, so memory does not grow with the number of lists. Where there are many, a
-crew of other processes ranks and composes while the next group is opened; see `cluster.py`. Sending is in
+crew of other processes composes while the next group is opened; see `cluster.py`. Sending is in
 `delivery.py`.
 """
 
@@ -31,8 +31,8 @@ from functools import partial
 from typing import TypeVar
 
 from paperboy import alerts, curate, drafting, due, fetching
-from paperboy.cluster import BATCH, Crew
-from paperboy.drafting import Batch, ComposedDraft, Drafter, Gathered, ScoredList
+from paperboy.cluster import Crew
+from paperboy.drafting import ComposedDraft, Drafter, Gathered, ScoredList
 from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
@@ -152,35 +152,24 @@ class _Morning:
     lists: Mapping[str, MailingList]  # to be served, by their names
 
     def all(self, group: int, crew: Crew | None) -> dict[str, ListReport]:
-        """Return the reports of all lists, by their names. A crew ranks and composes while this process opens the next
+        """Return the reports of all lists, by their names. A crew composes while this process opens and scores the next
         lists and closes the last.
         """
         reports = dict[str, ListReport]()
-        batches = self.batches(group, reports)
-        results = crew.map(drafting.work, batches) if crew else ((batch, None) for batch in batches)
-        with closing(results):
-            for batch, done in results:
-                lists = self.drafter.score(batch, done.results if done else None, aloud=self.since is not None)
-                drafts = done.drafts if done else [None] * len(lists)
-                for scored, made in zip(lists, drafts, strict=True):
-                    reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
+        lists = self.scored(group, reports)
+        drafts = crew.map(drafting.work, lists) if crew else ((scored, None) for scored in lists)
+        with closing(drafts):
+            for scored, made in drafts:
+                reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
         alerts.of_crew(self.store, crew.problem if crew else "", self.now)
         return reports
 
-    def batches(self, group: int, reports: dict[str, ListReport]) -> Iterator[Batch]:
-        """Open the lists in groups, and have each group scored at once if an LLM does it; put what ends here into the
-        reports.
-        """
+    def scored(self, group: int, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
+        """Open and score the lists in groups; put what ends here into the reports."""
         for lists in _groups(list(self.lists.values()), group):
             gathered, done = self.opened(lists)
             reports |= done
-            scored: tuple[ScoredList, ...] = ()
-            is_llm = self.drafter.scorer.model.is_llm
-            if is_llm:
-                scored = self.drafter.score(self.drafter.batch(gathered), aloud=self.since is not None)
-            for start in range(0, len(gathered), BATCH):
-                end = start + BATCH
-                yield Batch(scored[start:end]) if is_llm else self.drafter.batch(gathered[start:end])
+            yield from self.drafter.score(gathered, aloud=self.since is not None)
             self.store.papers.forget()
 
     def opened(self, lists: Sequence[MailingList]) -> tuple[list[Gathered], dict[str, ListReport]]:

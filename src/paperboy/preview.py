@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from paperboy import drafting, due, fetching, files
-from paperboy.drafting import Batch, ComposedDraft, Draft, Drafter, Gathered, ScoredList
+from paperboy.drafting import ComposedDraft, Draft, Drafter, Gathered, ScoredList
 from paperboy.errors import PaperboyError, StoreError, UnknownNameError
 from paperboy.mail import outbox
 from paperboy.mail.message import Composer
@@ -77,18 +77,18 @@ class Previews:
             drafter.candidates(mailing_list, now, before=day)[0] for mailing_list, day in zip(lists, days, strict=True)
         ]
 
-        def batch() -> Batch:
-            gathered = list[Gathered]()
+        def gathered() -> list[Gathered]:
+            found = list[Gathered]()
             for mailing_list, day, candidates in zip(lists, days, papers, strict=True):
                 spending = drafter.store.scores.spending(mailing_list.name, day)
-                gathered.append(replace(drafter.gather(mailing_list, candidates, now), spending=spending))
-            return drafter.batch(gathered)
+                found.append(replace(drafter.gather(mailing_list, candidates, now), spending=spending))
+            return found
 
-        made = batch()
-        if not made.jobs:
-            return made.lists
+        scored = list(map(drafting.kept, gathered()))
+        if not any(each.missing for each in scored):
+            return scored
         with self.alone():  # whoever had the lock may have scored them meanwhile
-            return drafter.score(batch(), aloud=True)
+            return drafter.score(gathered(), aloud=True)
 
     def _look(self, lists: Sequence[MailingList], fetch_holds: timedelta = timedelta()) -> str:
         """Fetch what a morning would, unless the last fetch is recent; return why papers are missing."""

@@ -1,13 +1,12 @@
 """The embedded scorer: which words count, and what a place among the recent papers is worth."""
 
-import pickle
 from collections import Counter
 
 import pytest
 
-from paperboy.models import Paper, Score, Text, ToScore
+from paperboy.models import Paper, Score, ToScore
 from paperboy.scoring import learned
-from paperboy.scoring.local import LocalScorer, Recent, wanted_and_unwanted
+from paperboy.scoring.local import LocalScorer, wanted_and_unwanted
 from tests.benchmarks import learning
 from tests.builders import mailing_list, paper
 
@@ -191,13 +190,3 @@ def test_lists_share_papers_but_not_what_they_learned() -> None:
     assert [dict(each.scores) for each in LocalScorer().score(jobs)] == [
         dict(next(LocalScorer().score([job])).scores) for job in jobs
     ]
-
-
-def test_recent_papers_are_packed_once_and_unpacked_once() -> None:
-    """However many batches of lists they travel with."""
-    recent = Recent(Text(each.arxiv_id, each.title, each.abstract) for each in off_topic(50))
-    job = ToScore(mailing_list(topics=TOPICS), (on(1, "Dwarf galaxies"),), recent)
-    there = [pickle.loads(pickle.dumps(job)) for _ in range(2)]  # noqa: S301  # ours
-    assert there[0].recent == recent
-    assert there[0].recent is there[1].recent
-    assert list(LocalScorer().score(there)) == list(LocalScorer().score([job, job]))

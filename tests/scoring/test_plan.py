@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,22 +58,6 @@ def test_few_common_papers_are_not_shared() -> None:
     assert [[(sorted(ids(batch)), batch.shares) for batch in group] for group in groups] == [
         [([0, 1, 2, 3], "")],
         [([3, 4, 5, 6], "")],
-    ]
-
-
-def test_papers_wanted_first_are_in_the_first_batches_of_all() -> None:
-    """Of lists that share nothing, and of lists that share their papers."""
-    one, two = (
-        replace(job(name, *range(start, start + 10)), first=frozenset({PAPERS[start + 7].arxiv_id}))
-        for name, start in (("one", 0), ("two", 20))
-    )
-    groups = plan([job("none", *range(40, 50)), one, two], 4)
-    assert [ids(group[0]) for group in groups] == [[7, 0, 1], [27, 20, 21], [40, 41, 42]]
-    assert [[batch.first for batch in group] for group in groups] == [[True, False, False]] * 2 + [[False] * 3]
-    shared = plan([job("none", *range(8)), replace(job("one", *range(8)), first=one.first)], 4)
-    assert [[(batch.mailing_list.name, ids(batch)) for batch in group] for group in shared] == [
-        [("one", [7, 0, 1, 2]), ("none", [7, 0, 1, 2])],
-        [("none", [3, 4, 5, 6]), ("one", [3, 4, 5, 6])],
     ]
 
 

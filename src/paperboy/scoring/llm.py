@@ -35,49 +35,36 @@ class Batch:
     mailing_list: MailingList
     papers: tuple[Paper, ...]
     shares: str = ""  # what its prompt begins with, as those of its group do: "topics" or "papers"
-    first: bool = False  # ask for it before others: it has papers by authors whom its list follows
 
 
 Group = Sequence[Batch]
 
 
-def plan(jobs: Sequence[ToScore], size: int) -> list[Group]:
-    """All batches, of at most `size` papers, in groups that share the beginning of their prompts. In each group, and of
-    the groups, those with papers that a job wants first come first.
+def plan(jobs: Sequence[ToScore], size: int) -> Iterator[Group]:
+    """Yield all batches, of at most `size` papers, in groups that share the beginning of their prompts.
 
     Papers that lists have in common are not shared if they fill less than half a batch: repeating the topics after
     them would cost more.
     """
-    groups = [sorted(group, key=lambda batch: not batch.first) for group in _groups(jobs, size)]
-    return sorted(groups, key=lambda group: not group[0].first)
-
-
-def _groups(jobs: Sequence[ToScore], size: int) -> Iterator[Group]:
-    ahead = frozenset(arxiv_id for job in jobs for arxiv_id in job.first)
     askers: dict[Paper, list[int]] = defaultdict(list)
     for number, job in enumerate(jobs):
         for paper in job.papers:
             askers[paper].append(number)
     common: dict[tuple[int, ...], list[Paper]] = defaultdict(list)
-    for paper, numbers in sorted(askers.items(), key=lambda asked: asked[0].arxiv_id not in ahead):
+    for paper, numbers in askers.items():
         common[tuple(numbers)].append(paper)
     unshared: list[list[Paper]] = [[] for _ in jobs]
     for sharers, papers in common.items():
         if len(sharers) > 1 and 2 * len(papers) >= size:
             for part in even_parts(papers, size):
-                yield [_batch(jobs[number], part, "papers") for number in sharers]
+                yield [Batch(jobs[number].mailing_list, part, "papers") for number in sharers]
         else:
             for number in sharers:
                 unshared[number] += papers
     for job, rest in zip(jobs, unshared, strict=True):
+        shares = "topics" if len(rest) > size else ""
         if rest:
-            shares = "topics" if len(rest) > size else ""
-            rest.sort(key=lambda paper: paper.arxiv_id not in job.first)
-            yield [_batch(job, part, shares) for part in even_parts(rest, size)]
-
-
-def _batch(job: ToScore, papers: tuple[Paper, ...], shares: str) -> Batch:
-    return Batch(job.mailing_list, papers, shares, any(paper.arxiv_id in job.first for paper in papers))
+            yield [Batch(job.mailing_list, part, shares) for part in even_parts(rest, size)]
 
 
 def even_parts(papers: Sequence[Paper], size: int) -> Iterator[tuple[Paper, ...]]:
@@ -112,12 +99,6 @@ class _Run:
         """Wait for a call to end; all that have ended by then."""
         yield self.done.get()
         yield from (self.done.get() for _ in range(self.done.qsize()))
-
-    def ask_next(self, batches: Sequence[Batch]) -> None:
-        """Ask for the rest of a group while a cache has what it shares, but not before any batch that goes first."""
-        behind = next((n for n, group in enumerate(self.waiting) if not group[0].first), len(self.waiting))
-        for batch in reversed(batches):
-            self.waiting.insert(0 if batch.first else behind, [batch])
 
     def note(self, batch: Batch, reply: Reply, failure: str) -> None:
         """Ask again for papers without a score: in halves if none has one, and alone for one that has two. A paper that
@@ -185,7 +166,7 @@ class LlmScorer:
         while self._fill(run, executor):
             for future in run.answered():
                 (batch, *others), answers = run.under_way.pop(future), future.result()
-                run.ask_next(others)
+                run.waiting.extendleft([other] for other in reversed(others))  # while a cache has what they share
                 asked = [paper.arxiv_id for paper in batch.papers]
                 reply = read_reply(answers[-1].text, asked, self.server.hidden)
                 run.note(batch, reply, answers[-1].failure or answers[-1].cut_off)

@@ -8,14 +8,12 @@ paper's rank among those of the last `recent_days` becomes its relevance. Its qu
 from __future__ import annotations
 
 import hashlib
-import pickle
 import re
 import sqlite3
 import unicodedata
-import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import sqrt
@@ -64,24 +62,6 @@ _STOP_WORDS = frozenset(
 )
 
 
-class Recent(tuple[Text, ...]):  # noqa: SLOT001  # it keeps what it was packed into
-    """The papers to compare with, in no order. For another process they are packed once and unpacked there once,
-    whatever number of lists they go with.
-    """
-
-    @cached_property
-    def _packed(self) -> bytes:
-        return zlib.compress(pickle.dumps([tuple(text) for text in self], pickle.HIGHEST_PROTOCOL), 1)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Recent], tuple[bytes]]:
-        return _unpacked, (self._packed,)
-
-
-@lru_cache(maxsize=1)
-def _unpacked(packed: bytes) -> Recent:
-    return Recent(map(Text._make, pickle.loads(zlib.decompress(packed))))  # noqa: S301  # of this program's own
-
-
 class LocalScorer:
     """Scores by words and what lists have learned. Keeps its last index for the next list on the same categories."""
 
@@ -123,10 +103,11 @@ class LocalScorer:
 
     def _index_of(self, job: ToScore) -> _Index:
         """The index of the recent papers and of those of the job that are not among them."""
-        index = self._index  # once: the threads of a cluster's worker share this scorer
-        if index is None or not index.serves(job):
-            index = self._index = _Index(job)
-        return index
+        known = {text.arxiv_id: Text(text.arxiv_id, text.title, text.abstract) for text in (*job.recent, *job.papers)}
+        texts = list(known.values())
+        if self._index is None or self._index.texts != texts:
+            self._index = _Index(texts)
+        return self._index
 
 
 def _blended(words: list[float | None], rankers: Sequence[Ranker], texts: Sequence[Features]) -> list[float | None]:
@@ -189,14 +170,10 @@ def _terms(text: str) -> list[str]:
 class _Index:
     """An in-memory full-text index of titles and abstracts. A text's row is its position."""
 
-    def __init__(self, job: ToScore) -> None:
-        self._recent = job.recent
-        self._known = {text.arxiv_id: (text.title, text.abstract) for text in job.recent}
-        self._more = self._not_recent(job)
-        found = (self._known | self._more).items()
-        self.texts = [Text(arxiv_id, *text) for arxiv_id, text in found]
+    def __init__(self, texts: Sequence[Text]) -> None:
+        self.texts = texts
         self.rows = {text.arxiv_id: row for row, text in enumerate(self.texts)}
-        self._postings: dict[str, _Postings] = {}
+        self._posting = lru_cache(_MOST_TERMS)(self._look_up)
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
         self._db.execute(
             "CREATE VIRTUAL TABLE texts USING fts5"
@@ -206,14 +183,6 @@ class _Index:
             "INSERT INTO texts (rowid, title, abstract) VALUES (?, ?, ?)",
             ((row, text.title, text.abstract) for row, text in enumerate(self.texts)),
         )
-
-    def serves(self, job: ToScore) -> bool:
-        """Whether it would be the same for this job."""
-        return job.recent == self._recent and self._not_recent(job) == self._more
-
-    def _not_recent(self, job: ToScore) -> dict[str, tuple[str, str]]:
-        found = {paper.arxiv_id: (paper.title, paper.abstract) for paper in job.papers}
-        return {arxiv_id: text for arxiv_id, text in found.items() if self._known.get(arxiv_id) != text}
 
     @cached_property
     def features(self) -> list[Features]:
@@ -246,23 +215,15 @@ class _Index:
                 found[row] += value
         return found
 
-    def _posting(self, term: str) -> _Postings:
-        """The rows of the texts with this term, and how well each matches it. Lists on the same categories share words,
-        so a term is looked up once.
-        """
-        if posting := self._postings.get(term):
-            return posting
-        if len(self._postings) >= _MOST_TERMS:
-            self._postings.clear()
+    def _look_up(self, term: str) -> _Postings:
+        """Return the rows of the texts with this term, and how well they match it."""
         found = self._db.execute("SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?", (f'"{term}"',))
         rows = found.fetchall()
-        posting = array("I", [row for row, _ in rows]), array("d", [value for _, value in rows])
-        self._postings[term] = posting
-        return posting
+        return array("I", [row for row, _ in rows]), array("d", [value for _, value in rows])
 
 
 _Postings = tuple["array[int]", "array[float]"]
-_MOST_TERMS = 20_000  # that an index keeps, in some 10 MB
+_MOST_TERMS = 20_000  # that an index keeps, in some 10 MB: lists on the same categories share words
 
 
 def _comment(found: Iterable[tuple[float, str]]) -> str:
