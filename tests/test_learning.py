@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -109,38 +109,6 @@ def test_state_made_anew_is_the_one_that_was_lost(world: World) -> None:
     world.store.learned.keep(LIST.name, Kind.SCORES, None, BEGAN)
     world.learning.learn([LIST], world.now)
     assert world.state() == before is not None
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda state: replace(state, weights=state.weights[:-1]),
-        lambda state: replace(state, weights=b"rubbish"),
-        lambda state: replace(state, key=state.key + " of tomorrow"),
-    ],
-    ids=["cut", "rubbish", "another version's"],
-)
-def test_state_that_cannot_be_used_is_made_anew(world: World, spoil: Callable[[State], State]) -> None:
-    world.live(20)
-    before = world.state()
-    assert before is not None
-    world.store.learned.keep(LIST.name, Kind.SCORES, spoil(before), BEGAN)
-    assert world.called(world.todays()) == {each.arxiv_id for each in world.todays()}
-    world.learning.learn([LIST], world.now)
-    assert world.state() == before
-
-
-def test_new_month_begins_anew_two_months_before(world: World) -> None:
-    """So what is learned is never older than 92 days, and can be learned again while its papers are kept."""
-    world.live(91)  # until 30 November; the last day is not learned yet
-    state = world.state()
-    assert state is not None
-    assert (state.since, state.examples) == (datetime(2026, 9, 1, tzinfo=UTC), 90 * DAILY)
-    world.live(2)
-    state = world.state()
-    assert state is not None
-    assert (state.since, state.examples) == (datetime(2026, 10, 1, tzinfo=UTC), 62 * DAILY)
-    assert ranks(world)
 
 
 def test_threshold_or_topics_that_changed_leave_nothing_learned(world: World) -> None:

@@ -4,14 +4,14 @@
     states      what a list has learned
     shortlist   what the LLM is not asked about
 
-A state of scores begins two months before the month of the newest one, and learns only what has come since it was last
-made; a new month, or whatever changes its key, begins it anew, with the same result. One of votes is always made anew.
+A state of scores learns only what has come since it was last made, and never forgets; where its key has changed, it
+begins anew with the last three months. One of votes is always made anew.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -21,10 +21,11 @@ from paperboy.models import Became, MailingList, Paper, Spending
 from paperboy.scoring import learned
 from paperboy.shortlist import LOOKED_BACK, Recall, Share, Shortlist, off_until, share_of, shortlist
 from paperboy.store import Store
-from paperboy.store.learned import Judged, Kind, Progress, State
+from paperboy.store.learned import Kind, Progress, State
 
 logger = logging.getLogger(__name__)
 
+BEGINS = timedelta(days=92)  # before a state is made anew: then its examples begin, since all their texts are kept
 LEAST_EXAMPLES, LEAST_AGE = 300, timedelta(days=30)  # of a state, before an LLM's calls depend on it
 
 
@@ -117,32 +118,24 @@ class Learning:
             for kind in sorted(due.get(each.name, ())):
                 if stopped():
                     return
-                state = self._by_scores(each) if kind is Kind.SCORES else self._by_votes(each, now)
+                state = self._by_scores(each, now) if kind is Kind.SCORES else self._by_votes(each, now)
                 self.store.learned.keep(each.name, kind, state, now)
 
-    def _by_scores(self, mailing_list: MailingList) -> State | None:
-        name, criteria = mailing_list.name, self.criteria(mailing_list)
-        newest = self.store.learned.newest(name, criteria)
-        if newest is None:
-            return None
-        since, before = _two_months_before(newest), self._state(mailing_list, Kind.SCORES)
-        if before and before.since != since:
-            before = None
-        seen: list[Judged] = []
-
-        def examples() -> Iterator[learned.Example]:
-            for judged in self.store.learned.judged(name, criteria, since, before):
-                seen[1:] = [judged]  # the first and the last
-                aim = learned.target(judged.relevance, mailing_list.min_relevance)
-                yield learned.Example(judged.title, judged.abstract, aim)
-
-        weights = learned.train(before.weights if before else b"", examples())
-        if not seen:
+    def _by_scores(self, mailing_list: MailingList, now: datetime) -> State | None:
+        name, before = mailing_list.name, self._state(mailing_list, Kind.SCORES)
+        rows = self.store.learned.judged(name, self.criteria(mailing_list), now - BEGINS, before)
+        if not rows:
             return before
-        oldest = before.oldest if before else seen[0].at
-        number, key = learned.Ranker(weights).examples, self._key(Kind.SCORES, mailing_list)
+        examples = [
+            learned.Example(row.title, row.abstract, learned.target(row.relevance, mailing_list.min_relevance))
+            for row in rows
+        ]
+        weights = learned.train(before.weights if before else b"", examples)
+        oldest = before.oldest if before else rows[0].at
+        number = learned.Ranker(weights).examples
         logger.debug("%s has learned from %d scores", name, number)
-        return State(key, since, oldest, seen[-1].at, seen[-1].arxiv_id, number, weights)
+        key = self._key(Kind.SCORES, mailing_list)
+        return State(key, oldest, rows[-1].at, rows[-1].arxiv_id, number, weights)
 
     def _by_votes(self, mailing_list: MailingList, now: datetime) -> State | None:
         rows = self.store.learned.voted(mailing_list.name)
@@ -150,15 +143,10 @@ class Learning:
             return None
         weights = learned.train_votes(learned.Example(row.title, row.abstract, row.share) for row in rows)
         key, number = self._key(Kind.VOTES, mailing_list), sum(row.share is not None for row in rows)
-        return State(key, now, now, now, "", number, weights)
+        return State(key, now, now, "", number, weights)
 
     def _state(self, mailing_list: MailingList, kind: Kind) -> State | None:
-        """Return what the list has learned of that kind; None where it is spoilt: the next errand makes it anew."""
-        state = self.store.learned.state(mailing_list.name, kind, self._key(kind, mailing_list))
-        if state and not learned.is_sound(state.weights):
-            logger.error("%s: what it has learned from %s is spoilt, and not used", mailing_list.name, kind)
-            return None
-        return state
+        return self.store.learned.state(mailing_list.name, kind, self._key(kind, mailing_list))
 
     def _key(self, kind: Kind, mailing_list: MailingList) -> str:
         """What a state depends on, beside its examples."""
@@ -169,11 +157,3 @@ class Learning:
 
 def _is_young(state: State | Progress, now: datetime) -> bool:
     return state.examples < LEAST_EXAMPLES or now - state.oldest < LEAST_AGE
-
-
-def _two_months_before(at: datetime) -> datetime:
-    """The beginning of the month two months before an instant's."""
-    first = at.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    for _ in range(2):
-        first = (first - timedelta(days=1)).replace(day=1)
-    return first

@@ -123,7 +123,7 @@ class Life:
 
 
 def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) -> Life:
-    life, state, since, judged = Life(share), b"", None, []
+    life, state, judged = Life(share), b"", list[list[learned.Example]]()
     for number, day in enumerate(days, start=1):
         begun, choice = time.process_time(), Shortlist()
         if state:
@@ -134,13 +134,12 @@ def live(days: Sequence[JudgedDay], relevance: Mapping[str, int], share: Share) 
             if number > YOUNG:
                 choice = shortlist(strengths, share_of(share, life.found, day.date), f"astro {day.date}")
         # The errand learns what was judged up to the morning before.
-        begins = _two_months_before(judged[-1][0]) if judged else None
-        new = judged[-1:] if begins == since else [each for each in judged if begins and each[0] >= begins]
-        state = learned.train(state if begins == since else b"", (each for _, some in new for each in some))
+        if judged:
+            state = learned.train(state, judged[-1])
         life.seconds.append(time.process_time() - begun)
-        since, life.size = begins, len(state)
+        life.size = len(state)
         called = [paper for paper in day.papers if paper.arxiv_id not in choice.not_called]
-        judged.append((day.date, examples(called, relevance)))
+        judged.append(examples(called, relevance))
         if number > YOUNG:
             life.count(day, choice)
         if number > 2 and day.chosen and len(day.chosen) < len(day.papers):
@@ -153,10 +152,6 @@ def examples(papers: Sequence[Paper], relevance: Mapping[str, int]) -> list[lear
         learned.Example(paper.title, paper.abstract, learned.target(relevance[paper.arxiv_id], THRESHOLD))
         for paper in sorted(papers, key=lambda paper: paper.arxiv_id)
     ]
-
-
-def _two_months_before(day: date) -> date:
-    return (day.replace(day=1) - timedelta(days=32)).replace(day=1)
 
 
 # ---- the embedded scorer

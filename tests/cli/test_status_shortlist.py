@@ -33,7 +33,7 @@ def sample(size: int, found: int = 0) -> dict[str, Became]:
 def learned(world: World, name: str, papers: int, days: int) -> None:
     since = FRIDAY - timedelta(days=days)
     with Store.open(world.path / "data" / "paperboy.db") as store:
-        state = State("key", since, since, FRIDAY, "2611.00001", papers, b"weights")
+        state = State("key", since, FRIDAY, "2611.00001", papers, b"weights")
         store.learned.keep(name, Kind.SCORES, state, FRIDAY)
 
 

@@ -14,7 +14,7 @@ from tests.builders import paper
 from tests.store.ledger import NOW
 
 LIST, CRITERIA = "foundations", "abc"
-STATE = State("key", NOW, NOW, NOW, "2611.00001", 1, b"weights")
+STATE = State("key", NOW, NOW, "2611.00001", 1, b"weights")
 BEGINNING = datetime(2026, 9, 1, tzinfo=UTC)
 TOMORROW, HOUR = NOW + timedelta(days=1), timedelta(hours=1)
 ADA, GRACE = Reader(LIST, "ada@example.org"), Reader(LIST, "grace@example.org")
@@ -66,7 +66,7 @@ def test_scores_come_in_the_order_in_which_they_were_given(store: Store) -> None
     judged(store, {"2611.00001": 7}, NOW + HOUR)
     froze(store)
     assert learned_from(store) == [("2611.00002", 2), ("2611.00003", 9), ("2611.00001", 7)]
-    after = State("key", BEGINNING, NOW, NOW, "2611.00002", 1, b"")
+    after = State("key", NOW, NOW, "2611.00002", 1, b"")
     assert learned_from(store, after=after) == [("2611.00003", 9), ("2611.00001", 7)]
 
 
@@ -78,7 +78,6 @@ def test_scores_of_the_newest_morning_come_with_the_next(store: Store) -> None:
     froze(store, NOW + HOUR)
     judged(store, {"2611.00002": 8}, NOW + 2 * HOUR)
     assert learned_from(store) == [("2611.00001", 9)]
-    assert store.learned.newest(LIST, CRITERIA) == NOW
 
 
 def test_only_an_llms_scores_of_the_list_and_its_criteria_since_then_count_and_those_with_a_text(store: Store) -> None:
@@ -92,7 +91,6 @@ def test_only_an_llms_scores_of_the_list_and_its_criteria_since_then_count_and_t
     store.scores.keep(LIST, CRITERIA, "embedded ranker", {ids[4]: Score(9, None)}, Spending(), NOW)
     froze(store)
     assert learned_from(store) == [(ids[0], 9)]
-    assert store.learned.newest(LIST, "nothing") is None
 
 
 # --- votes

@@ -27,10 +27,7 @@ _OFFSET_RATE = 0.1  # beside that
 _SLOPE = 0.8  # how sure a score is, by its distance from the threshold
 _TITLE = 2  # how often a title's words count
 _MOST_COUNTED = (1 << 16) - 1  # examples with a bucket
-_MARK = b"learned1"
-_SEAL = struct.Struct("<8sI")  # the mark, the checksum of what follows
-_HEAD = struct.Struct("<IIf")  # the examples, those of them that were labels, the offset
-_BODY = _HEAD.size + _BUCKETS * (4 + 2)
+_HEAD = struct.Struct("<IId")  # the examples, those of them that were labels, the offset
 _WORD = re.compile(r"[^\W_]{2,}")
 
 # Votes are few, and about papers that were chosen: without others to compare with, every word would be a good one.
@@ -61,12 +58,13 @@ def target(relevance: int, threshold: int) -> float:
 
 
 def train(state: bytes, examples: Iterable[Example]) -> bytes:
-    """Learn more examples. `state` is empty at first. Raises ValueError for one that is spoilt."""
+    """Learn more examples. `state` is empty at first."""
     weights = _Weights(state)
     for each in examples:
         found = features(each.title, each.abstract)
         weights.count(found)
-        weights.learn(found, weights.vector(found), each.target or 0.0, _RATE)
+        vector = _unit(found, weights.idf(found.buckets))
+        weights.learn(found, vector, each.target or 0.0, _RATE)
     return weights.state()
 
 
@@ -77,29 +75,20 @@ def train_votes(votes: Iterable[Example]) -> bytes:
     rows = [(features(each.title, each.abstract), each.target) for each in mixed]
     for found, share in rows:
         weights.count(found, is_label=share is not None)
-    idf, passes = weights.idf(), max(1, min(_PASSES, _STEPS // max(1, len(rows))))
+    passes = max(1, min(_PASSES, _STEPS // max(1, len(rows))))
     for found, share in rows * passes:
-        vector = _unit(found, [idf[bucket] for bucket in found.buckets])
+        vector = _unit(found, weights.idf(found.buckets))
         weights.learn(found, vector, share or 0.0, _VOTE_RATE * (_UNVOTED if share is None else 1.0))
     return weights.state()
 
 
-def is_sound(state: bytes) -> bool:
-    """Whether a state can be used."""
-    try:
-        _Weights(state)
-    except ValueError:
-        return False
-    return True
-
-
 class Ranker:
-    """Ranks papers by what was learned. Raises ValueError for a state that is spoilt."""
+    """Ranks papers by what was learned."""
 
     def __init__(self, state: bytes) -> None:
         weights = _Weights(state)
         self.examples = weights.labels  # how many labels it has learned
-        idf, self._offset = weights.idf(), weights.offset
+        idf, self._offset = weights.idf(range(_BUCKETS)), weights.offset
         self._gains = [one * other for one, other in zip(idf, weights.weights, strict=True)]
         self._squares = [value * value for value in idf]
 
@@ -120,17 +109,13 @@ class _Weights:
         self._examples, self.labels, self.offset = 0, 0, 0.0
         if not state:
             return
-        body = state[_SEAL.size :]
-        if len(body) != _BODY or state[: _SEAL.size] != _SEAL.pack(_MARK, crc32(body)):
-            raise ValueError(f"its {len(state)} bytes are no state, or a spoilt one")
-        self._examples, self.labels, self.offset = _HEAD.unpack_from(body)
+        self._examples, self.labels, self.offset = _HEAD.unpack_from(state)
         middle = _HEAD.size + 4 * _BUCKETS
-        self.weights, self._counts = array("f", body[_HEAD.size : middle]), array("H", body[middle:])
+        self.weights, self._counts = array("f", state[_HEAD.size : middle]), array("H", state[middle:])
 
     def state(self) -> bytes:
         head = _HEAD.pack(self._examples, self.labels, self.offset)
-        body = head + self.weights.tobytes() + self._counts.tobytes()
-        return _SEAL.pack(_MARK, crc32(body)) + body
+        return head + self.weights.tobytes() + self._counts.tobytes()
 
     def count(self, found: Features, *, is_label: bool = True) -> None:
         """Note in which buckets an example has something."""
@@ -140,16 +125,10 @@ class _Weights:
             if counts[bucket] < _MOST_COUNTED:
                 counts[bucket] += 1
 
-    def idf(self) -> list[float]:
-        """Inverse document frequencies by bucket."""
-        examples = self._examples + 1
-        known = {count: 1 + math.log(max(1.0, examples / (count + 1))) for count in set(self._counts)}
-        return [known[count] for count in self._counts]
-
-    def vector(self, found: Features) -> list[float]:
-        """The features of unit length, by the counts so far."""
+    def idf(self, buckets: Iterable[int]) -> list[float]:
+        """Return these buckets' inverse document frequencies, by the counts so far."""
         examples, counts, log = self._examples + 1, self._counts, math.log
-        return _unit(found, [1 + log(max(1.0, examples / (counts[bucket] + 1))) for bucket in found.buckets])
+        return [1 + log(max(1.0, examples / (counts[bucket] + 1))) for bucket in buckets]
 
     def learn(self, found: Features, vector: list[float], wanted: float, rate: float) -> None:
         """One step towards what was wanted."""
@@ -158,7 +137,7 @@ class _Weights:
         step = rate * (wanted - _logistic(strength))
         for bucket, value in zip(found.buckets, vector, strict=True):
             weights[bucket] += step * value
-        self.offset = _as_float32(self.offset + _OFFSET_RATE * step)
+        self.offset += _OFFSET_RATE * step
 
 
 def features(title: str, abstract: str) -> Features:
@@ -182,8 +161,3 @@ def _unit(found: Features, idf: list[float]) -> list[float]:
 
 def _logistic(value: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, value))))
-
-
-def _as_float32(value: float) -> float:
-    """So that a state that was packed goes on as one that was not."""
-    return array("f", [value])[0]

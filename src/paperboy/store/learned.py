@@ -29,7 +29,6 @@ class State:
     """What a list has learned. What it depends on beside its examples is its `key`."""
 
     key: str
-    since: datetime  # examples from before are not learned
     oldest: datetime  # of the examples
     until: datetime  # the last one: its instant, and its paper
     until_id: str
@@ -87,12 +86,12 @@ class Learned:
 
     def keep(self, list_name: str, kind: Kind, state: State | None, at: datetime) -> None:
         """Keep a state instead of the one before; None: there is nothing to learn from."""
-        values: list[object] = ["", *[None] * 6]
+        values: list[object] = ["", *[None] * 5]
         if state:
-            instants = map(iso, (state.since, state.oldest, state.until))
+            instants = map(iso, (state.oldest, state.until))
             values = [state.key, *instants, state.until_id, state.examples, state.weights]
         self._database.commit(
-            f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"insert or replace into learned (list, kind, at, {_STATE}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [list_name, kind, iso(at), *values],
         )
 
@@ -105,12 +104,6 @@ class Learned:
         for row in self._database.rows(_DUE, values):
             found.setdefault(row["list"], set()).add(Kind(row["kind"]))
         return {name: frozenset(kinds) for name, kinds in found.items()}
-
-    def newest(self, list_name: str, criteria: str) -> datetime | None:
-        """When the newest score was given that the list may learn from."""
-        query = f"select {instant_of('max(given)')} as at from {_SCORES}"
-        at: datetime | None = self._database.rows(query, _of(list_name, criteria))[0]["at"]
-        return at
 
     def judged(self, list_name: str, criteria: str, since: datetime, after: State | None = None) -> tuple[Judged, ...]:
         """Return the papers that LLMs have scored since then for the list on these criteria, in the order of that;
@@ -135,7 +128,7 @@ def _of(list_name: str, criteria: str) -> dict[str, object]:
     return {"list": list_name, "criteria": criteria}
 
 
-_STATE = "key, since, oldest, until, until_id, examples, weights"
+_STATE = "key, oldest, until, until_id, examples, weights"
 
 _NEWEST_DAY = "(select at from days where list = name.value order by date desc limit 1)"
 _DUE = f"""

@@ -281,7 +281,6 @@ create table learned (
     kind text not null,         -- what from: scores or votes
     at text not null,           -- when it was last looked for something to learn
     key text not null,          -- what the weights depend on, beside the examples
-    since text,                 -- examples from before are not learned
     oldest text,                -- of the examples
     until text,                 -- the last one: its instant
     until_id text,              -- and its paper
