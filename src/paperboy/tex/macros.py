@@ -64,8 +64,6 @@ def _ion(element: str, number: str) -> str:
 def over(text: str, combining: str) -> str:
     """An accent over each letter of a group, but not over its scripts; over the sign, if it is only one."""
     is_one, depth, out = len(bare(text)) == 1, 0, []
-    if combining == ACCENTS["overline"] and not is_one:
-        combining = "\u0305"  # one line
     for character in text:
         if character in MARKS:
             depth += 1 if character in {SUP, SUB} else -1
@@ -128,13 +126,6 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
         _names("cite citep citet citealt citealp citeauthor citeyear citeyearpar citenum ref eqref"), (1, "[{}]".format)
     ),
     **dict.fromkeys(["binom", "dbinom", "tbinom"], (2, "({} choose {})".format)),
-    **dict.fromkeys(["overset", "stackrel"], (2, lambda above, base: base + script("^", above))),
-    "underset": (2, lambda below, base: base + script("_", below)),
-    "xrightarrow": (1, lambda above: "→" + script("^", above)),
-    "xleftarrow": (1, lambda above: "←" + script("^", above)),
-    "enquote": (1, "“{}”".format),
-    "abs": (1, "|{}|".format),
-    "norm": (1, "‖{}‖".format),
     "bra": (1, "⟨{}|".format),
     "ket": (1, "|{}⟩".format),
     "braket": (1, "⟨{}⟩".format),

@@ -15,7 +15,7 @@ from paperboy.tex.macros import (
     stage,
     symbols,
 )
-from paperboy.tex.scripts import MARKS, SPACE, SUB_END, SUP_END, plain, raised, script, settled
+from paperboy.tex.scripts import MARKS, SPACE, SUB_END, SUP_END, plain, script, settled
 
 
 def to_text(tex: str) -> str:
@@ -310,10 +310,7 @@ class _Reader:
         if (argument := self._argument()) is None:
             self.at = start
             return sign
-        text = self._inside(argument, math=True, level=self.level + 1)
-        if self.level > 1:  # deeper than HTML shows well
-            return raised(sign, text.strip(), self._next()) if text.strip() else ""
-        return script(sign, text)
+        return script(sign, self._inside(argument, math=True, level=self.level + 1))
 
     def _argument(self) -> _Stretch | None:
         """Where the inside of the group or the single token is that comes next; None at the end."""
