@@ -257,10 +257,8 @@ class App(ExitStack):
         environ = {name: value for name, value in self.environ.items() if name not in SETTINGS}
         return TokenCommand(words=words, environ=environ, folder=self.path, timer=self.timer)
 
-    def arxiv(self, lookups: int = 2) -> ArxivFeed:
-        """The feed of the configured server, polite at the configured pace. `lookups`: tries where DNS is gone; a
-        person is not kept waiting for more than two.
-        """
+    def arxiv(self) -> ArxivFeed:
+        """Return the feed of the configured server, polite at the configured pace."""
         from paperboy.arxiv_feed import ArxivFeed
 
         settings = self.settings
@@ -271,7 +269,6 @@ class App(ExitStack):
             url,
             delay_seconds=delay,
             contact=contact,
-            lookups=lookups,
             proxy=self.proxy(url),
             feed_url=feed_url,
             feed_proxy=self.proxy(feed_url),

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -85,8 +85,6 @@ class Crew:
                 why = str(error)
             elif isinstance(error, TimeoutError):
                 why = f"no answer within {self.seconds:g} seconds"
-            elif isinstance(error, CancelledError):
-                why = "the connection is gone"
             self.problem = f"{self.name} cannot be used: {why}"
             logger.warning("%s; the work is done here, which takes longer", self.problem)
             logger.debug("the workers' failure", exc_info=error)
@@ -105,17 +103,12 @@ def versions() -> Mapping[str, str]:
 
 def _done(work: Callable[[_T], _R], task: _T, wanted: Mapping[str, str]) -> _R:
     """Return the task's result, if this worker is like its caller. Raises ClusterError."""
-    if problems := _unlike("a worker", versions(), wanted):
-        raise ClusterError("; ".join(problems))
+    theirs = versions()
+    unlike = {name: version for name, version in wanted.items() if theirs.get(name) != version}
+    if unlike:
+        both = [f"{name} {theirs.get(name, '')}, and here is {version}" for name, version in unlike.items()]
+        raise ClusterError(f"a worker has {'; '.join(both)}")
     return work(task)
-
-
-def _unlike(worker: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:
-    return [
-        f"{worker} has {name} {theirs.get(name, '')}, and here is {version}"
-        for name, version in ours.items()
-        if theirs.get(name) != version
-    ]
 
 
 # Processes
@@ -201,12 +194,12 @@ def _require_certificates(security: Any) -> None:
 
 
 def differences(client: Any) -> list[str]:
-    """What a client's workers have that is not the same here."""
+    """Return what a client's workers have that is not the same here."""
     try:
-        found: Mapping[str, Mapping[str, str]] = client.run(versions)
+        found: Mapping[str, object] = client.run(_done, str, "", versions(), on_error="return")
     except Exception as error:  # noqa: BLE001  # it has another Paperboy, or none
         return [f"a worker cannot run Paperboy ({_first_line(error)}); install the version that runs here"]
-    return [problem for worker, theirs in found.items() for problem in _unlike(worker, theirs, versions())]
+    return [f"{worker}: {_first_line(error)}" for worker, error in found.items() if isinstance(error, Exception)]
 
 
 def _first_line(error: Exception) -> str:

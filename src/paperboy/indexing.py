@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from paperboy.foreign import one_line
 from paperboy.mail import archive
@@ -25,16 +25,14 @@ def index(store: Store, lists: Sequence[MailingList], stopped: Callable[[], bool
 
 
 def _texts(store: Store, digest: Archived) -> Sequence[Text]:
+    """Return what is shown of the digest, but for papers that are only named."""
+    found = list[Text]()
     try:
-        return list(_papers(store, digest))
+        thawed = archive.load(digest.shown, store.papers.by_id(archive.ids(digest.shown)))
+        for entry in thawed.entries + thawed.over_cap:
+            authors = one_line(", ".join(entry.paper.authors))
+            found.append(Text(entry.rank, str(prose(entry.paper.title)), authors, str(prose(entry.paper.abstract))))
     except (ValueError, KeyError, TypeError) as error:
         logger.error("the digest %s of %s is spoilt, and not searched: %r", digest.list_name, digest.date, error)
         return ()
-
-
-def _papers(store: Store, digest: Archived) -> Iterator[Text]:
-    """What is shown of the digest, but for papers that are only named."""
-    thawed = archive.load(digest.shown, store.papers.by_id(archive.ids(digest.shown)))
-    for entry in thawed.entries + thawed.over_cap:
-        authors = one_line(", ".join(entry.paper.authors))
-        yield Text(entry.rank, str(prose(entry.paper.title)), authors, str(prose(entry.paper.abstract)))
+    return found

@@ -167,21 +167,15 @@ class _Morning:
     def scored(self, group: int, reports: dict[str, ListReport]) -> Iterator[ScoredList]:
         """Open and score the lists in groups; put what ends here into the reports."""
         for lists in _groups(list(self.lists.values()), group):
-            gathered, done = self.opened(lists)
-            reports |= done
+            gathered = list[Gathered]()
+            for mailing_list in lists:
+                found = self.guarded(mailing_list, partial(self.open, mailing_list))
+                if isinstance(found, Gathered):
+                    gathered.append(found)
+                else:
+                    reports[mailing_list.name] = self.ended(mailing_list, found)
             yield from self.drafter.score(gathered, aloud=self.since is not None)
             self.store.papers.forget()
-
-    def opened(self, lists: Sequence[MailingList]) -> tuple[list[Gathered], dict[str, ListReport]]:
-        """Return what is to be scored and composed; and the reports of the other lists, by their names."""
-        gathered, reports = list[Gathered](), dict[str, ListReport]()
-        for mailing_list in lists:
-            found = self.guarded(mailing_list, partial(self.open, mailing_list))
-            if isinstance(found, Gathered):
-                gathered.append(found)
-            else:
-                reports[mailing_list.name] = self.ended(mailing_list, found)
-        return gathered, reports
 
     def closed(self, scored: ScoredList, made: ComposedDraft | None = None) -> ListReport:
         """From scores to a frozen day, or to a failed attempt. `made`: by another process."""

@@ -5,7 +5,6 @@ import email.policy
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -127,15 +126,6 @@ def test_unreachable_or_empty_arxiv_leaves_the_lists_due(world: World, url: str 
     assert "Connection refused" not in ran.out
     assert world.mails() == []
     assert json.loads(world.run("status", "--json").out)["lists"][0]["outcome"] is None
-
-
-@pytest.mark.parametrize(("command", "tries"), [(["once"], 2), (["work", "morning", "foundations"], 5)])
-def test_arxiv_without_dns_is_tried_twice_in_a_shell_and_five_times_by_the_daemon(
-    world: World, command: list[str], tries: int
-) -> None:
-    world.env(ARXIV_API_URL="http://arxiv.invalid/api/query")
-    ran = world.run(*command)
-    assert re.findall(r"is not found by DNS .*, after (\d) attempts", ran.out + ran.err) == [str(tries)]
 
 
 @pytest.mark.parametrize("terminal", [False, True])

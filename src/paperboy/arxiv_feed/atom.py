@@ -51,10 +51,6 @@ class FaultError(Exception):
         self.hint, self.backoff, self.retry_after = hint, backoff, retry_after
 
 
-class UnknownHostError(FaultError):
-    """DNS does not find the host."""
-
-
 class EmptyError(FaultError):
     """An answer without a paper, which a window of a small category may have."""
 

@@ -25,7 +25,7 @@ import arxiv
 
 from paperboy import __version__
 from paperboy.arxiv_feed.announced import MOST, Announced, read_feed
-from paperboy.arxiv_feed.atom import EmptyError, FaultError, Page, UnknownHostError, Window, quoted, read_page, said
+from paperboy.arxiv_feed.atom import EmptyError, FaultError, Page, Window, quoted, read_page, said
 from paperboy.errors import FeedError
 from paperboy.models import Paper
 from paperboy.wire import Http, NoReplyError, Reply
@@ -52,7 +52,7 @@ class ArxivFeed:
 
     `delay_seconds` separate any two requests, and the backoff is a multiple of it; the settings refuse less than 3
     against arxiv.org. `contact` is an address for arXiv's staff. `seconds` are for a whole reply. `tries` includes the
-    first one; `lookups` are the tries where DNS does not find the host. `proxy`, a URL, is for https. `feed_url` is the
+    first one; `proxy`, a URL, is for https. `feed_url` is the
     address of the announcement feed, without its categories; empty: there is none. `feed_proxy` is for that. `clock`
     bounds the dates of papers.
     """
@@ -66,7 +66,6 @@ class ArxivFeed:
         contact: str = "",
         page_size: int = 2_000,  # arXiv gives no more
         tries: int = 5,
-        lookups: int = 5,
         seconds: float = SECONDS,
         proxy: str = "",
         feed_url: str = "",
@@ -80,7 +79,6 @@ class ArxivFeed:
         self._delay = delay_seconds
         self._page_size = page_size
         self._tries = tries
-        self._lookups = lookups
         self._seconds = seconds
         self._wait = wait
         self._pause = 0.0  # before the next request
@@ -205,8 +203,7 @@ class ArxivFeed:
             try:
                 return self._ask(search, start, window)
             except FaultError as fault:
-                tries = self._lookups if isinstance(fault, UnknownHostError) else self._tries
-                if not fault.backoff or attempt >= tries or fault.retry_after > LONGEST_WAIT:
+                if not fault.backoff or attempt >= self._tries or fault.retry_after > LONGEST_WAIT:
                     after = f", after {attempt} attempts" if attempt > 1 else ""
                     then = _NEXT_RUN if fault.backoff else ""
                     raise FeedError(f"{self._host} {fault}{after}. {f'{fault.hint} {then}'.strip()}") from fault
@@ -254,11 +251,10 @@ class ArxivFeed:
                 reply = http.request("GET", url, self._headers, seconds=seconds)
             except NoReplyError as error:
                 hint = f"Check the network and {setting}."
-                if error.unknown:
-                    raise UnknownHostError(f"is not found by DNS ({quoted(str(error))})", hint) from error
                 if "certificate" in str(error):
                     hint = "Install the authority that signed it, or name its file in SSL_CERT_FILE."
-                raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint) from error
+                backoff = 0 if error.unknown else 2  # without a network, nobody is kept waiting
+                raise FaultError(f"gave no whole reply ({quoted(str(error))})", hint, backoff) from error
             if reply.status not in {301, 302, 303, 307, 308}:
                 return reply
             location = reply.headers.get("Location", "")

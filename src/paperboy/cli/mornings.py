@@ -156,7 +156,6 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
                 errands.work(app, lambda: stop.asked)
                 return 0
             if kind == "morning":
-                app.feed = app.arxiv(lookups=5)
                 app.morning(names, app.patience)
                 now = app.clock()
                 next_try = app.store.deliveries.next_try(now)
