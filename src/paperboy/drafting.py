@@ -237,7 +237,6 @@ class Drafter:
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
     _recent: tuple[tuple[frozenset[str], bool, datetime], Sequence[Text]] | None = None
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
-    _said: str = ""  # the last reason that was logged
 
     def candidates(
         self, mailing_list: MailingList, now: datetime, *, before: date | None = None, since: datetime | None = None
@@ -387,16 +386,12 @@ class Drafter:
             logger.warning("%s: %s could not be scored: %s", name, counted(times, "paper"), reason)
 
         missing = {paper.arxiv_id for paper in scored.missing}
+        unscored = next(iter(scored.unscored.values()), "")
         if not missing:
-            return replace(scored, problem=problem or next(iter(scored.unscored.values()), ""))
+            return replace(scored, problem=problem or unscored)
         dead, shortfall = self._dead or ("", Shortfall.SERVER)  # it may answer for one list and not for another
-        problem = problem or dead
+        problem = problem or dead or unscored
         waiting = f"{len(missing - gathered.followed)} of them " if missing & gathered.followed else ""
         what = f"{name}: {counted(len(missing), 'paper')} not scored, {waiting}carried over"
-        if problem == self._said:  # a dead LLM is dead for each list
-            logger.info("%s", what)
-        else:
-            logger.error("%s: %s", what, problem)
-        self._said = problem
-        problem = problem or next(iter(scored.unscored.values()), "")
+        logger.error("%s: %s", what, problem)
         return replace(scored, problem=problem, shortfall=shortfall, bug=shortfall is None)

@@ -35,8 +35,8 @@ RECOVERED = [
     ("fenced", 2, []),
     ("unknown id", 2, []),
     ("first missing", 3, []),
-    ("duplicate", 3, []),  # the paper is asked alone
-    ("all duplicate", 6, []),  # each paper is
+    ("duplicate", 3, []),  # the paper is asked again
+    ("all duplicate", 4, []),  # in halves, without a duplicate
 ]
 
 
@@ -217,11 +217,13 @@ TWICE = {"arxiv_id": "2611.00001", "relevance": 1, "novelty": 1, "comment": ""}
         ([TWICE], [4, 1]),
         ([{**TWICE, "relevance": 9, "novelty": 9}], [4]),
         ([{**TWICE, "relevance": 99}], [4]),
-        ([TWICE, {**TWICE, "arxiv_id": "2611.00002"}], [4, 1, 1]),
+        ([TWICE, {**TWICE, "arxiv_id": "2611.00002"}], [4, 2, 1, 1]),
     ],
     ids=["differ", "equal", "one unusable", "two papers"],
 )
-def test_paper_scored_twice_in_one_reply_is_asked_alone(more: list[dict[str, object]], asked: list[int]) -> None:
+def test_paper_scored_twice_in_one_reply_is_asked_again_until_alone(
+    more: list[dict[str, object]], asked: list[int]
+) -> None:
     """The last of its entries counts if it then gets two again."""
     ids = {str(entry["arxiv_id"]) for entry in more}
     again = Fault(

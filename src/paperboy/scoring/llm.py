@@ -19,7 +19,7 @@ from paperboy.errors import BudgetUsedUpError, ConfigError, ScoringError
 from paperboy.models import Cost, MailingList, Model, Paper, Scored, Spending, ToScore, Usage
 from paperboy.scoring.prices import Prices
 from paperboy.scoring.prompt import Prompt, Question
-from paperboy.scoring.reply import TWICE, Reply, read_reply
+from paperboy.scoring.reply import Reply, read_reply
 from paperboy.scoring.server import Answer, Server, format_of
 
 BREAKER = 3  # failures in a row after which the server is probed
@@ -101,24 +101,18 @@ class _Run:
         yield from (self.done.get() for _ in range(self.done.qsize()))
 
     def note(self, batch: Batch, reply: Reply, failure: str) -> None:
-        """Ask again for papers without a score: in halves if none has one, and alone for one that has two. A paper that
-        fails alone is blamed.
-        """
+        """Ask again for papers without a score, in halves if none has one. A paper that fails alone is blamed."""
         name, scored, defects = batch.mailing_list.name, reply.scores, reply.defects
         self.trust = 0 if scored else self.trust
-        answered = bool(scored) or TWICE in defects.values()  # asking alone cures that: no failure of the server
-        self.in_a_row, self.failures[name] = (0, 0) if answered else (self.in_a_row + 1, self.failures[name] + 1)
+        self.in_a_row, self.failures[name] = (0, 0) if scored else (self.in_a_row + 1, self.failures[name] + 1)
         missing = [paper for paper in batch.papers if paper.arxiv_id not in scored]
         if not scored:
             self.failure = failure or f"answers without a usable score ({defects[missing[0].arxiv_id]})"
         if self.failures[name] >= MOST_FAILURES:
             self.problems.setdefault(name, f"{self.llm} {self.failure}")
         elif len(batch.papers) > 1:
-            alone = [paper for paper in missing if defects[paper.arxiv_id] == TWICE]
-            others = [paper for paper in missing if defects[paper.arxiv_id] != TWICE]
-            half = (len(others) + 1) // (1 if scored else 2)
-            halves = even_parts(others, max(half, 1))
-            self.waiting.extend([Batch(batch.mailing_list, part)] for part in (*halves, *even_parts(alone, 1)))
+            most = len(batch.papers) if scored else (len(missing) + 1) // 2
+            self.waiting.extend([Batch(batch.mailing_list, part)] for part in even_parts(missing, most))
         elif missing:
             self.blamed.setdefault(name, {})[missing[0].arxiv_id] = f"{self.llm} {self.failure}"
 
@@ -226,12 +220,11 @@ class LlmScorer:
             advice = "; choose another OPENAI_MODEL" if answer.usage else retried
             raise ScoringError(f"{self._llm} {answer.failure}{advice}")
         if not read_reply(answer.text, [arxiv_id]).scores:
-            if answer.cut_off:
-                raise ScoringError(f"{self._llm} {answer.cut_off}")
-            raise ScoringError(
-                f"{self._llm} answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions "
-                f"is needed. It said: {self.server.quote(answer.text, 100)}"
+            useless = (
+                "answers, but with no usable score: check OPENAI_MODEL; a model that follows instructions is needed. "
+                f"It said: {self.server.quote(answer.text, 100)}"
             )
+            raise ScoringError(f"{self._llm} {answer.cut_off or useless}")
         return f"{self.model.name} at {self.server.place} answers ({format_of(self.server.refused)}) and scores"
 
     def close(self) -> None:
