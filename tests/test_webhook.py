@@ -171,7 +171,7 @@ def test_success_is_settled_and_never_told_again(store: Store, hook: Hook, statu
     hook.statuses, hook.body = [status], b""
     frozen(store)
     assert call(store, hook.url).state is DeliveryState.SENT
-    assert not store.webhooks.is_due(NOW + DAY)
+    assert not store.webhooks.waiting(NOW + DAY)
     (request,) = hook.told
     assert request.path == PATH
     assert request.headers["Content-Type"] == "application/json"
@@ -262,9 +262,9 @@ def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hoo
     clock, tries = Clock(NOW), list[timedelta]()
     hook.statuses, hook.on_request = [500], lambda: tries.append(clock.now - NOW)
     frozen(store)
-    while store.webhooks.is_due(NOW + 9 * DAY):
+    while store.webhooks.waiting(NOW + 9 * DAY):
         found = call(store, hook.url, clock=clock)
-        assert found.state is DeliveryState.FAILED or not store.webhooks.is_due(clock.now), "a hot loop"
+        assert found.state is DeliveryState.FAILED or not store.webhooks.waiting(clock.now), "a hot loop"
         clock.now = found.try_at or clock.now
     gaps = [(later - earlier) // MINUTE for earlier, later in pairwise(tries)]
     assert gaps[:7] == [5, 10, 20, 40, 80, 160, 240]

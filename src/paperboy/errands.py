@@ -29,9 +29,9 @@ Stopped = Callable[[], bool]
 def waits(store: Store, lists: Sequence[MailingList], now: datetime, *, from_scores: bool = False) -> bool:
     """Whether there is something to do now: one cheap query for each kind. `from_scores`: see `Learning`."""
     return (
-        store.webhooks.is_due(now)
-        or store.signups.is_due(now)
-        or store.search.is_due([each.name for each in lists if each.is_public])
+        bool(store.webhooks.waiting(now))
+        or bool(store.signups.due(now))
+        or store.search.waiting([each.name for each in lists if each.is_public]) is not None
         or bool(store.learned.due([each.name for each in lists if each.topics], now, scores=from_scores))
     )
 
@@ -60,7 +60,7 @@ def work(app: App, stopped: Stopped, *, by_hand: bool = False) -> bool:
 def _webhooks(app: App, stopped: Stopped) -> bool:
     from paperboy import webhook
 
-    if not app.store.webhooks.is_due(app.clock()):
+    if not app.store.webhooks.waiting(app.clock()):
         return True
     calls = webhook.Round(
         store=app.store,
@@ -77,7 +77,7 @@ def _webhooks(app: App, stopped: Stopped) -> bool:
 def _signups(app: App, stopped: Stopped) -> bool:
     from paperboy import signups
 
-    if not app.store.signups.is_due(app.clock()):
+    if not app.store.signups.due(app.clock()):
         return True
     with closing(app.transports[0]) as transport:
         errand = signups.Round(

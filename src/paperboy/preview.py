@@ -102,7 +102,7 @@ def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed
     """The newest digest, or that of a local date, as it was sent, and its date. Raises UnknownNameError where there is
     none, naming the nearest ones.
     """
-    days = store.days.digests(list_name)
+    days = {digest.date: digest.id for digest in store.deliveries.digests(list_name) if not digest.superseded}
     if not days:
         raise UnknownNameError(f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come")
     if day and day not in days:

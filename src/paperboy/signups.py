@@ -59,7 +59,7 @@ class Round:
 
     def _mail(self, signup: Signup) -> str:
         if why := self._needs_none(signup):
-            self.store.signups.end(signup, why)
+            self.store.signups.move(signup, Stage.ENDED, why)
             return ""
         mailing_list = self.home.list(signup.list_name)
         envelope = self.composer.confirmation(mailing_list, Subscriber(signup.address), signup.token, signup.at)
@@ -69,11 +69,11 @@ class Round:
         except MailServerError as error:
             state, reply = DeliveryState.DEFERRED, str(error)
         if state in {DeliveryState.SENT, DeliveryState.AMBIGUOUS}:
-            self.store.signups.mailed(signup)
+            self.store.signups.move(signup, Stage.MAILED)
             logger.info("%s: a confirmation mail went out", signup.list_name)
             return ""
         if state is DeliveryState.FAILED or self.clock() - signup.at > _MAIL_GIVES_UP:
-            self.store.signups.end(signup, reply)
+            self.store.signups.move(signup, Stage.ENDED, reply)
             logger.warning("%s: a confirmation mail was refused: %s", signup.list_name, reply)
             return ""
         until = self.clock() + _MAIL_RETRY * min(2**signup.attempts, 12)
@@ -96,7 +96,7 @@ class Round:
             home = self.read()
             mailing_list = home.find(name)
             if mailing_list is None or not mailing_list.open:
-                self.store.signups.end(signup, "the list takes no sign-ups")
+                self.store.signups.move(signup, Stage.ENDED, "the list takes no sign-ups")
                 logger.warning("%s: somebody signed up, but the list takes no sign-ups any more", name)
                 return ""
             if not mailing_list.subscriber(signup.address):
@@ -108,6 +108,6 @@ class Round:
                 note = Note(Cause.SIGNUP, name, problem, problem, {"place": problem.partition(": ")[0]})
                 self.store.alerts.note([note], self.clock())
             return problem
-        self.store.signups.done(signup)
+        self.store.signups.move(signup, Stage.DONE)
         logger.info("%s: somebody who signed up is now on the list", name)
         return ""

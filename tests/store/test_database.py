@@ -83,7 +83,7 @@ def test_opening_again_keeps_the_locks_of_other_connections(path: Path) -> None:
 
 def test_place_that_cannot_hold_a_file_is_refused(tmp_path: Path) -> None:
     """A folder; and a file where the folder should be, which stops root as well."""
-    with pytest.raises(StoreError, match="this is a folder; PAPERBOY_DATABASE must name a file"):
+    with pytest.raises(StoreError, match="this is no regular file; PAPERBOY_DATABASE must name a file"):
         Store.open(tmp_path)
     (tmp_path / "data").write_text("not a folder")
     with pytest.raises(StoreError, match=r"data/paperboy\.db: the database cannot be opened"):

@@ -1,4 +1,4 @@
-"""The search index: it is made with its first row, has what the digests show, and hears words alone."""
+"""The search index: it has what the digests show, and hears words alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def frozen(store: Store, list_name: str = "foundations", days: int = 0) -> int:
     composed = Composed("1 paper: It", "papers@example.org", b"m", "", b"{}")
     day = TODAY - timedelta(days=days)
     store.days.freeze(Day(list_name, day, Outcome.DIGEST, composed=composed), NOW)
-    return store.days.digests(list_name)[day]
+    return next(digest.id for digest in store.deliveries.digests(list_name) if digest.date == day)
 
 
 def find(store: Store, words: str, list_name: str = "foundations") -> list[tuple[str, int]]:
@@ -27,24 +27,14 @@ def find(store: Store, words: str, list_name: str = "foundations") -> list[tuple
 def test_digests_of_these_lists_wait_newest_first_until_they_are_added(store: Store) -> None:
     old, new, _ = frozen(store, days=1), frozen(store), frozen(store, "galaxies")
     names = ["foundations"]
-    assert not store.search.is_due([])
+    assert not store.search.waiting([])
     added = []
     while digest := store.search.waiting(names):
-        assert store.search.is_due(names)
         store.search.add(digest.id, [])
         added.append(digest.id)
     assert added == [new, old]
-    assert not store.search.is_due(names)
-    assert store.search.is_due(["galaxies"])
-
-
-def test_there_is_no_table_before_the_first_digest_is_added(store: Store) -> None:
-    tables = "select 1 from sqlite_master where name like 'paper_search%'"
-    assert find(store, "word") == []
-    store.search.delete([1])
-    assert store._database.rows(tables) == []
-    store.search.add(frozen(store), [])
-    assert store._database.rows(tables)
+    assert not store.search.waiting(names)
+    assert store.search.waiting(["galaxies"])
 
 
 def test_title_weighs_more_than_authors_and_these_more_than_the_abstract(store: Store) -> None:

@@ -21,7 +21,7 @@ def frozen(store: Store, days_ago: int = 0, list_name: str = "foundations", *, w
     to = (addressed("ada", list_name, day),)
     made = Day(list_name, day, Outcome.DIGEST, composed=mail, addressed=to, webhook=webhook)
     store.days.freeze(made, NOW - days_ago * DAY)
-    return store.days.digests(list_name)[day]
+    return next(digest.id for digest in store.deliveries.digests(list_name) if digest.date == day)
 
 
 def call_of(store: Store, digest_id: int) -> Call:
@@ -32,9 +32,9 @@ def call_of(store: Store, digest_id: int) -> Call:
 
 def test_call_is_frozen_with_its_digest_and_waits_at_once(store: Store) -> None:
     frozen(store, list_name="galaxies", webhook=False)
-    assert not store.webhooks.is_due(NOW)
+    assert not store.webhooks.waiting(NOW)
     digest_id = frozen(store)
-    assert store.webhooks.is_due(NOW)
+    assert store.webhooks.waiting(NOW)
     assert store.webhooks.waiting(NOW) == (digest_id,)
     call = call_of(store, digest_id)
     assert (call.list_name, call.date, call.subject, call.shown) == ("foundations", TODAY, "3 new papers", b"{}")
@@ -50,7 +50,7 @@ def test_call_is_reserved_once(store: Store) -> None:
 def test_call_that_a_crash_left_behind_waits_for_its_next_try(store: Store) -> None:
     digest_id = frozen(store)
     store.webhooks.reserve(call_of(store, digest_id), NOW, NOW + MINUTE)
-    assert not store.webhooks.is_due(NOW)
+    assert not store.webhooks.waiting(NOW)
     assert store.webhooks.waiting(NOW + MINUTE) == (digest_id,)
     assert store.webhooks.reserve(call_of(store, digest_id), NOW + MINUTE, NOW + 2 * MINUTE)
     assert call_of(store, digest_id).attempts == 2
@@ -69,9 +69,9 @@ def test_settled_call_never_changes(store: Store, state: DeliveryState) -> None:
 def test_edit_of_the_files_ends_the_retry_backoff(store: Store) -> None:
     call = call_of(store, frozen(store))
     store.webhooks.settle(call, DeliveryState.PENDING, "HTTP 500", NOW, NOW + DAY)
-    assert not store.webhooks.is_due(NOW)
+    assert not store.webhooks.waiting(NOW)
     store.webhooks.retry_now()
-    assert store.webhooks.is_due(NOW)
+    assert store.webhooks.waiting(NOW)
 
 
 def test_newest_call_of_each_list_is_known(store: Store) -> None:
@@ -85,7 +85,7 @@ def test_newest_call_of_each_list_is_known(store: Store) -> None:
 def test_nobody_is_told_of_a_digest_that_reached_nobody_and_is_superseded(store: Store) -> None:
     digest_id = frozen(store, 1)
     assert store.days.supersede("foundations", TODAY, NOW) == TODAY - DAY
-    assert not store.webhooks.is_due(NOW)
+    assert not store.webhooks.waiting(NOW)
     assert store.webhooks.get(digest_id) is None
 
 

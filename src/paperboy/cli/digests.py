@@ -86,7 +86,7 @@ def _would_be(app: App, mailing_list: MailingList) -> tuple[Composed | None, str
         about = output.dry_run(mailing_list, made.draft, "")[0].removeprefix(f"{mailing_list.name}: ")
         return made.mail, about + "; the list is paused, so nobody gets it" * mailing_list.paused
     more = f"; paperboy preview {mailing_list.name} --sent shows its newest digest"
-    return None, "there are no papers today" + more * bool(app.store.days.digests(mailing_list.name))
+    return None, "there are no papers today" + more * bool(app.store.deliveries.newest(mailing_list.name))
 
 
 @click.command()

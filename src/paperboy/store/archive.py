@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
 from datetime import date, datetime
 from typing import NamedTuple
 
 from paperboy.models import Archived
-from paperboy.store.database import Database
+from paperboy.store.database import Database, is_token
 
-_ID = 16  # digits of a link by which it is looked up; the others are compared in constant time
 _KEPT = "link != '' and shown is not null and superseded is null"
 _SELECT = f"select id, list as list_name, date, subject, at, link, shown from digests where {_KEPT}"
 
@@ -38,8 +36,7 @@ class Archive:
 
     def linked(self, link: str) -> Archived | None:
         """The digest of an unguessable link."""
-        rows = self._database.rows(f"{_SELECT} and link between :id and :id || 'g'", {"id": link[:_ID]}, Archived)
-        return next((each for each in rows if hmac.compare_digest(each.link.encode(), link.encode())), None)
+        return next(iter(self._database.rows(f"{_SELECT} and {is_token('link')}", {"token": link}, Archived)), None)
 
     def of(self, list_name: str, day: date) -> Archived | None:
         """The digest of a list's day."""

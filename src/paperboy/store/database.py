@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hmac
 import json
 import logging
 import lzma
@@ -45,6 +46,7 @@ class Database:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._connection.create_function("same", 2, _same, deterministic=True)
         self._utils = sqlite_utils.Database(connection)
 
     @classmethod
@@ -60,8 +62,7 @@ class Database:
         had = mark if mark and require(path, mark) else None  # first: another process may be making both
         try:
             if path.exists() and not path.is_file():
-                what = "a folder" if path.is_dir() else "no regular file"
-                raise StoreError(f"{path}: this is {what}; PAPERBOY_DATABASE must name a file")
+                raise StoreError(f"{path}: this is no regular file; PAPERBOY_DATABASE must name a file")
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Never open a database that exists but through SQLite: closing any descriptor of a file drops all locks
             # that this process holds on it, those of other threads' connections, too.
@@ -89,27 +90,25 @@ class Database:
 
     def prepare(self, mark: Path | None = None, *, check: bool = False) -> None:
         """Check the file, and make the tables of a new one. With `mark` nothing new is made. Raises StoreError."""
+        execute = self._connection.execute
         try:
-            self._prepare(mark, check=check)
+            if check and (found := execute("pragma quick_check(1)").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(str(found))
+
+            if self._is_empty():
+                if mark:
+                    raise StoreError(_lost(self.path, "is empty", mark))
+                execute("begin exclusive")  # waits for another who does the same
+                if self._is_empty():
+                    create(self._utils)
+                execute("commit")
+
+            execute("pragma foreign_keys = on")
+            with suppress(sqlite3.OperationalError):  # locked: another process opens it, too, and WAL mode persists
+                execute("pragma journal_mode = wal")
+            execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path}: {_advice(error)}") from error
-
-    def _prepare(self, mark: Path | None, *, check: bool) -> None:
-        if check and (found := self._connection.execute("pragma quick_check(1)").fetchone()[0]) != "ok":
-            raise sqlite3.DatabaseError(str(found))
-
-        if self._is_empty():
-            if mark:
-                raise StoreError(_lost(self.path, "is empty", mark))
-            self._connection.execute("begin exclusive")  # waits for another who does the same
-            if self._is_empty():
-                create(self._utils)
-            self._connection.execute("commit")
-
-        self._connection.execute("pragma foreign_keys = on")
-        with suppress(sqlite3.OperationalError):  # locked: another process opens it, too, and WAL mode persists
-            self._connection.execute("pragma journal_mode = wal")
-        self._connection.execute("pragma wal_autocheckpoint = 16384")  # pages; retention is there first
 
     def _is_empty(self) -> bool:
         """Return whether there are no tables yet. Raises StoreError if they are others than ours."""
@@ -130,7 +129,7 @@ class Database:
         if self._connection.in_transaction:
             yield
             return
-        self._commits_are(durable=durable)
+        self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
         self.execute("begin immediate")
         try:
             yield
@@ -139,9 +138,6 @@ class Database:
             if self._connection.in_transaction:
                 self.execute("rollback")
             raise
-
-    def _commits_are(self, *, durable: bool) -> None:
-        self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -193,11 +189,10 @@ class Database:
 
     def commit(self, sql: str, values: _Values = (), *, durable: bool = False) -> int:
         """Run one statement as a transaction of its own, or as part of the one around it; return how many rows it
-        touched. It waits for another writer as `transaction` does, and takes less time.
+        touched.
         """
-        if not self._connection.in_transaction:
-            self._commits_are(durable=durable)
-        return self.execute(sql, values)
+        with self.transaction(durable=durable):
+            return self.execute(sql, values)
 
     def execute_all(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row inside a transaction, in half the time that `execute` takes for them."""
@@ -260,6 +255,18 @@ def _lost(path: Path, how: str, mark: Path) -> str:
     return f"{path}: the database {how}; {fix}. To begin anew nevertheless: rm {shlex.quote(str(mark))}"
 
 
+def is_token(column: str) -> str:
+    """Return the condition that a column is `:token`: it is looked up by half of its digits, and the others are
+    compared in constant time.
+    """
+    half = "substr(:token, 1, 16)"
+    return f"{column} between {half} and {half} || 'g' and same({column}, :token)"
+
+
+def _same(kept: str, given: str) -> bool:
+    return hmac.compare_digest(kept.encode(), given.encode())
+
+
 def iso(instant: datetime) -> str:
     """An aware instant as text that sorts by time: UTC, to the second."""
     return instant.astimezone(UTC).isoformat(timespec="seconds")
@@ -290,6 +297,7 @@ _MEANING: Mapping[str, Callable[[Any], object]] = {
     "facts": lambda text: dict(json.loads(text)),
     "outcome": Outcome,
     "became": Became,
+    **dict.fromkeys(("given_up", "newest", "superseded"), bool),
     "state": DeliveryState,
     **dict.fromkeys(("message", "shown"), lzma.decompress),
 }

@@ -11,7 +11,7 @@ from paperboy.models import Attempt, Became, Composed, Day, MailingList, Outcome
 from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
 from paperboy.store.packing import pack
-from paperboy.store.readers import Readers, Row
+from paperboy.store.readers import Readers
 from paperboy.store.samples import Samples
 from paperboy.store.seen import CODES, LIST_KEY, Seen
 
@@ -122,14 +122,13 @@ class Days:
         """
         name, local, execute = day.list_name, day.date.isoformat(), self._database.execute
         packed = pack(day.composed) if day.composed else None  # before the transaction, while others may write
-        readers = Readers(self._database).unknown(name, day.addressed) if packed else []
         with self._database.transaction():
             execute(
                 "delete from days where list = ? and date = ? and digest_id is null and outcome in (?, ?, ?)",
                 [name, local, Outcome.SKIPPED, Outcome.GAVE_UP, Outcome.QUIET],
             )
             row = {"list": name, "date": local, "outcome": day.outcome, "reason": day.reason, "model": day.model}
-            more = {"digest_id": self._freeze_digest(day, packed, readers, iso(at)), "at": iso(at)}
+            more = {"digest_id": self._freeze_digest(day, packed, iso(at)), "at": iso(at)}
             self._database.insert_all("days", [row | more | asdict(day.counts)])
             Seen(self._database).add(name, day.became, day.date)
             of_these = "arxiv_id in (select value from json_each(?))"
@@ -144,8 +143,7 @@ class Days:
             execute("delete from attempts where list = ?", [name])
             also()
 
-    def _freeze_digest(self, day: Day, packed: Packed | None, readers: Iterable[Row], stamp: str) -> int | None:
-        """`packed` and `readers` were made before the transaction, while others might write."""
+    def _freeze_digest(self, day: Day, packed: Packed | None, stamp: str) -> int | None:
         if packed is None:
             return None
         (row,) = self._database.rows(
@@ -156,7 +154,7 @@ class Days:
                 *(packed.link, packed.shown or None),
             ],
         )
-        Readers(self._database).add(readers)
+        Readers(self._database).know(day.list_name, day.addressed)
         people = ((to.subscriber, to.message_id, to.token) for to in day.addressed)
         self._database.execute_all(
             "insert into deliveries (digest_id, address, name, state, message_id, token, at) "
@@ -191,11 +189,6 @@ class Days:
                 self._database.execute(statement, values)
         newest: date = digests[0]["date"]
         return newest
-
-    def digests(self, list_name: str) -> dict[date, int]:
-        """The ids of the list's digests that are kept, by day, newest first; without those that reached nobody."""
-        query = "select date, id from digests where list = ? and superseded is null order by date desc"
-        return {row["date"]: row["id"] for row in self._database.rows(query, [list_name])}
 
     def composed_by_id(self, digest_id: int) -> Composed:
         """Return the digest that a delivery belongs to, as it was frozen."""

@@ -208,8 +208,7 @@ class Deliveries:
         self._move("delete from server_backoff", [])
 
     def _move(self, sql: str, values: list[Any]) -> bool:
-        with self._database.transaction(durable=False):
-            return self._database.execute(sql, values) == 1
+        return self._database.commit(sql, values) == 1
 
     def refused_by_all(self, digest_ids: Collection[int]) -> tuple[tuple[str, str], ...]:
         """Those of the digests that failed for all recipients: each one's list, and the last reply."""
@@ -232,10 +231,9 @@ class Deliveries:
 
     def digests(self, list_name: str) -> tuple[Frozen, ...]:
         """The list's digests, newest first."""
-        rows = self._database.rows(
-            "select id, date, superseded from digests where list = ? order by at desc, id desc", [list_name]
-        )
-        return tuple(Frozen(row["id"], row["date"], row["superseded"] is not None) for row in rows)
+        query = """select id, date, superseded is not null as superseded from digests
+            where list = ? order by at desc, id desc"""
+        return tuple(self._database.rows(query, [list_name], Frozen))
 
     def newest(self, list_name: str) -> Frozen | None:
         """The list's newest digest; None if it has had none."""

@@ -47,7 +47,7 @@ class Posted:
     at: datetime  # when its state last changed
     try_at: datetime | None  # not before; None: with the next sending, if it waits
     given_up: bool  # after three days of trying
-    newest: bool = False  # belongs to the list's newest digest; only `undelivered` says so
+    newest: bool  # belongs to the list's newest digest; only `undelivered` says so
 
     def next_try(self, now: datetime) -> datetime | None:
         """When it is retried; None: it is not."""
@@ -130,13 +130,12 @@ class History:
         ambiguous `since` an instant. Newest digests first, superseded ones left out: their papers come again.
         """
         asked = {"newest": json.dumps(list(newest)), "since": iso(since), "recent": iso(since - _TRIED_FOR)}
-        rows: list[Posted] = self._database.rows(_UNDELIVERED, asked, _posted)
-        return tuple(replace(row, newest=row.digest_id in newest) for row in rows)
+        return tuple(self._database.rows(_UNDELIVERED, asked, Posted))
 
     def posted(self, address: str, since: datetime) -> tuple[Posted, ...]:
         """What became of each digest to an address, newest first, of those frozen `since` an instant."""
-        asked = {"address": address, "since": iso(since)}
-        return tuple(self._database.rows(_OF_ADDRESS, asked, _posted))
+        asked = {"address": address, "since": iso(since), "newest": "[]"}
+        return tuple(self._database.rows(_OF_ADDRESS, asked, Posted))
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
@@ -157,10 +156,6 @@ class History:
 def _day(**row: Any) -> tuple[DaySummary, int | None]:
     counts = Counts(**{name: row[name] for name in Counts.__slots__})
     return DaySummary(row["list"], row["date"], row["outcome"], row["reason"], counts=counts), row["digest_id"]
-
-
-def _posted(given_up: int, **row: Any) -> Posted:
-    return Posted(**row, given_up=bool(given_up))
 
 
 def _kept(relevance: int, novelty: int | None, comment: str, model: str, at: datetime) -> Kept:
@@ -208,6 +203,7 @@ where date = (select max(date) from digests where list = name.value and date <= 
 
 _POSTED = """
 select digest_id, list as list_name, date, address, state, reply, deliveries.at, given_up,
+    digest_id in (select value from json_each(:newest)) as newest,
     nullif(max(coalesce(try_at, ''), coalesce((select until from server_backoff), '')), '') as try_at, case
     when state = 'pending' and reply = '' then coalesce((
         select reply from deliveries where state in ('pending', 'sending', 'deferred') -- the index has these

@@ -6,20 +6,12 @@ folder for years.
 
 from __future__ import annotations
 
-import hmac
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 from paperboy.models import Addressed
-from paperboy.store.database import Database
+from paperboy.store.database import Database, is_token
 from paperboy.tokens import vote_token
-
-Row = tuple[str, str, str, str]  # the two tokens, list and address
-
-_AT_ONCE = 5000
-_ID = 16  # digits of a token by which it is looked up; the others are compared in constant time
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +29,10 @@ class Readers:
         self._database = database
 
     def know(self, list_name: str, addressed: Iterable[Addressed]) -> None:
-        """Keep the tokens of these copies."""
-        rows = self.unknown(list_name, addressed)
+        """Keep the tokens of these copies, unless an earlier digest has made them known."""
+        rows = ((copy.token, vote_token(copy.token), list_name, copy.subscriber.address) for copy in addressed)
         with self._database.transaction(durable=False):
-            self.add(rows)
-
-    def unknown(self, list_name: str, addressed: Iterable[Addressed]) -> list[Row]:
-        """What to `add` of these copies: nothing of those whom an earlier digest has made known."""
-        query, rows = "select value as token from json_each(?) where value not in (select leave from readers)", []
-        of_all = iter(addressed)
-        while people := {each.token: each.subscriber.address for each in islice(of_all, _AT_ONCE)}:
-            new = (row["token"] for row in self._database.rows(query, [json.dumps(list(people))]))
-            rows += [(token, vote_token(token), list_name, people[token]) for token in new]
-        return sorted(rows)
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Keep these tokens, inside a transaction."""
-        self._database.execute_all("insert or ignore into readers values (?, ?, ?, ?)", rows)
+            self._database.execute_all("insert or ignore into readers values (?, ?, ?, ?)", rows)
 
     def leaving(self, token: str) -> Reader | None:
         """Whom the token of a way out names."""
@@ -64,9 +43,5 @@ class Readers:
         return self._named("vote", token)
 
     def _named(self, column: str, token: str) -> Reader | None:
-        rows = self._database.rows(
-            f"select {column} as token, list, address from readers where {column} between :id and :id || 'g'",
-            {"id": token[:_ID]},
-        )
-        found = [each for each in rows if hmac.compare_digest(each["token"].encode(), token.encode())]
-        return Reader(found[0]["list"], found[0]["address"]) if found else None
+        query = f"select list as list_name, address from readers where {is_token(column)}"
+        return next(iter(self._database.rows(query, {"token": token}, Reader)), None)

@@ -267,6 +267,11 @@ create table signups (
 ) strict, without rowid;
 create index signups_at on signups (at);
 
+-- The papers of public lists' digests; see search.py
+create virtual table paper_search using fts5 (
+    title, authors, abstract, tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
+);
+
 -- What lists learn
 
 create table samples (

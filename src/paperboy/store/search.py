@@ -1,6 +1,6 @@
 """Search over the papers of public lists' digests: SQLite's full-text index, filled beside the mail.
 
-The table is made with its first row: most homes have no public list. A paper's place in it is its digest and rank.
+A paper's place in the table is its digest and rank.
 """
 
 from __future__ import annotations
@@ -45,11 +45,6 @@ class Search:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def is_due(self, lists: Collection[str]) -> bool:
-        """Whether a digest of these lists is to be added."""
-        query = f"select 1 from digests where {_WAITING} limit 1"
-        return bool(lists) and bool(self._database.rows(query, [json.dumps(list(lists))]))
-
     def waiting(self, lists: Collection[str]) -> Archived | None:
         """The newest digest of these lists that is to be added."""
         query = f"""select id, list as list_name, date, subject, at, link, shown from digests
@@ -60,31 +55,23 @@ class Search:
         """Let the papers of a digest be found, those only that it shows now."""
         insert = "insert into paper_search (rowid, title, authors, abstract) values (?, ?, ?, ?)"
         with self._database.transaction(durable=False):
-            self._database.execute(_TABLE)
-            self._delete(digest_id)
+            self.delete([digest_id])
             for paper in papers:
                 self._database.execute(insert, [digest_id * _SHIFT + paper.rank, *paper[1:]])
             self._database.execute("update digests set indexed = 1 where id = ?", [digest_id])
 
     def delete(self, digest_ids: Collection[int]) -> None:
         """Forget the papers of digests that go."""
-        if digest_ids and self._is_there():
-            with self._database.transaction(durable=False):
-                for digest_id in digest_ids:
-                    self._delete(digest_id)
+        delete = "delete from paper_search where rowid between ? and ?"
+        with self._database.transaction(durable=False):
+            for digest_id in digest_ids:
+                first = digest_id * _SHIFT
+                self._database.execute(delete, [first, first + _SHIFT - 1])
 
     def find(self, list_name: str, words: str, most: int) -> tuple[Found, ...]:
         """A list's papers that have all these words, the best first."""
-        if not (query := expression(words)) or not self._is_there():
-            return ()
-        return tuple(self._database.rows(_FIND, [query, list_name, most], Found))
-
-    def _delete(self, digest_id: int) -> None:
-        first = digest_id * _SHIFT
-        self._database.execute("delete from paper_search where rowid between ? and ?", [first, first + _SHIFT - 1])
-
-    def _is_there(self) -> bool:
-        return bool(self._database.rows("select 1 from sqlite_master where name = 'paper_search'"))
+        query = expression(words)
+        return tuple(self._database.rows(_FIND, [query, list_name, most], Found)) if query else ()
 
 
 def expression(words: str) -> str:
@@ -97,10 +84,6 @@ def expression(words: str) -> str:
 
 
 _WAITING = "indexed = 0 and shown is not null and superseded is null and list in (select value from json_each(?))"
-_TABLE = (
-    "create virtual table if not exists paper_search using fts5 "
-    "(title, authors, abstract, tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3')"
-)
 _FIND = f"""
 select date, paper_search.rowid % {_SHIFT} as place, title, authors as names
 from paper_search join digests on id = paper_search.rowid / {_SHIFT}

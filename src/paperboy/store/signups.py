@@ -9,13 +9,12 @@ ended      nothing follows; kept, since it counts for the limits
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from paperboy.store.database import Database, iso
+from paperboy.store.database import Database, is_token, iso
 
 HOLDS = timedelta(days=7)
 WINDOW = timedelta(hours=1)  # in which requests are counted
@@ -23,7 +22,6 @@ _LIST_HOLDS = 100  # requests in an hour: a lecture hall may sign up at once
 _ALL_HOLD = 300  # three lists' worth, so that a flood of one list leaves the others open
 _DAY = timedelta(days=1)  # a mailbox gets one confirmation mail in it
 _GMAIL = {"gmail.com", "googlemail.com"}
-_ID = 16  # digits of a token by which it is looked up; the others are compared in constant time
 
 
 class Stage(StrEnum):
@@ -99,54 +97,35 @@ class Signups:
 
     def find(self, token: str, now: datetime) -> Signup | None:
         """The request of a confirmation mail's link, while that holds."""
-        rows = self._rows(
-            f"{_SELECT} where token between :id and :id || 'g' and at > :old and state != 'ended'",
-            {"id": token[:_ID], "old": iso(now - HOLDS)},
-        )
-        return next((each for each in rows if hmac.compare_digest(each.token.encode(), token.encode())), None)
-
-    def confirm(self, signup: Signup) -> None:
-        """Have the address written."""
-        self._move(signup, Stage.CONFIRMED)
+        query = f"{_SELECT} where {is_token('token')} and at > :old and state != 'ended'"
+        return next(iter(self._rows(query, {"token": token, "old": iso(now - HOLDS)})), None)
 
     def due(self, now: datetime) -> tuple[Signup, ...]:
         """Those for which something is to be done now, oldest first."""
-        return tuple(self._rows(f"{_SELECT} where {_DUE} order by at, token", {"now": iso(now)}))
-
-    def is_due(self, now: datetime) -> bool:
-        """Whether there is one."""
-        return bool(self._database.rows(f"select 1 from signups where {_DUE} limit 1", {"now": iso(now)}))
+        query = f"{_SELECT} where state in ('asked', 'confirmed') and coalesce(try_at, '') <= :now order by at, token"
+        return tuple(self._rows(query, {"now": iso(now)}))
 
     def waiting(self) -> tuple[Signup, ...]:
         """The confirmed ones that are not in the file yet, oldest first."""
         return tuple(self._rows(f"{_SELECT} where state = 'confirmed' order by at, token", {}))
 
-    def mailed(self, signup: Signup) -> None:
-        self._move(signup, Stage.MAILED)
-
-    def done(self, signup: Signup) -> None:
-        self._move(signup, Stage.DONE)
-
-    def end(self, signup: Signup, why: str) -> None:
-        """Nothing follows."""
-        self._move(signup, Stage.ENDED, why)
-
     def postpone(self, signup: Signup, problem: str, until: datetime) -> None:
         """Retry backoff."""
-        self._change(
+        self._database.commit(
             "update signups set attempts = attempts + 1, problem = ?, try_at = ? where token = ? and state = ?",
             [problem, iso(until), signup.token, signup.stage],
+            durable=True,
         )
 
-    def _move(self, signup: Signup, stage: Stage, problem: str = "") -> None:
-        """Unless it has come further meanwhile, as when somebody confirms while the mail is being recorded."""
-        self._change(
+    def move(self, signup: Signup, stage: Stage, why: str = "") -> None:
+        """Record its new stage, unless it has come further meanwhile, as when somebody confirms while the mail is being
+        recorded.
+        """
+        self._database.commit(
             "update signups set state = ?, problem = ?, attempts = 0, try_at = null where token = ? and state = ?",
-            [stage, problem, signup.token, signup.stage],
+            [stage, why, signup.token, signup.stage],
+            durable=True,
         )
-
-    def _change(self, statement: str, values: list[str]) -> None:
-        self._database.commit(statement, values, durable=True)
 
     def _asked(self, since: datetime) -> dict[str, list[datetime]]:
         """Return when requests came, the newest first, by list; under "" those of all lists."""
@@ -162,8 +141,6 @@ class Signups:
 
         return self._database.rows(query, values, made)
 
-
-_DUE = "state in ('asked', 'confirmed') and coalesce(try_at, '') <= :now"
 
 # Where a mail server knows no "+", "ada+x" is not Ada's: a request for it does not use up hers for "ada".
 _ASK = """

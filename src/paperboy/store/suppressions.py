@@ -15,7 +15,7 @@ from paperboy.store.database import Database, iso
 _SELECT = "select address, list as list_name, reason, at, own from suppressions where holds"
 _OF = """
 select :address as address, list as list_name, reason, at, own from suppressions
-where holds and address in (:address, :forgotten)
+where holds and address in (:address, forgotten(:address)) order by list
 """
 
 
@@ -37,8 +37,7 @@ class Suppressions:
 
     def of(self, address: str) -> tuple[Suppression, ...]:
         """All that hold for an address; the one for all lists first."""
-        asked = {"address": address.lower(), "forgotten": self._forgotten(address.lower())}
-        return tuple(self._database.rows(f"{_OF} order by list", asked, Suppression))
+        return tuple(self._database.rows(_OF, {"address": address.lower()}, Suppression))
 
     def all(self) -> tuple[Suppression, ...]:
         """All that hold, by address, or the hash of one."""
@@ -74,10 +73,10 @@ class Suppressions:
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:
         """End one suppression; one for a list outlives the one for all lists. False: there was none."""
-        with self._database.transaction():
-            lifted = self._database.execute(
-                "update suppressions set holds = 0, lifted = :at "
-                "where address in (:address, forgotten(:address)) and list = :list and holds",
-                {"at": iso(at), "address": address.lower(), "list": list_name},
-            )
+        lifted = self._database.commit(
+            "update suppressions set holds = 0, lifted = :at "
+            "where address in (:address, forgotten(:address)) and list = :list and holds",
+            {"at": iso(at), "address": address.lower(), "list": list_name},
+            durable=True,
+        )
         return lifted > 0

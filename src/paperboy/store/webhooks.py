@@ -39,11 +39,6 @@ class Webhooks:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def is_due(self, now: datetime) -> bool:
-        """Whether a call may be tried now."""
-        query = f"select 1 from webhooks where {_WAITING} and coalesce(try_at, '') <= ? limit 1"
-        return bool(self._database.rows(query, [iso(now)]))
-
     def waiting(self, now: datetime) -> tuple[int, ...]:
         """The digests whose call may be tried now: first the call that was never tried, or not for the longest time."""
         query = f"select digest_id from webhooks where {_WAITING} and coalesce(try_at, '') <= ? order by at, digest_id"

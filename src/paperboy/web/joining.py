@@ -55,7 +55,7 @@ def confirm(visit: Visit, token: str) -> Response:
     if visit.request.method == "POST" and visit.from_a_click and signup.stage not in _CONFIRMED:
         with visit.store.transaction():
             found(visit.store.signups.find(token, visit.now))  # whoever is forgotten at this moment stays so
-            visit.store.signups.confirm(signup)
+            visit.store.signups.move(signup, Stage.CONFIRMED)
             visit.store.readers.know(signup.list_name, [Addressed(Subscriber(signup.address), "", leave)])
             if held:  # whoever left comes back
                 visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
