@@ -8,8 +8,6 @@ POST /confirm/TOKEN    confirms: an errand writes the address into the list's fi
 
 from __future__ import annotations
 
-from typing import Any
-
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
@@ -26,7 +24,9 @@ _LONGEST = 254  # characters of an address
 
 def form(visit: Visit, name: str) -> Response:
     """The form; after a click, that a mail is on its way."""
-    mailing_list = found(_open(visit, name))
+    mailing_list = visit.home.find(name)
+    if mailing_list is None or not mailing_list.open or mailing_list.paused:
+        raise NotFound
     if visit.request.method == "GET" or not visit.from_a_click:
         return _form(visit, mailing_list)
     typed = visit.request.form.get("address", "").strip()
@@ -45,7 +45,7 @@ def form(visit: Visit, name: str) -> Response:
 def confirm(visit: Visit, token: str) -> Response:
     """The page; after a click, that the person is on the list."""
     signup = found(visit.store.signups.find(token, visit.now))
-    mailing_list = visit.mailing_list(signup.list_name)
+    mailing_list = visit.home.find(signup.list_name)
     if mailing_list is None or not (mailing_list.open or signup.stage in _CONFIRMED):
         raise NotFound
     held = visit.store.suppressions.find(signup.list_name, signup.address)
@@ -60,26 +60,28 @@ def confirm(visit: Visit, token: str) -> Response:
             if held:  # whoever left comes back
                 visit.store.suppressions.lift(signup.address, held.list_name, visit.now)
         signup = found(visit.store.signups.find(token, visit.now))
-    shown: dict[str, Any] = {"state": "confirm", "url": f"{visit.web_url}/confirm/{token}"}
-    if signup.stage in _CONFIRMED:
-        shown = {"state": "done", "url": f"{visit.web_url}/leave/{leave}"}
-    address = without_addresses(signup.address)
-    return visit.page("join", mailing_list.language, title=mailing_list.title, address=address, **shown)
-
-
-def _open(visit: Visit, name: str) -> MailingList | None:
-    mailing_list = visit.mailing_list(name)
-    return mailing_list if mailing_list and mailing_list.open and not mailing_list.paused else None
+    is_done = signup.stage in _CONFIRMED
+    return visit.page(
+        "join",
+        mailing_list.language,
+        state="done" if is_done else "confirm",
+        title=mailing_list.title,
+        address=without_addresses(signup.address),
+        url=f"{visit.web_url}/leave/{leave}" if is_done else f"{visit.web_url}/confirm/{token}",
+    )
 
 
 def _form(visit: Visit, mailing_list: MailingList, *, typed: str = "", wrong: bool = False) -> Response:
-    url = f"{visit.web_url}/list/{mailing_list.name}/join"
-    of: dict[str, Any] = {
-        "title": mailing_list.title,
-        "looks_for": visit.looks_for(mailing_list),
-        "url": url,
-    }
-    return visit.page("join", mailing_list.language, state="form", typed=typed, wrong=wrong, **of)
+    return visit.page(
+        "join",
+        mailing_list.language,
+        state="form",
+        title=mailing_list.title,
+        looks_for=visit.looks_for(mailing_list),
+        url=f"{visit.web_url}/list/{mailing_list.name}/join",
+        typed=typed,
+        wrong=wrong,
+    )
 
 
 def _address(typed: str) -> str:

@@ -8,8 +8,6 @@ POST /leave/TOKEN/undo  comes back, if the person left by themselves
 
 from __future__ import annotations
 
-from typing import Any
-
 from werkzeug.wrappers import Response
 
 from paperboy.foreign import without_addresses
@@ -55,10 +53,12 @@ def _page(visit: Visit, token: str, on: str = "on") -> Response:
     reader = found(visit.store.readers.leaving(token))
     held = visit.store.suppressions.find(reader.list_name, reader.address)
     state = on if held is None else "left" if held.own else "suppressed"
-    name = reader.list_name
-    values: dict[str, Any] = {
-        "title": visit.title(name),
-        "address": without_addresses(reader.address),
-        "url": f"{visit.web_url}/leave/{token}",
-    }
-    return visit.page("leave", visit.language(name), state=state, **values)
+    mailing_list = visit.home.find(reader.list_name)  # None: the file has it no longer
+    return visit.page(
+        "leave",
+        mailing_list.language if mailing_list else "",
+        state=state,
+        title=mailing_list.title if mailing_list else reader.list_name,
+        address=without_addresses(reader.address),
+        url=f"{visit.web_url}/leave/{token}",
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 from markupsafe import Markup
 from werkzeug.exceptions import NotFound
@@ -24,33 +25,32 @@ from paperboy.models import Archived, Digest, MailingList
 from paperboy.web.visit import Visit, found
 
 
-def linked(visit: Visit, link: str) -> Response:
-    """The digest of a link."""
-    digest, mailing_list = _of_link(visit, link)
-    return _page(visit, digest, mailing_list, f"{visit.web_url}/digest/{link}")
+def page(visit: Visit, **where: Any) -> Response:
+    """Return the digest of a link, or of a public list's day."""
+    archived, mailing_list = _archived(visit, **where)
+    digest = thaw(visit, archived)
+    list_page = list_url(visit, mailing_list)
+    url = f"{visit.web_url}/digest/{archived.link}" if "link" in where else f"{list_page}/{archived.date}"
+    whole = online(digest, url=url, list_url=list_page, join_url=join_url(visit, mailing_list))
+    html = _with_head(visit.templates.online(whole), _head(digest, f"{list_page}/feed.atom" if list_page else ""))
+    response = _answer(visit, html, "text/html", mailing_list)
+    return response if "link" in where else indexable(response, mailing_list)
 
 
-def linked_bib(visit: Visit, link: str) -> Response:
-    """Its papers for reference managers."""
-    digest, mailing_list = _of_link(visit, link)
-    return _bib(visit, digest, mailing_list)
-
-
-def dated(visit: Visit, name: str, day: date) -> Response:
-    """A public list's digest of a day."""
-    digest, mailing_list = _of_day(visit, name, day)
-    response = _page(visit, digest, mailing_list, f"{visit.web_url}/list/{name}/{day}")
-    return indexable(response, mailing_list)
-
-
-def dated_bib(visit: Visit, name: str, day: date) -> Response:
-    """Its papers for reference managers."""
-    return _bib(visit, *_of_day(visit, name, day))
+def bib(visit: Visit, **where: Any) -> Response:
+    """Return its papers for reference managers."""
+    archived, mailing_list = _archived(visit, **where)
+    digest = thaw(visit, archived)
+    papers = bibtex(entry.paper for entry in digest.entries + digest.over_cap)
+    response = _answer(visit, papers, "application/x-bibtex", mailing_list)
+    file = f"{mailing_list.name}-{archived.date}.bib"
+    response.headers.set("Content-Disposition", "attachment", filename=file)
+    return response
 
 
 def public(visit: Visit, name: str) -> MailingList:
     """The list, if everybody may see its digests; else there is no such page."""
-    mailing_list = visit.mailing_list(name)
+    mailing_list = visit.home.find(name)
     if mailing_list is None or not mailing_list.is_public:
         raise NotFound
     return mailing_list
@@ -85,34 +85,16 @@ def list_url(visit: Visit, mailing_list: MailingList) -> str:
     return f"{visit.web_url}/list/{mailing_list.name}" if mailing_list.is_public else ""
 
 
-def _of_link(visit: Visit, link: str) -> tuple[Archived, MailingList]:
-    archived = found(visit.store.archive.linked(link))
-    mailing_list = visit.mailing_list(archived.list_name)  # as the file has it today
+def _archived(visit: Visit, link: str = "", name: str = "", day: date = date.min) -> tuple[Archived, MailingList]:
+    if name:
+        mailing_list: MailingList | None = public(visit, name)
+        archived = found(visit.store.archive.of(name, day))
+    else:
+        archived = found(visit.store.archive.linked(link))
+        mailing_list = visit.home.find(archived.list_name)  # as the file has it today
     if mailing_list is None or mailing_list.archive == "none":
         raise NotFound
     return archived, mailing_list
-
-
-def _of_day(visit: Visit, name: str, day: date) -> tuple[Archived, MailingList]:
-    mailing_list = public(visit, name)
-    return found(visit.store.archive.of(name, day)), mailing_list
-
-
-def _page(visit: Visit, archived: Archived, mailing_list: MailingList, url: str) -> Response:
-    list_page = list_url(visit, mailing_list)
-    digest = thaw(visit, archived)
-    whole = online(digest, url=url, list_url=list_page, join_url=join_url(visit, mailing_list))
-    html = _with_head(visit.templates.online(whole), _head(digest, f"{list_page}/feed.atom" if list_page else ""))
-    return _answer(visit, html, "text/html", mailing_list)
-
-
-def _bib(visit: Visit, archived: Archived, mailing_list: MailingList) -> Response:
-    digest = thaw(visit, archived)
-    papers = bibtex(entry.paper for entry in digest.entries + digest.over_cap)
-    response = _answer(visit, papers, "application/x-bibtex", mailing_list)
-    file = f"{mailing_list.name}-{archived.date}.bib"
-    response.headers.set("Content-Disposition", "attachment", filename=file)
-    return response
 
 
 def _answer(visit: Visit, text: str, mimetype: str, mailing_list: MailingList) -> Response:

@@ -14,8 +14,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from werkzeug.exceptions import HTTPException, InternalServerError, NotFound, ServiceUnavailable
-from werkzeug.routing import BaseConverter, Map, RequestRedirect, Rule, ValidationError
+from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
+from werkzeug.routing import BaseConverter, Map, Rule, ValidationError
 from werkzeug.wrappers import Response
 
 from paperboy.app import App
@@ -64,14 +64,14 @@ def _rules() -> Map:
             Rule(f"/leave/{_TOKEN}", endpoint=leaving.show, methods=["GET", "POST"]),
             Rule(f"/leave/{_TOKEN}/now", endpoint=leaving.now, methods=_POST),
             Rule(f"/leave/{_TOKEN}/undo", endpoint=leaving.undo, methods=_POST),
-            Rule(f"/digest/{_LINK}", endpoint=reading.linked),
-            Rule(f"/digest/{_LINK}.bib", endpoint=reading.linked_bib),
+            Rule(f"/digest/{_LINK}", endpoint=reading.page),
+            Rule(f"/digest/{_LINK}.bib", endpoint=reading.bib),
             Rule("/", endpoint=listing.front),
             Rule(_LIST, endpoint=listing.past),
             Rule(f"{_LIST}/search", endpoint=listing.search),
             Rule(f"{_LIST}/feed.atom", endpoint=feed.atom),
-            Rule(f"{_LIST}/{_DAY}", endpoint=reading.dated),
-            Rule(f"{_LIST}/{_DAY}.bib", endpoint=reading.dated_bib),
+            Rule(f"{_LIST}/{_DAY}", endpoint=reading.page),
+            Rule(f"{_LIST}/{_DAY}.bib", endpoint=reading.bib),
             Rule(_VOTES, endpoint=voting.show, methods=["GET", "POST"]),
             Rule(f"{_VOTES}/<any(up, down):way>/<path:arxiv_id>", endpoint=voting.choose, methods=["GET"]),
         ],
@@ -104,12 +104,17 @@ class _Version:
 
 @dataclass(slots=True)
 class Room:
-    """The application, for the home of `app`. It never makes a database."""
+    """The application, for the home of `app`. It never makes a database. Raises ConfigError."""
 
     app: App
-    _version: _Version | None = None
+    _version: _Version = field(init=False)
     _lock: Lock = field(default_factory=Lock)
     _map: Map = field(default_factory=_rules)
+
+    def __post_init__(self) -> None:
+        seen = Files(self.app.path).fingerprint()
+        home, _ = Home.own_or_in_force(self.app.path, self.app.environ)  # at the start, that will do
+        self._version = _Version(seen, home, Templates.load(home.folders("emails")))
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = BoundedRequest(environ)
@@ -131,8 +136,6 @@ class Room:
             handler, values = adapter.match()
             what = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__.lstrip('_')}"
             return self._handled(request, version, handler, values), what
-        except RequestRedirect:  # a doubled or missing slash: every link of ours is right as it is
-            return self._failed(NotFound()), what
         except HTTPException as error:
             return self._failed(error), what
         except PaperboyError as error:
@@ -172,23 +175,15 @@ class Room:
         """Return the home, read again when a file has changed. While one is broken, the version before stays."""
         seen = Files(self.app.path).fingerprint()
         with self._lock:
-            if self._version is None or self._version.seen != seen:
-                self._version = self._read(seen, self._version)
+            if self._version.seen == seen:
+                return self._version
+            try:
+                home = Home.load(self.app.path, self.app.environ)
+                self._version = _Version(seen, home, Templates.load(home.folders("emails")))
+            except ConfigError as error:
+                logger.error("%s\nthe version before stays until that is fixed", error)
+                self._version = replace(self._version, seen=seen)
             return self._version
-
-    def _read(self, seen: Fingerprint, before: _Version | None) -> _Version:
-        path, environ = self.app.path, self.app.environ
-        try:
-            if before:
-                home = Home.load(path, environ)
-            else:  # at the start, the version in force will do
-                home, _ = Home.own_or_in_force(path, environ)
-            return _Version(seen, home, Templates.load(home.folders("emails")))
-        except ConfigError as error:
-            if before is None:
-                raise
-            logger.error("%s\nthe version before stays until that is fixed", error)
-            return replace(before, seen=seen)
 
 
 def _robots(visit: Visit) -> Response:

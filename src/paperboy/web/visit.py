@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -44,18 +43,6 @@ class Visit:
         """Return where readers reach the room: every link begins with it, whatever host the request names."""
         return self.home.settings.web_url
 
-    def mailing_list(self, name: str) -> MailingList | None:
-        return self.home.find(name)
-
-    def title(self, list_name: str) -> str:
-        """Return the title of a list; its name where the file has it no longer."""
-        found = self.mailing_list(list_name)
-        return found.title if found else list_name
-
-    def language(self, list_name: str) -> str:
-        found = self.mailing_list(list_name)
-        return found.language if found else ""
-
     @staticmethod
     def looks_for(mailing_list: MailingList) -> str:
         """Return the list's topics in one paragraph."""
@@ -78,8 +65,8 @@ class Visit:
         return html(text, status)
 
 
-def html(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(text, status, headers, mimetype="text/html")
+def html(text: str, status: int) -> Response:
+    return Response(text, status, mimetype="text/html")
 
 
 def found(value: _T | None) -> _T:
