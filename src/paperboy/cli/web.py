@@ -1,7 +1,6 @@
 """`paperboy web`: the readers' room."""
 
 import logging
-import os
 import signal
 import sys
 from types import FrameType
@@ -37,7 +36,7 @@ def web(app: App) -> int:
         raise ConfigError([Problem("paperboy web", message)]) from error
     host, port = app.settings.web_listen
     try:
-        serving = server(Room(app), app.settings.web_listen, app.environ, os.getpid())
+        serving = server(Room(app), host, port)
     except OSError as error:
         message = f"{host}:{port} cannot be listened on ({error.strerror}); choose another address or port"
         raise ConfigError([Problem("WEB_LISTEN", message)]) from error

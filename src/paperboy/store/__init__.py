@@ -55,6 +55,7 @@ class Store(AbstractContextManager["Store"]):
         self._database = database
         self.transaction = database.transaction
         self.snapshot = database.snapshot
+        self.changes = database.changes
         self.close = database.close
         self.papers = Papers(database)
         self.scores = Scores(database)
@@ -87,10 +88,6 @@ class Store(AbstractContextManager["Store"]):
         database = Database(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
         database.prepare()
         return cls(database)
-
-    def changes(self) -> tuple[int, int]:
-        """What is another as soon as anybody has written."""
-        return self._database.changes()
 
     def settle_clock(self, now: datetime) -> bool:
         """Date everything that was written while the clock was ahead to `now`; return whether there was any.

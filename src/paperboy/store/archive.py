@@ -47,8 +47,7 @@ class Archive:
         """The list's digests, newest first, without what they show."""
         return tuple(self._database.rows(_PAST, [list_name, most, offset], Past))
 
-    def newest(self, list_name: str, most: int, before: date = date.max) -> tuple[Archived, ...]:
+    def newest(self, list_name: str, most: int) -> tuple[Archived, ...]:
         """The list's digests, newest first."""
-        values = [list_name, before.isoformat(), most]
-        query = f"{_SELECT} and list = ? and date < ? order by date desc limit ?"
-        return tuple(self._database.rows(query, values, Archived))
+        query = f"{_SELECT} and list = ? order by date desc limit ?"
+        return tuple(self._database.rows(query, [list_name, most], Archived))

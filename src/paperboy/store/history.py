@@ -102,14 +102,14 @@ class History:
             found.setdefault(row["digest_id"], {})[row["state"]] = row["n"]
         return found
 
-    def months(self, now: datetime, list_names: Iterable[str] = (), most: int = 12) -> dict[date, Spending]:
-        """What these lists, or all, spent in the month of `now`, and in those of the `most` months before it in which
+    def months(self, now: datetime, list_names: Iterable[str] = ()) -> dict[date, Spending]:
+        """What these lists, or all, spent in the month of `now`, and in those of the 12 months before it in which
         they spent anything, newest first, by its first day. Days begin at midnight in the zone of `now`.
         """
         names = list(list_names)
         months: dict[date, Spending] = {}
         following = (now.date().replace(day=1) + timedelta(days=31)).replace(day=1)
-        for _ in range(1 + most):
+        for _ in range(13):
             first = (following - timedelta(days=1)).replace(day=1)
             bounds = [iso(datetime.combine(day, time(), now.tzinfo)) for day in (first, following)]
             (row,) = self._database.rows(_SPENT_BETWEEN, [*bounds, not names, json.dumps(names)])

@@ -49,9 +49,9 @@ class Webhooks:
         return next(iter(self._database.rows(f"{_SELECT} where digest_id = ?", [digest_id], Call)), None)
 
     def newest(self, list_names: Collection[str]) -> dict[str, Call]:
-        """The call of each list's newest digest that has one, without what it tells."""
-        rows = self._database.rows(f"{_WITHOUT} where digest_id in {_NEWEST}", [json.dumps(list(list_names))], Call)
-        return {each.list_name: each for each in rows}
+        """The call of each list's newest digest that has one."""
+        rows = self._database.rows(f"{_SELECT} where digest_id in {_NEWEST}", [json.dumps(list(list_names))], Call)
+        return {call.list_name: call for call in rows}
 
     def reserve(self, call: Call, at: datetime, try_at: datetime) -> bool:
         """Record that a call is being made, before the request; `try_at`: when it is repeated after a crash. False:
@@ -81,10 +81,9 @@ class Webhooks:
 
 
 _FROM = "from webhooks join digests on digests.id = digest_id"
-_WITHOUT = f"""
+_SELECT = f"""
 select digest_id, list as list_name, date, subject, link, digests.at as frozen_at, state, attempts, reply, webhooks.at,
-    try_at
+    try_at, shown
 {_FROM}
 """
-_SELECT = _WITHOUT.replace("try_at\n", "try_at, shown\n")
 _NEWEST = f"(select max(digest_id) {_FROM} where list in (select value from json_each(?)) group by list)"

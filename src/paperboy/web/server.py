@@ -1,4 +1,4 @@
-"""The server of the web room: waitress, on loopback behind a proxy that speaks TLS, or on systemd's socket.
+"""The server of the web room: waitress, on loopback behind a proxy that speaks TLS.
 
 The proxy waits for slow clients and refuses requests whose end could be read in two ways. waitress bounds the size of
 headers and bodies, and closes connections that are idle.
@@ -7,9 +7,7 @@ headers and bodies, and closes connections that are idle.
 from __future__ import annotations
 
 import logging
-import socket
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from waitress.server import create_server
 
@@ -20,26 +18,16 @@ if TYPE_CHECKING:
 
     from paperboy.web.room import Room
 
-_SYSTEMDS_FIRST = 3  # file descriptor
 
+def server(room: Room, host: str, port: int) -> BaseWSGIServer | MultiSocketServer:
+    """Return a server that listens. Raises OSError.
 
-def server(
-    room: Room, listen: tuple[str, int], environ: Mapping[str, str], pid: int
-) -> BaseWSGIServer | MultiSocketServer:
-    """Return a server that listens: on the socket that systemd holds for this process, if it does, else on the address.
-
-    Raises OSError. Its main loop reads requests and writes answers, so that a slow client costs a connection and no
-    thread.
+    Its main loop reads requests and writes answers, so that a slow client costs a connection and no thread.
     """
-    if environ.get("LISTEN_PID") == str(pid) and environ.get("LISTEN_FDS") == "1":
-        place: dict[str, Any] = {"sockets": [socket.socket(fileno=_SYSTEMDS_FIRST)]}
-    else:
-        host, port = listen
-        place = {"listen": f"[{host}]:{port}" if ":" in host else f"{host}:{port}"}
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it has a line for each request that has to wait
     return create_server(
         room,
-        **place,
+        listen=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
         threads=4,
         ident="",
         connection_limit=800,  # with its files, below the usual 1024 descriptors of a process
