@@ -249,7 +249,8 @@ def test_a_delivery_that_expired_is_reported_with_its_address(store: Store) -> N
 def test_an_address_suppressed_for_its_bounces_is_reported_and_one_by_hand_is_not(store: Store) -> None:
     store.suppressions.add("ada@example.org", "", "by hand", AT_SEVEN)
     assert alerts.waiting(store, UTC) == []
-    store.suppressions.add("grace@example.org", "", "it did not exist", AT_SEVEN, bounced="550 5.1.1 unknown")
+    detail = "grace@example.org: 550 5.1.1 unknown"
+    store.alerts.note([Note(Cause.SUPPRESSED, "grace@example.org", "", detail)], AT_SEVEN)
     (found,) = alerts.waiting(store, UTC)
     assert found.alert.headline == "1 address suppressed after three bounces in a row"
     assert "paperboy unsuppress grace@example.org" in text(found)

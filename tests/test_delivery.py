@@ -101,7 +101,7 @@ class World:
 
     def waiting(self) -> list[DeliveryState]:
         """Of those that no backoff of their address holds back."""
-        self.store.deliveries.retry_now()
+        self.store.retry_now(self.clock())
         return [left.state for left in waiting(self.store, self.clock())]
 
 

@@ -31,8 +31,10 @@ def take(store: Store, mail: bytes, now: datetime) -> str:
 def suppress_bounced(store: Store, now: datetime) -> tuple[str, ...]:
     """The rule of three: suppress addresses that did not exist for three digests in a row; gives them."""
     found = store.deliveries.bounced_thrice()
-    for address, reply in found:
-        store.suppressions.add(address, "", f"{THRICE}: {reply}", now, bounced=reply)
+    with store.transaction():
+        for address, reply in found:
+            store.suppressions.add(address, "", f"{THRICE}: {reply}", now)
+            store.alerts.note([Note(Cause.SUPPRESSED, address, "", f"{address}: {reply}")], now)
     return tuple(address for address, _ in found)
 
 

@@ -218,17 +218,16 @@ class Daemon:
     # ---- the children
 
     def _start_what_is_due(self, now: datetime) -> None:
-        if (names := self._ready(now)) and self._may_start("morning"):
+        if names := self._ready(now):
             self._start("morning", now, names)
 
         tries = [self._store.deliveries.next_try(now)]
         tries += [alert.next_try for alert in alerts.waiting(self._store, self.home.settings.timezone)]
-        if any(at is not None and at <= now for at in tries) and self._may_start("sending"):
+        if any(at is not None and at <= now for at in tries):
             self._start("sending", now)
 
         from_scores = self.home.settings.learns_from_scores
-        waits = errands.waits(self._store, self.home.lists, now, from_scores=from_scores)
-        if waits and self._may_start("errands"):
+        if errands.waits(self._store, self.home.lists, now, from_scores=from_scores):
             self._start("errands", now)
 
     def _ready(self, now: datetime) -> frozenset[str]:
@@ -239,12 +238,12 @@ class Daemon:
         standings = due.standings(lists, outcomes, attempts, now, self._app.patience, since)
         return frozenset(name for name, standing in standings.items() if standing.ready(now))
 
-    def _may_start(self, kind: Literal["morning", "sending", "errands"]) -> bool:
-        if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):
-            return False
-        return lock.holder(self.home.settings.paperboy_database, kind) is None
-
     def _start(self, kind: Kind, now: datetime, lists: frozenset[str] = frozenset()) -> None:
+        """Start a child, unless one of its kind works, here or elsewhere, or crashed lately."""
+        if kind in self._children or self._timer() < self._backoff.get(kind, 0.0):
+            return
+        if kind != "trial" and lock.holder(self.home.settings.paperboy_database, kind):
+            return
         process = self._spawn(["work", kind, *sorted(lists)])
         logger.debug("%s: process %d begins", kind, process.pid)
         patience = max(_STUCK_SECONDS[kind], 3 * self.home.settings.llm_timeout_seconds if kind == "morning" else 0.0)
@@ -344,9 +343,7 @@ class Daemon:
             self._try_at = min(self._try_at, self._timer() + RETRY.total_seconds())
         elif not first:  # whatever failed may be fixed
             self._backoff.clear()
-            self._store.days.retry_now(now)
-            self._store.deliveries.retry_now()
-            self._store.webhooks.retry_now()
+            self._store.retry_now(now)
             logger.info("an edit of %s is in force: %s", self.home.path, counted(len(self.home.lists), "list"))
         self.problems = problems
         self._notifier.send("READY=1")

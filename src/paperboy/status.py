@@ -195,40 +195,18 @@ def read(
 ) -> Status:
     """Return where the lists stand, with the last `mornings` of each. `at_work`: a morning or sending is under way."""
     with store.snapshot():  # or mails that are sent meanwhile would be counted by one query and not by the next
-        found = _lists(store, lists, now, patience, holidays, mornings)
-        rows = store.history.undelivered({of.mailed.digest_id for of in found if of.mailed}, now - _LATELY)
+        names = [of.name for of in lists]
+        today = max((due.local_date(of, now) for of in lists), default=now.date())
+        days = store.history.days(names, mornings, today)
+        mailed = store.history.mailed(names, today)
+        rows = store.history.undelivered({digest.digest_id for digest in mailed.values()}, now - _LATELY)
+        attempts = store.days.attempts()
+        tried = {of.name: attempts[of.name] for of in lists if of.subscribers and of.name in attempts}
+        unserved = [name for name in names if name not in days and name not in tried]  # they owe nothing
+        since = dict.fromkeys(unserved, now) | store.days.know((), now)
+        standings = due.standings(lists, store.days.outcomes(lists, now), tried, now, patience, since)
 
-    names = {row.list_name for row in rows}
-    on = {(of.name, address) for of in lists if of.name in names for address in of.addresses()}
-    rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in on)
-
-    lately = [of for of in found if of.mailed and of.standing.day - of.mailed.date <= _LATELY]
-    shown = [of for of in lately if of.mailed_today] or lately
-    newest = [of.mailed for of in shown if of.mailed]
-    digests = {mailed.digest_id for mailed in newest}
-    missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
-    sent = sum(mailed.deliveries.get(DeliveryState.SENT, 0) for mailed in newest)
-    return Status(now, tuple(found), rows, missed, sent + len(missed), at_work)
-
-
-def _lists(
-    store: Store,
-    lists: Sequence[MailingList],
-    now: datetime,
-    patience: timedelta,
-    holidays: Collection[date],
-    mornings: int,
-) -> list[ListStatus]:
-    names = [of.name for of in lists]
-    today = max((due.local_date(of, now) for of in lists), default=now.date())
-    days = store.history.days(names, mornings, today)
-    mailed = store.history.mailed(names, today)
-    attempts = store.days.attempts()
-    tried = {of.name: attempts[of.name] for of in lists if of.subscribers and of.name in attempts}
-    unserved = [name for name in names if name not in days and name not in tried]  # they owe nothing
-    since = dict.fromkeys(unserved, now) | store.days.know((), now)
-    standings = due.standings(lists, store.days.outcomes(lists, now), tried, now, patience, since)
-    return [
+    found = tuple(
         ListStatus(
             of,
             standings[of.name],
@@ -239,7 +217,18 @@ def _lists(
             mailed=mailed.get(of.name),
         )
         for of in lists
-    ]
+    )
+    lacking = {row.list_name for row in rows}
+    on = {(of.name, address) for of in lists if of.name in lacking for address in of.addresses()}
+    rows = tuple(row for row in rows if (row.list_name, row.address.lower()) in on)
+
+    lately = [of for of in found if of.mailed and of.standing.day - of.mailed.date <= _LATELY]
+    shown = [of for of in lately if of.mailed_today] or lately
+    newest = [of.mailed for of in shown if of.mailed]
+    digests = {digest.digest_id for digest in newest}
+    missed = tuple(row for row in rows if row.digest_id in digests and row.state is not DeliveryState.SUPPRESSED)
+    sent = sum(digest.deliveries.get(DeliveryState.SENT, 0) for digest in newest)
+    return Status(now, found, rows, missed, sent + len(missed), at_work)
 
 
 def answer(status: Status, *, at_work: bool = False, running: bool = True, reasons_follow: bool = False) -> str:

@@ -186,5 +186,5 @@ def test_server_backoff_holds_back_all_that_waits_except_by_hand(store: Store) -
     assert store.deliveries.waiting(NOW - timedelta(days=9)) == (grace.id,), "the clock was ahead"
     assert len(store.deliveries.waiting(until)) == 2
     assert store.deliveries.next_try(NOW) == until
-    store.deliveries.retry_now()
+    store.retry_now(NOW)
     assert store.deliveries.waiting(NOW) == (grace.id,)

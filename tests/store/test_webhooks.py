@@ -70,7 +70,7 @@ def test_edit_of_the_files_ends_the_retry_backoff(store: Store) -> None:
     call = call_of(store, frozen(store))
     store.webhooks.settle(call, DeliveryState.PENDING, "HTTP 500", NOW, NOW + DAY)
     assert not store.webhooks.waiting(NOW)
-    store.webhooks.retry_now()
+    store.retry_now(NOW)
     assert store.webhooks.waiting(NOW)
 
 

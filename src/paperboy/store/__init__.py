@@ -46,6 +46,11 @@ from sqlite_master as tables, pragma_table_info(tables.name) as columns
 where tables.type = 'table' and columns.name in
     ('at', 'again', 'fetched_at', 'since', 'noted', 'over', 'lifted', 'next_try', 'try_at', 'until')
 """
+_RETRY_NOW = (
+    "update attempts set next_try = :now where next_try > :now",
+    "delete from server_backoff",
+    "update webhooks set try_at = null where state = 'pending'",
+)
 
 
 class Store(AbstractContextManager["Store"]):
@@ -107,6 +112,12 @@ class Store(AbstractContextManager["Store"]):
                 self._database.execute(statement, {"now": iso(now)})
             self._database.execute("update score_rows set given = :at where given > :at", {"at": int(now.timestamp())})
         return True
+
+    def retry_now(self, now: datetime) -> None:
+        """End the retry backoff of lists, mail server and webhooks: whatever failed may be fixed."""
+        with self.transaction():
+            for statement in _RETRY_NOW:
+                self._database.execute(statement, {"now": iso(now)})
 
     def secrets(self) -> tuple[bytes, ...]:
         """The keys of Message-IDs and unsubscribe tokens, 32 random bytes each, newest first. The newest signs; a token

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hmac
 import json
 import logging
@@ -225,8 +224,6 @@ def backup(path: Path, copy: Path) -> None:
     Raises StoreError and leaves no half of a file.
     """
     try:
-        with suppress(FileNotFoundError):
-            copy.lstat()  # a name that is too long fails here, before the work
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=copy.parent) as folder:
             half = Path(folder, "copy.db")  # where nobody else can put a link
             os.close(os.open(half, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -236,8 +233,7 @@ def backup(path: Path, copy: Path) -> None:
                 os.fsync(written.fileno())
             half.rename(copy)
     except OSError as error:
-        is_too_long = error.errno == errno.ENAMETOOLONG
-        fix = "choose a shorter name" if is_too_long else "name a file in a folder in which this user may write"
+        fix = "name a file in a folder in which this user may write"
         raise StoreError(f"{copy}: the copy cannot be made ({error.strerror}); {fix}") from error
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{path}: {_advice(error)}") from error

@@ -99,10 +99,6 @@ class Days:
         values = [attempt.list_name, attempt.reason, *instants, attempt.unscored]
         self._database.commit("insert or replace into attempts values (?, ?, ?, ?, ?, ?)", values)
 
-    def retry_now(self, now: datetime) -> None:
-        """End the retry backoff of all lists: whatever failed may be fixed."""
-        self._database.commit("update attempts set next_try = ? where next_try > ?", [iso(now), iso(now)])
-
     def attempts(self) -> dict[str, Attempt]:
         """The last try of each list that is still due, by the list's name."""
         query = "select list as list_name, reason, at, since, next_try, unscored from attempts"

@@ -203,10 +203,6 @@ class Deliveries:
         """Retry backoff of the server: nothing is tried before `until`, except by hand."""
         self._move("insert or replace into server_backoff values (1, ?, ?)", [iso(now), iso(until)])
 
-    def retry_now(self) -> None:
-        """End the server's retry backoff, because its cause may be fixed."""
-        self._move("delete from server_backoff", [])
-
     def _move(self, sql: str, values: list[Any]) -> bool:
         return self._database.commit(sql, values) == 1
 

@@ -70,9 +70,10 @@ class Papers:
         id.
         """
         categories = _json(mailing_list.categories)
-        query = f"select arxiv_id, title, abstract from papers where {_IN_CATEGORIES} and published >= ? and {_OWN}"
+        query = f"select arxiv_id, title, abstract from papers where {_IN_CATEGORIES} and published >= ?"
         values = [categories, iso(since), mailing_list.cross_lists, categories]
-        return tuple(self._database.rows(f"{query} order by arxiv_id", values, Text))
+        query += f" and (? or primary_{_WITHIN}) order by arxiv_id"
+        return tuple(self._database.rows(query, values, Text))
 
     def authors(self, categories: Collection[str], since: datetime) -> list[tuple[str, ...]]:
         """The authors of each stored paper in these categories that was submitted since then."""
@@ -98,7 +99,6 @@ class Papers:
 
 _WITHIN = "category in (select value from json_each(?))"
 _IN_CATEGORIES = f"arxiv_id in (select arxiv_id from paper_categories where {_WITHIN})"
-_OWN = f"(? or primary_{_WITHIN})"
 _UNSEEN = f"""
 select distinct arxiv_id from paper_categories join paper_keys using (arxiv_id)
 where category in (select value from json_each(:categories)) and (:crossed or exists (

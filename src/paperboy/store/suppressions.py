@@ -9,7 +9,6 @@ import hmac
 from datetime import datetime
 
 from paperboy.models import Suppression
-from paperboy.store.alerts import Alerts, Cause, Note
 from paperboy.store.database import Database, iso
 
 _SELECT = "select address, list as list_name, reason, at, own from suppressions where holds"
@@ -43,11 +42,9 @@ class Suppressions:
         """All that hold, by address, or the hash of one."""
         return tuple(self._database.rows(f"{_SELECT} order by address, list", make=Suppression))
 
-    def add(
-        self, address: str, list_name: str, reason: str, at: datetime, *, bounced: str = "", own: bool = False
-    ) -> bool:
+    def add(self, address: str, list_name: str, reason: str, at: datetime, *, own: bool = False) -> bool:
         """Suppress the address and its waiting deliveries. False: it is suppressed already, and keeps its reason and
-        date. `bounced`: the server's reply, to be reported to the operator. `own`: the person wishes it.
+        date. `own`: the person wishes it.
 
         A delivery in `sending` is left alone: another process may be sending it, and checks again before a retry.
         """
@@ -66,9 +63,6 @@ class Suppressions:
                 (:list = '' or digest_id in (select id from digests where list = :list))""",
                 values,
             )
-            if new and bounced:
-                note = Note(Cause.SUPPRESSED, address.lower(), "", f"{address}: {bounced}")
-                Alerts(self._database).note([note], at)
         return new == 1
 
     def lift(self, address: str, list_name: str, at: datetime) -> bool:

@@ -72,10 +72,6 @@ class Webhooks:
             [state.value, reply, iso(at), iso(try_at) if try_at else None, call.digest_id],
         )
 
-    def retry_now(self) -> None:
-        """End the retry backoff of all calls: whatever failed may be fixed."""
-        self._move("update webhooks set try_at = null where state = 'pending'", [])
-
     def _move(self, sql: str, values: Sequence[str | int | None]) -> bool:
         return self._database.commit(sql, values) == 1
 

@@ -62,7 +62,7 @@ def _feed(visit: Visit, mailing_list: MailingList, updated: datetime) -> str:
         _add(entry, "title", one_line(archived.subject))
         _add(entry, "updated", archived.at.isoformat())
         _add(entry, "link", rel="alternate", type="text/html", href=own)
-        page = online(thaw(visit, archived, abstracts=False), url=own)
+        page = online(thaw(visit, archived), url=own)
         _add(entry, "content", visit.templates.web("feed", mailing_list.language, page=page), type="html")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{etree.tostring(feed, encoding="unicode")}'
 

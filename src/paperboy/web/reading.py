@@ -9,7 +9,6 @@ GET /list/NAME/DATE.bib
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -63,13 +62,10 @@ def indexable(response: Response, mailing_list: MailingList) -> Response:
     return response
 
 
-def thaw(visit: Visit, archived: Archived, *, abstracts: bool = True) -> Digest:
+def thaw(visit: Visit, archived: Archived) -> Digest:
     """What was frozen, as a digest."""
     try:
-        papers = visit.store.papers.by_id(archive.ids(archived.shown))
-        if not abstracts:
-            papers = {arxiv_id: replace(paper, abstract="") for arxiv_id, paper in papers.items()}
-        return archive.load(archived.shown, papers)
+        return archive.load(archived.shown, visit.store.papers.by_id(archive.ids(archived.shown)))
     except (ValueError, KeyError, TypeError) as error:
         where = f"{archived.list_name} of {archived.date}"
         raise StoreError(f"the page of the digest {where} is spoilt; its mail is not: {error!r}") from error
