@@ -76,8 +76,10 @@ def test_csv_without_a_column_of_addresses_leaves_what_is_in_force(world: World)
         world.write("readers.csv", "email\nvera@example.org\n")
         ran = world.run("status")
     assert ran.err.splitlines() == [
-        "readers.csv:1: the first line must name the columns, one of them 'address', as address,name; "
-        "this one has email",
+        (
+            "readers.csv:1: the first line must name the columns, one of them 'address', as address,name; "
+            "this one has email"
+        ),
         "The last good version stays in force until that is fixed.",
     ]
     assert (ran.code, "Everyone" in ran.out, "galaxies" in ran.out) == (0, False, True)
