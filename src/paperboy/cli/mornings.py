@@ -93,8 +93,6 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
     if dry_run:
         return _dry_run(app, chosen, any_day=any_day)
     _ = app.transports  # before anything is paid for: half a login is an error
-    if not app.settings.uses_outbox and (went := app.store.deliveries.only_in_outbox()):
-        output.say(output.went_to_outbox(went), err=True)
     with Stop() as stop:
         with app.alone("morning"):
             report = app.morning(chosen, any_day=any_day, since=since.date() if since else None)
@@ -218,8 +216,6 @@ def run(app: App) -> int:
             service.adopted = use
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
-            if not app.settings.uses_outbox and (names := app.store.deliveries.only_in_outbox()):
-                logger.info("%s", output.went_to_outbox(names))
             begins = [due.next_morning(each, app.clock()) for each in app.home.lists if each.is_served]
             watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
             if begins:

@@ -394,9 +394,3 @@ def not_sent(waiting: int, sent: delivery.Report) -> list[str]:
     """Why the exit code is 1 although every list is served."""
     waits = f"{counted(waiting, 'delivery waits', 'deliveries wait')} for the next try{_unsaid(sent.problem)}"
     return [waits] * (waiting > 0) + [f"{name}: nobody got the digest" for name, _ in sent.refused]
-
-
-def went_to_outbox(list_names: Sequence[str]) -> str:
-    """A hint for homes that have just set up a mail server."""
-    commands = "; ".join(f"paperboy resend {name}" for name in list_names)
-    return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"

@@ -175,7 +175,8 @@ def _why(seen: _Picture) -> Iterator[str]:
         said.append((flood.list_name or "all lists together", f": a flood of sign-ups: {what}"))
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
-        yield output.went_to_outbox(seen.in_outbox)
+        commands = "; ".join(f"paperboy resend {name}" for name in seen.in_outbox)
+        yield f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
 
 
 def _odd_days(each: ListStatus, answer: str) -> dict[str, list[str]]:
