@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from paperboy.errors import MailServerError
@@ -163,22 +161,21 @@ def test_held_refusal_is_the_recipients_own_once_another_is_accepted(receipt: Re
 
 
 @pytest.mark.parametrize(
-    ("held", "reached", "deferred", "own", "turned_away"),
+    ("held", "reached", "own", "turned_away"),
     [
-        (0, set(), False, [], False),
-        (1, set(), False, [], True),
-        (2, {7}, False, [OURS] * 2, False),  # others got the digest before
-        (2, set(), True, [replace(OURS, state=DEFERRED)] * 2, False),
-        (3, {7}, True, [], True),  # too many for that
+        (0, set(), [], False),
+        (1, set(), [], True),
+        (2, {7}, [OURS] * 2, False),  # others got the digest before
+        (3, {7}, [], True),  # too many for that
     ],
 )
 def test_held_refusals_are_about_us_if_nobody_is_accepted(
-    held: int, reached: set[int], deferred: bool, own: list[Receipt], turned_away: bool
+    held: int, reached: set[int], own: list[Receipt], turned_away: bool
 ) -> None:
     pace = Pace(limit=1)
     assert all(pace.holds(ADA, OURS) for _ in range(held))
     assert pace.is_over == (held == 3)
-    assert [receipt for _, receipt in pace.conclude(reached, deferred=deferred)] == own
+    assert [receipt for _, receipt in pace.conclude(reached)] == own
     assert (pace.turned_away, "RCPT: 554 5.7.1 denied. It seems" in pace.problem) == (turned_away, turned_away)
 
 
@@ -189,5 +186,5 @@ def test_held_refusals_are_about_us_if_nobody_is_accepted(
 def test_round_that_ends_in_errors_alone_has_a_problem(receipts: list[Receipt], problem: str) -> None:
     pace = Pace(limit=1)
     settle(pace, *receipts, began=1, now=2)
-    assert pace.conclude(set(), deferred=True) == []
+    assert pace.conclude(set()) == []
     assert (pace.problem, pace.passing) == (problem, bool(problem))

@@ -240,23 +240,6 @@ def test_call_goes_through_the_proxy(store: Store, hook: Hook) -> None:
     assert "Tunnel connection failed: 501" in found.reply  # this server is no proxy, and says so
 
 
-@pytest.mark.parametrize(
-    ("asked", "wait"),
-    [
-        ("3600", HOUR),
-        ("0.5", 5 * MINUTE),
-        ("999999999", 4 * HOUR),
-        ("-1", 5 * MINUTE),
-        ("9" * 5000, 5 * MINUTE),
-        ("Fri, 20 Nov 2026 12:00:00 GMT", 5 * MINUTE),
-    ],
-)
-def test_retry_after_is_honoured_within_bounds(store: Store, hook: Hook, asked: str, wait: timedelta) -> None:
-    hook.statuses, hook.headers = [429], {"Retry-After": asked}
-    frozen(store)
-    assert call(store, hook.url).try_at == NOW + wait
-
-
 def test_retries_come_less_and_less_often_for_three_days(store: Store, hook: Hook) -> None:
     """Then it has failed for good, and the operator is told."""
     clock, tries = Clock(NOW), list[timedelta]()

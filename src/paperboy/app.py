@@ -203,9 +203,9 @@ class App(ExitStack):
         from paperboy.mail.message import LOCAL_SENDER, Composer
 
         sender, reply_to = self.settings.mail_from or LOCAL_SENDER, self.settings.mail_reply_to or ""
-        secret, *older = self.store.secrets()
+        secret = self.store.secrets()[0]
         more = self.settings.web_url, signer
-        return Composer(self.templates, str(sender), str(reply_to), secret, tuple(older), *more)
+        return Composer(self.templates, str(sender), str(reply_to), secret, *more)
 
     @cached_property
     def signer(self) -> Signer | None:
@@ -392,7 +392,6 @@ class App(ExitStack):
             transports=self.transports,
             composer=self.composer,
             on_list=on_list,
-            paused=on_list.paused,
             look=on_list.look,
             clock=self.clock,
             timer=self.timer,

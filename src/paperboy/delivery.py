@@ -6,8 +6,7 @@
         reserve             ← one commit with what the connection sent before, and before the message leaves
         send                ← the frozen bytes, with the subscriber's own headers and links
         settle              ← after the server's last reply and before the connection's next message
-    a refusal that may be about us is put back, and the next recipients are of other domains where possible; the next
-    round begins with others
+    a refusal that may be about us is put back, and the next round begins with other recipients
     after a problem the server's retry backoff is a quarter of an hour
     addresses that did not exist in three digests in a row are suppressed
 
@@ -105,7 +104,6 @@ class Round:
     stopped: Callable[[], bool]  # once it is, messages under way have 20 seconds to finish
     most_per_minute: int = 0
     grows: bool = False  # the number of connections, as the server's answers are; else all of them are used
-    paused: Callable[[str], bool] = lambda _list: False
     look: Callable[[], None] = lambda: None  # have the lists been edited? called while connections go on sending
 
     _lock: Condition = field(default_factory=Condition)  # for the store and all that follows
@@ -257,21 +255,12 @@ class Round:
         """
         if not self._waiting or self._is_over() or not self._pace.may_begin(self.timer()):
             return None
-        task = self._read(self._popped())
+        task = self._read(self._waiting.popleft())
         if task is None or not self.store.deliveries.reserve(task.delivery, self.clock()):
             return None
         self._pace.begun(task.began)
         self._under_way += 1
         return task
-
-    def _popped(self) -> int:
-        """The next delivery; while refusals are held, one of a domain that was not tried, if there is one."""
-        domains = {delivery.addressed.subscriber.address.rpartition("@")[2].lower() for delivery, _ in self._pace.held}
-        other = self.store.deliveries.elsewhere(self._waiting, domains) if domains else None
-        if other is None:
-            return self._waiting.popleft()
-        self._waiting.remove(other)
-        return other
 
     def _read(self, delivery_id: int) -> _Task | None:
         """Return the delivery with its digest; None if its address must not have it, or its row is spoilt."""
@@ -302,11 +291,9 @@ class Round:
         name, address = delivery.list_name, delivery.addressed.subscriber.address
         state, reason = DeliveryState.SUPPRESSED, ""
         if not self.on_list(name, address):
-            reason = "no longer on the list"
+            reason = "no longer on the list, or the list is paused"
         elif suppression := self.store.suppressions.find(name, address):
             reason = suppression.reason
-        elif self.paused(name):
-            reason = "the list is paused"
         elif self.store.deliveries.is_expired(delivery, now):
             state = DeliveryState.FAILED
             reason = f"given up after three days; {delivery.reply or 'it was never tried'}"
@@ -345,8 +332,7 @@ class Round:
     def _conclude(self) -> None:
         """Settle the held refusals that were the recipients' own, though nobody was accepted."""
         reached = self.store.deliveries.reached({delivery.digest_id for delivery, _ in self._pace.held})
-        deferred = any(state is DeliveryState.DEFERRED for _, state in self._states)
-        for delivery, receipt in self._pace.conclude(reached, deferred=deferred):
+        for delivery, receipt in self._pace.conclude(reached):
             self._settle_held(delivery, receipt)
 
     def _settle(self, delivery: Delivery, receipt: Receipt, began: float) -> None:

@@ -15,7 +15,7 @@ All instants are monotonic seconds, and a `jitter` is a random number from 0 to 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from paperboy.errors import MailServerError
 from paperboy.mail.text import counted
@@ -145,11 +145,9 @@ class Pace:
         self.passing = error.temporary
         return _GO_ON
 
-    def conclude(self, reached: Collection[int], *, deferred: bool) -> list[tuple[Delivery, Receipt]]:
-        """Decide what it means that nobody was accepted; return the held refusals that are the recipients' own.
-
-        They are if they are few, and others got the digest before (`reached` has its id). They may pass where the
-        server `deferred` others.
+    def conclude(self, reached: Collection[int]) -> list[tuple[Delivery, Receipt]]:
+        """Decide what it means that nobody was accepted; return the held refusals that are the recipients' own: if they
+        are few, and others got the digest before (`reached` has its id).
         """
         if self._errors and not (self.problem or self._reached or self._failed):
             self.problem = f"the mail server accepts nothing: {self._error}"
@@ -159,8 +157,6 @@ class Pace:
         is_few = len(self.held) < _MOST_HELD
         own = [(delivery, receipt) for delivery, receipt in self.held if is_few and delivery.digest_id in reached]
         others = [(delivery, receipt) for delivery, receipt in self.held if (delivery, receipt) not in own]
-        if others and is_few and deferred:
-            return own + [(delivery, replace(receipt, state=DeliveryState.DEFERRED)) for delivery, receipt in others]
         if others:
             tried = counted(len(self.held), "recipient")
             self.problem = f"the mail server refused all of {tried} tried: {others[-1][1].reply}. {REFUSES_US}"

@@ -12,7 +12,6 @@ A crash between the two commits repeats that one call. The URL is often a secret
 
 import json
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -113,7 +112,6 @@ class Answer:
 
     state: DeliveryState  # SENT, FAILED for good, or PENDING: it is tried again
     reply: str  # for people
-    wait: float = 0.0  # seconds that the server asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +161,7 @@ class Round:
         http = Http(most=_MOST_BYTES, proxy=self.proxy(mailing_list.webhook))
         answer = _post(http, mailing_list.webhook, self._payload(call, mailing_list), self.seconds)
         now = self.clock()
-        wait = max(backoff, min(timedelta(seconds=answer.wait), LONGEST_BACKOFF))
-        return self._settle(call, mailing_list, answer, now, now + wait)
+        return self._settle(call, mailing_list, answer, now, now + backoff)
 
     def _payload(self, call: Call, mailing_list: MailingList) -> bytes:
         papers = self.store.papers.by_id(archive.ids(call.shown))
@@ -214,7 +211,6 @@ def _judge(reply: Reply) -> Answer:
     body = one_line(reply.body[:1000].decode(errors="replace"))
     if body and not body.startswith("<"):
         status += f" ({body})"
-    seconds = re.fullmatch(r"\d{1,9}(?:\.\d+)?", reply.headers.get("Retry-After", "").strip(), re.ASCII)
     for_good = 400 <= reply.status < 500 and reply.status not in _MAY_PASS
     state = DeliveryState.FAILED if for_good else DeliveryState.PENDING
-    return Answer(state, status, float(seconds[0]) if seconds else 0.0)
+    return Answer(state, status)

@@ -46,7 +46,7 @@ from paperboy.mail.smtp import SmtpTransport
 from paperboy.models import Day, DeliveryState, Outcome, Subscriber
 from paperboy.store import Store
 from tests.fakes import NoProgress
-from tests.mail.mails import COMPOSER, as_digest, heavy_digest
+from tests.mail.mails import COMPOSER, as_digest, compose, heavy_digest
 from tests.servers.far import far_from
 from tests.servers.smtp_sink import MISSING, PROGRAM, free_port, smtp_sink, until_it_listens
 
@@ -154,7 +154,7 @@ def freeze(path: Path, number: int) -> None:
     name, day = DIGEST.mailing_list.name, now.date()
     people = tuple(COMPOSER.addressed(name, day, Subscriber(address)) for address in recipients(number))
     with Store.open(path) as store:
-        composed = COMPOSER.digest(DIGEST, now)
+        composed = compose(DIGEST, COMPOSER, now)
         store.days.freeze(Day(name, day, Outcome.DIGEST, composed=composed, addressed=people), now)
 
 

@@ -221,21 +221,13 @@ def test_forget_waits_for_the_sending_under_way(world: World) -> None:
     assert lists == LEFT
 
 
-def test_tokens_and_waiting_mail_survive_a_change_of_the_secret(world: World) -> None:
-    """The token of a test mail is in no ledger. A frozen digest has the placeholders of the secret it was made with."""
+def test_tokens_survive_a_change_of_the_secret(world: World) -> None:
+    """The token of a test mail is in no ledger."""
     world.announce(1)
     world.run("preview", "foundations", "--to", "grace@example.org")
-    world.smtp.faults.append(Fault("RCPT", "450 not now"))
-    world.run("once", "--list", "foundations")
-    world.smtp.faults.clear()
     old = token_of(world, "grace@example.org")
     with sqlite3.connect(world.path / "data" / "paperboy.db") as database:
         database.execute("insert into secrets values ('mail 2', randomblob(32))")
-        database.execute("update deliveries set token = 'x', try_at = null")
-    world.clock.now = world.clock.now.replace(hour=12)
-    assert world.run("resend", "foundations").code == 0
-    text = next(mail.content for mail in reversed(world.smtp.messages) if mail.recipient == "grace@example.org")
-    assert b"Your address grace@example.org is on this list." in text.replace(b"=\r\n", b"")
     assert "foundations" in world.run("suppress", old).out
     world.run("unsuppress", old)
     world.run("preview", "foundations", "--to", "grace@example.org")

@@ -306,7 +306,7 @@ def test_all_mail_of_a_command_goes_with_one_token(tokens: World) -> None:
 BROKEN_TOOLS = {
     "sh gone.sh": "failed with exit status",
     "sh -c 'echo SECRET >&2; echo SECRET; exit 1'": "failed with exit status 1",
-    "true": "printed nothing in its first line",
+    "true": "printed no token in its first line",
     "no-such-tool": "cannot be started: No such file or directory",
     "echo SECRET": "refuses the access token for paperboy: 535 5.7.3 Authentication unsuccessful",
 }

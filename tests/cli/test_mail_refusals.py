@@ -97,16 +97,6 @@ def test_one_recipient_who_is_accepted_shows_that_the_refusals_were_the_others_o
         assert words in told(world)
 
 
-def test_recipients_of_different_domains_are_tried_first(world: World) -> None:
-    """One provider's dislike is not the relay's."""
-    disliked = [f"reader{n}@big.example" for n in range(9)]
-    at_home(world, *disliked, ADA)
-    world.announce(1)
-    refuse(world, "550 5.7.1 your network is on our list", *disliked)
-    assert world.run("once").code == 0
-    assert states(world, *disliked, ADA) == ["failed"] * 9 + ["sent"]
-
-
 def test_unknown_recipients_are_never_held_back(world: World) -> None:
     at_home(world, *crowd(5))
     world.announce(1)
@@ -115,15 +105,6 @@ def test_unknown_recipients_are_never_held_back(world: World) -> None:
     assert world.run("once").code == 1
     assert states(world, *crowd(5)) == ["failed"] * 4 + ["pending"]
     assert alerts(world) == ["Mail cannot be sent", "4 mails refused for good"]
-
-
-def test_refusal_waits_where_the_server_only_defers_the_others(world: World) -> None:
-    at_home(world, ADA, GRACE)
-    world.announce(1)
-    refuse(world, "450 4.7.1 greylisted", GRACE)
-    world.smtp.faults.append(Fault("RCPT", DENIED, address=ADA))
-    assert world.run("once").code == 1
-    assert (states(world), alerts(world)) == (["deferred", "deferred"], [])
 
 
 def test_late_refusal_is_the_recipients_own_where_others_got_the_digest(world: World) -> None:

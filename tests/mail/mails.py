@@ -22,6 +22,7 @@ from paperboy.mail.message import Composer
 from paperboy.mail.templates import Templates
 from paperboy.models import (
     Alert,
+    Composed,
     Cost,
     Delivery,
     DeliveryState,
@@ -73,13 +74,17 @@ def to_ada(digest: Digest) -> Delivery:
     return Delivery(1, 1, name, COMPOSER.addressed(name, digest.date, ADA), DeliveryState.SENDING)
 
 
+def compose(digest: Digest, composer: Composer = COMPOSER, now: datetime = NOW) -> Composed:
+    return composer.stationery(digest.mailing_list, digest.date).digest(digest, now)
+
+
 def as_digest(digest: Digest, composer: Composer = COMPOSER) -> Mail:
-    return read(composer.envelope(composer.digest(digest, NOW), to_ada(digest)), digest)
+    return read(composer.envelope(compose(digest, composer), to_ada(digest)), digest)
 
 
 def as_test(digest: Digest) -> Mail:
     """As `paperboy preview --to` sends it."""
-    return read(COMPOSER.test(COMPOSER.digest(digest, NOW), to_ada(digest)), digest)
+    return read(COMPOSER.test(compose(digest), to_ada(digest)), digest)
 
 
 def as_alert(alert: Alert) -> Mail:

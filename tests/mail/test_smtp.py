@@ -101,15 +101,6 @@ def test_server_that_wants_data_after_a_refusal_gets_an_empty_message(server: Sm
     assert server.connections == int(server.pipelining)
 
 
-def test_bad_sequence_reply_is_answered_by_a_new_connection_without_pipelining(server: SmtpServer) -> None:
-    """The server offers it, but something on the way mixes the commands up."""
-    server.faults += [Fault("RCPT", "503 5.5.1 need MAIL first", times=1)]
-    with closing(transport(server)) as sender:
-        receipt = sender.send(envelope())
-    assert receipt.state is SENT
-    assert server.connections == 2
-
-
 def test_any_2xx_reply_is_consent(server: SmtpServer) -> None:
     """RFC 5321, 4.3.2: the first digit counts."""
     server.faults.append(Fault("RCPT", "252 2.1.5 cannot verify, will try", keeps=True))
@@ -341,9 +332,9 @@ def test_refused_password_is_offered_once_and_the_error_names_the_settings_alone
 
 LOGIN = {"username": "paperboy", "password": "s3cret"}
 WRONG_SETTINGS: list[tuple[dict[str, str], str]] = [
-    (LOGIN, "never sent in the clear"),
+    (LOGIN, "sent in the clear: use starttls or tls"),
     ({"security": "starttls", **LOGIN}, "offers no STARTTLS that Paperboy supports"),
-    ({"security": "starttls", **LOGIN}, r"port 465 tls\.$"),  # nor is that proposed
+    ({"security": "starttls", **LOGIN}, r"port 465 tls\. On this machine .* but takes no login\.$"),
     ({"security": "starttls"}, r"offers no STARTTLS .* On this machine or in a trusted network, SMTP_SECURITY=none"),
     ({"security": "tls"}, r"no TLS with mail server localhost:\d+.*SMTP_SECURITY"),
 ]
@@ -372,19 +363,7 @@ def test_login_is_tried_by_one_mechanism_that_we_know_or_not_at_all(
             sender.send(envelope())
     assert (server.logins, raised.value.temporary) == (tries, False)
     if not tries:
-        assert f"supports (PLAIN or LOGIN), but {offers.replace(' ', ', ')}. Without a" in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("port", "security", "hinted"),
-    [(465, "tls", False), (465, "starttls", True), (587, "starttls", False), (587, "none", True), (25, "none", True)],
-)
-def test_hint_about_ports_is_not_given_where_it_is_followed(port: int, security: Any, hinted: bool) -> None:
-    """Nobody listens there."""
-    away = SmtpTransport(host="127.9.9.9", port=port, security=security, username="", password="", timeout=60)
-    with pytest.raises(MailServerError, match="cannot reach") as raised:
-        away.send(envelope())
-    assert ("Port 587 usually wants" in str(raised.value)) is hinted
+        assert f"supports (PLAIN or LOGIN), but {offers.replace(' ', ', ')}. Log in by" in str(raised.value)
 
 
 def test_refused_connection_is_reported(server: SmtpServer) -> None:
@@ -553,12 +532,6 @@ def test_name_that_does_not_resolve_is_temporary_if_its_server_is_away(
     ) as raised:
         sender.send(envelope())
     assert raised.value.temporary is temporary
-
-
-def test_server_without_ehlo_is_greeted_with_helo(server: SmtpServer) -> None:
-    server.faults.append(Fault("EHLO", "502 5.5.1 what?"))
-    with closing(transport(server)) as sender:
-        assert sender.send(envelope()).state is SENT
 
 
 # --- aborting

@@ -39,8 +39,6 @@ def send(sender: SmtpTransport) -> Receipt:
 
 RECEIPTS: list[tuple[str, DeliveryState, str]] = [  # flags, state, what else the receipt says
     ("", SENT, ""),
-    ("-e", SENT, ""),  # a server that knows no extension
-    ("-f EHLO", SENT, ""),  # one that does not even know the word
     ("-f QUIT", SENT, ""),
     ("-q QUIT", SENT, ""),
     ("-Q QUIT", SENT, ""),
@@ -98,7 +96,8 @@ REFUSALS: list[tuple[str, bool]] = [  # flags, whether it may go better later
     ("-Q CONNECT", True),
     ("-q CONNECT", True),
     ("-r EHLO", True),
-    ("-f EHLO,HELO", False),
+    ("-f EHLO", False),
+    ("-e", False),
     ("-Q EHLO", True),
     ("-q EHLO", True),
     ("-f MAIL", False),

@@ -300,7 +300,7 @@ INCLUDES = WHOLE + "{% from '_a.txt.j2' import b %}\n{{ b + 1 }}"
             "de/_a.txt.j2:2: 'c' is undefined (included by emails/note.txt.j2)"
         ]),
         ({"note": INCLUDES, "_a": "{% set b = 1 %}", "de/_a": "{% set b = 'x' %}"}, [
-            'note.txt.j2:2: TypeError: can only concatenate str (not "int") to str (in de)'
+            'note.txt.j2:2: TypeError: can only concatenate str (not "int") to str'
         ]),
     ],
 )  # fmt: skip

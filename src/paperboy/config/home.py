@@ -299,13 +299,8 @@ class Recipients:
                 logger.info("an edit of the lists counts from the next message on")
 
     def __call__(self, list_name: str, address: str) -> bool:
-        """Whether the address is on the list."""
+        """Return whether the address is on the list, which is not paused."""
         return address.lower() in self._version.addresses(list_name)
-
-    def paused(self, list_name: str) -> bool:
-        """Whether the list is paused."""
-        found = self._version.lists.get(list_name)
-        return found is not None and found.paused
 
     @staticmethod
     def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
@@ -322,7 +317,7 @@ class _Version:
     def addresses(self, name: str) -> frozenset[str]:
         if name not in self.on:
             found = self.lists.get(name)
-            self.on[name] = frozenset(found.addresses() if found else ())
+            self.on[name] = frozenset(found.addresses() if found and not found.paused else ())
         return self.on[name]
 
 

@@ -67,8 +67,6 @@ class Stationery:
             f"List-Help: <mailto:{owner}?subject=help>",
             f"List-Owner: <mailto:{owner}>",
             "List-Post: NO",
-            f"Feedback-ID: {digest.date:%Y%m%d}:{name[:64]}:{'digest' if whole.items else 'note'}:"
-            + hashlib.sha256(domain.encode()).hexdigest()[:15],
             "Precedence: bulk",
         ]
         shown = dump(digest) if self.shown else b""
@@ -79,14 +77,13 @@ class Stationery:
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Composes mails from `sender`; replies and requests to unsubscribe go to `reply_to`, or if that is empty to the
-    sender. `secret` is the key of Message-IDs, tokens and placeholders; mails composed with `older` ones are completed.
+    sender. `secret` is the key of Message-IDs, tokens and placeholders.
     """
 
     templates: Templates
     sender: str
     reply_to: str
     secret: bytes = field(repr=False)
-    older: tuple[bytes, ...] = field(default=(), repr=False)
     web_url: str = ""  # of the web room; empty: there is none
     signer: Signer | None = None  # None: the relay signs
 
@@ -96,17 +93,11 @@ class Composer:
         marks, shown = placeholders(self.secret, mailing_list.name), bool(self.web_url or mailing_list.webhook)
         return Stationery(self.templates, self.sender, self.reply_to, self.web_url, marks, link, shown)
 
-    def digest(self, digest: Digest, now: datetime) -> Composed:
-        """Compose the mail of a digest or note, dated `now`. Errors as for `Templates.to_readers`."""
-        return self.stationery(digest.mailing_list, digest.date).digest(digest, now)
-
     def alert(self, alert: Alert, to: Subscriber, now: datetime) -> Envelope:
-        """Compose a mail to the operator, dated `now`; always the same for the same arguments. Errors as for
-        `Templates.alert`.
-        """
+        """Compose a mail to the operator, dated `now`. Errors as for `Templates.alert`."""
         rendered, instant = self.templates.alert(alert), now.astimezone(UTC)
-        headers = _headers(_mailbox(parseaddr(self.sender)[0], self.sender), rendered.subject, instant)
         own_id = self._message_id("alert", instant.date(), "alert", instant.isoformat(), alert.headline)
+        headers = _headers(_mailbox(parseaddr(self.sender)[0], self.sender), rendered.subject, instant)
         message = own_headers(to, own_id) + freeze(headers, rendered)
         return Envelope(addr_spec(self.sender), to.address, self._signed(message), _ALERT)
 
@@ -146,7 +137,8 @@ class Composer:
 
     def _envelope(self, composed: Composed, delivery: Delivery, copy: Copy) -> Envelope:
         own, list_name = delivery.addressed, delivery.list_name
-        its, leave_by_mail, votes = _shared(composed.message, list_name, (self.secret, *self.older))
+        its = placeholders(self.secret, list_name)
+        leave_by_mail, votes = _shared(composed.message, list_name, its.vote)
         leave = [leave_by_mail + quote(own.token)]
         leave = [f"{self.web_url}/leave/{own.token}", *leave] if self.web_url else leave
         head = own_headers(own.subscriber, own.message_id, leave)
@@ -175,16 +167,13 @@ def addr_spec(mailbox: str) -> str:
 
 
 @lru_cache(maxsize=8)  # the thousands of copies of one digest are made one after the other
-def _shared(message: bytes, list_name: str, secrets: tuple[bytes, ...]) -> tuple[Copy, str, bool]:
-    """What all copies of a frozen message share: its placeholders, made with one of the secrets; the link to the mail
-    that asks to leave, up to the token, which goes where replies go, whatever the settings are now; and whether there
-    are links to vote.
+def _shared(message: bytes, list_name: str, vote: str) -> tuple[str, bool]:
+    """Return what all copies of a frozen message share: the link to the mail that asks to leave, up to the token, which
+    goes where replies go, whatever the settings are now; and whether there are links to vote.
     """
     head = BytesHeaderParser().parsebytes(message.partition(b"\r\n\r\n")[0])
     leave = unsubscribe_uri(parseaddr(head["Reply-To"] or head["From"])[1], list_name, "")
-    marks = [placeholders(secret, list_name) for secret in secrets]
-    its = next((each for each in marks if each.token.encode() in message), marks[0])
-    return its, leave, its.vote.encode() in message
+    return leave, vote.encode() in message
 
 
 # Freezing, and completing what was frozen

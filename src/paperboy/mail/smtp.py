@@ -60,7 +60,6 @@ class SmtpTransport:
     _token: str = field(default="", init=False)  # the last one offered, to be hidden
     _connection: _Connection | None = field(default=None, init=False)
     _handle: socket.socket | None = field(default=None, init=False)  # a duplicate for `abort`: TLS replaces the socket
-    _pipelining: bool = field(default=True, init=False)
     _aborted: bool = field(default=False, init=False)
 
     def __str__(self) -> str:
@@ -130,14 +129,12 @@ class SmtpTransport:
         of time or messages: nothing was handed over yet, so it is replaced by a new one.
         """
         while True:
-            is_used, together = self._connection is not None, self._pipelining
+            is_used = self._connection is not None
             connection = self._connection or self._opened()
             try:
                 self._announce(connection, envelope)
             except RefusedError as refused:
-                if refused.code == 503 and together:
-                    self._pipelining = False  # something between us and the server mixes the commands up
-                elif not (is_used and refused.command == "MAIL" and not refused.permanent):
+                if not (is_used and refused.command == "MAIL" and not refused.permanent):
                     raise
             except OSError:
                 if not is_used:
@@ -151,9 +148,8 @@ class SmtpTransport:
         raised, after all replies are read.
         """
         lines = _lines(connection, envelope)
-        together = self._pipelining and connection.has_extn("pipelining")
         refused: RefusedError | None = None
-        for batch in [lines] if together else [[line] for line in lines]:
+        for batch in [lines] if connection.has_extn("pipelining") else [[line] for line in lines]:
             connection.send("".join(f"{line}\r\n" for line in batch).encode())
             try:
                 for line in batch:
@@ -230,10 +226,8 @@ class SmtpTransport:
         After a refused token, another one is offered on a connection of its own: a server may hang up.
         """
         if (self.password or self.tokens) and self.security == "none":
-            what, setting = ("a token", "SMTP_TOKEN_COMMAND") if self.tokens else ("a password", "SMTP_PASSWORD")
             raise MailServerError(
-                f"SMTP_SECURITY is none, and {what} is never sent in the clear: set it to starttls or tls, or leave "
-                f"SMTP_USERNAME and {setting} empty."
+                "SMTP_SECURITY is none, and no password or token is sent in the clear: use starttls or tls."
             )
         self._connection = connection = _Connection(local_hostname=self.local_hostname, timeout=self.timeout)
         step = "connection"
@@ -241,8 +235,6 @@ class SmtpTransport:
             self._connect(connection)
             step = "STARTTLS" if self.security == "starttls" else "greeting"
             code, reply = connection.ehlo()
-            if 500 <= code <= 504:  # smtplib alone would try HELO after any refusal
-                code, reply = connection.helo()
             if not 200 <= code <= 299:
                 raise smtplib.SMTPHeloError(code, reply)
             if self.security == "starttls":
@@ -286,7 +278,7 @@ class SmtpTransport:
                 code, reply = connection.docmd("")
             except OSError:  # it hangs up instead
                 code, reply = 535, b""
-            reply += f" ({reason})".encode() if reason else b""
+            reply += b" " + reason
         if code != 235:
             tokens.forget(self._token)
             raise smtplib.SMTPAuthenticationError(code, reply)
@@ -314,24 +306,24 @@ class SmtpTransport:
 
     def _failure(self, step: str, error: OSError | ValueError) -> MailServerError:
         """Why there is no connection, and the fix."""
-        said, ports = self._complaint(error), " Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
-        if _USUAL.get(self.port) == self.security:
-            ports = ""
+        said = self._complaint(error)
+        ports = " Port 587 usually wants SMTP_SECURITY=starttls, port 465 tls."
         code = error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else 0
         later = busy = 400 <= code <= 499
         if isinstance(error, ssl.SSLCertVerificationError):
             advice = "Renew it, set SMTP_HOST to the name in it, or install the authority that signed it."
             text = f"the certificate of {self} cannot be trusted: {error.verify_message.rstrip('.')}. {advice}"
         elif isinstance(error, ssl.SSLError):
-            advice = ports or " Ask those who run it which TLS it speaks, and whether it wants a client's certificate."
-            text, later = f"no TLS with {self}: {said}.{advice}", isinstance(error, ssl.SSLEOFError)
+            text, later = f"no TLS with {self}: {said}.{ports}", isinstance(error, ssl.SSLEOFError)
         elif isinstance(error, smtplib.SMTPAuthenticationError):
             text = f"{self} {self._refused_login(code, said)}"
         elif isinstance(error, smtplib.SMTPNotSupportedError) and step == "login":
-            text = f"{self} {self._unsupported_login(said)}"
+            ways, other = ("XOAUTH2", "SMTP_PASSWORD") if self.tokens else ("PLAIN or LOGIN", "SMTP_TOKEN_COMMAND")
+            fix = f"Log in by {other} instead, or without a login: leave SMTP_USERNAME empty."
+            text = f"{self} offers no login that Paperboy supports ({ways}), but {said}. {fix}"
         elif isinstance(error, smtplib.SMTPNotSupportedError):
-            none = "" if self.username else " On this machine or in a trusted network, SMTP_SECURITY=none does without."
-            text = f"{self} offers no {step} that Paperboy supports.{ports}{none}"
+            none = "On this machine or in a trusted network, SMTP_SECURITY=none does without, but takes no login."
+            text = f"{self} offers no {step} that Paperboy supports.{ports} {none}"
         elif isinstance(error, UnicodeError) and step == "login":
             text = "SMTP_USERNAME or SMTP_PASSWORD contains non-ASCII letters: choose others."
         elif code:
@@ -344,8 +336,6 @@ class SmtpTransport:
         return MailServerError(text, temporary=later, busy=busy)
 
     def _refused_login(self, code: int, said: str) -> str:
-        if 400 <= code <= 499:
-            return f"refuses the login of {self.username} ({code}). It may be temporary."
         if self.tokens:
             return (
                 f"refuses the access token for {self.username}: {said}. See that SMTP_TOKEN_COMMAND prints a token of "
@@ -354,15 +344,6 @@ class SmtpTransport:
         if _NO_PASSWORDS.search(said):
             return _WANTS_TOKENS.format(said)
         return f"refuses the login of {self.username} ({code}). Check SMTP_USERNAME and SMTP_PASSWORD."
-
-    def _unsupported_login(self, offered: str) -> str:
-        if self.tokens:
-            fix = "To log in with a password, set SMTP_PASSWORD and leave SMTP_TOKEN_COMMAND empty."
-            return f"offers no login with an access token (XOAUTH2), but {offered}. {fix}"
-        fix = "Without a login, leave SMTP_USERNAME empty."
-        if "XOAUTH2" in offered.split(", "):
-            fix = f"{fix} For XOAUTH2, set SMTP_TOKEN_COMMAND in place of SMTP_PASSWORD."
-        return f"offers no login that Paperboy supports (PLAIN or LOGIN), but {offered}. {fix}"
 
     def _refusal(self, command: str, code: int, reply: bytes) -> RefusedError:
         return RefusedError(command, code, one_line(reply.decode(errors="replace")), self._said(code, reply))
@@ -520,5 +501,4 @@ class RefusedError(Exception):
         self.verdict = judge(command, code, text)
 
 
-_USUAL = {587: "starttls", 465: "tls"}
 _usual_context = functools.cache(ssl.create_default_context)  # reading the authorities takes as long as 50 messages

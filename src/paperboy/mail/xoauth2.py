@@ -7,7 +7,6 @@ the token, or the secret that buys a new one.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -23,7 +22,6 @@ from paperboy.errors import MailServerError
 
 _FRESH = 50 * 60.0  # seconds; tokens live an hour
 _TOKEN = re.compile(rb"[!-~]{1,9000}")  # RFC 4954 limits a line to 12,288 bytes, in base64
-_STATUS = {"400": "the token is malformed", "401": "the token has expired, or is not for this mailbox"}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -65,14 +63,11 @@ class TokenCommand:
             why = getattr(error, "strerror", None) or type(error).__name__
             fix = "Write the full path of its program: no shell expands ~ or $VARIABLES."
             raise MailServerError(f"SMTP_TOKEN_COMMAND cannot be started: {why}. {fix}") from None
-        if status < 0:
-            raise MailServerError(f"SMTP_TOKEN_COMMAND was ended by signal {-status}. {by_hand}")
         if status:
             raise MailServerError(f"SMTP_TOKEN_COMMAND failed with exit status {status}. {by_hand}")
         line = output.partition(b"\n")[0].strip()
         if not _TOKEN.fullmatch(line):
-            what = "something else than a token" if line else "nothing"
-            raise MailServerError(f"SMTP_TOKEN_COMMAND printed {what} in its first line. {by_hand}")
+            raise MailServerError(f"SMTP_TOKEN_COMMAND printed no token in its first line. {by_hand}")
         return line.decode("ascii")
 
     def _run(self) -> tuple[int, bytes]:
@@ -101,14 +96,11 @@ def credentials(username: str, token: str) -> str:
     return b64encode(f"user={username}\x01auth=Bearer {token}\x01\x01".encode()).decode("ascii")
 
 
-def reason(challenge: bytes) -> str:
-    """Return in words why a server refuses a token: JSON in base64, such as {"status":"401","scope":"…"}. Empty if it
-    cannot be read.
+def reason(challenge: bytes) -> bytes:
+    """Return why a server refuses a token, as it says: JSON, such as {"status":"401","scope":"…"}, which comes in
+    base64. Empty if it cannot be read.
     """
     try:
-        told = json.loads(decodebytes(challenge))
-        status, scope = (str(told.get(name, "")) for name in ("status", "scope"))
-    except (ValueError, AttributeError, RecursionError):  # not base64, not JSON, or no object
-        return ""
-    words = _STATUS.get(status, f"status {status}" if status else "")
-    return "; ".join(filter(None, [words, f"it wants the scope {scope}" if scope else ""]))
+        return decodebytes(challenge)
+    except ValueError:
+        return b""

@@ -98,16 +98,6 @@ class Deliveries:
         at: datetime | None = row["at"]
         return at
 
-    def elsewhere(self, ids: Iterable[int], domains: Collection[str]) -> int | None:
-        """The first of these deliveries whose address is at none of the domains; None if there is none."""
-        rows = self._database.rows(
-            """select deliveries.id from json_each(?) as each join deliveries on deliveries.id = each.value
-            where lower(substr(address, instr(address, '@') + 1)) not in (select value from json_each(?))
-            order by each.key limit 1""",
-            [json.dumps([*ids]), json.dumps([*domains])],
-        )
-        return rows[0]["id"] if rows else None
-
     def reached(self, digest_ids: Collection[int]) -> frozenset[int]:
         """Those of the digests that somebody got by mail."""
         rows = self._database.rows(
