@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 from paperboy.mail import archive
@@ -15,10 +14,3 @@ def test_digest_comes_back_as_it_was() -> None:
     papers = {each.paper.arxiv_id: each.paper for each in of.entries + of.nearest}
     thawed = archive.load(archive.dump(of), papers)
     assert replace(thawed, mailing_list=of.mailing_list) == of
-
-
-def test_digest_from_before_lists_learned_can_still_be_shown() -> None:
-    whole = json.loads(archive.dump(digest([])))
-    del whole["counts"]["not_called"], whole["model"]["learned_from"]
-    thawed = archive.load(json.dumps(whole).encode(), {})
-    assert (thawed.counts.not_called, thawed.model.learned_from) == (0, "")

@@ -35,7 +35,7 @@ def fitted(whole: Page, draw: Callable[[Page], str], budget: int) -> str | None:
     page = in_html(whole)
     if size(html := draw(page)) <= budget:
         return html
-    too_few, enough = 0, most_cuts(page)
+    too_few, enough = 0, sum(_stages(page))  # so many that no paper is left
     if size(html := draw(cut(page, enough))) > budget:
         return None
     while enough - too_few > 1:
@@ -82,11 +82,6 @@ def in_full(whole: Page) -> Page:
         for each in whole.over_cap
     )
     return replace(whole, items=items, over_cap=over_cap)
-
-
-def most_cuts(page: Page) -> int:
-    """How many cuts leave no paper."""
-    return sum(_stages(page))
 
 
 def levels(page: Page) -> Iterator[Page]:

@@ -109,7 +109,6 @@ class SmtpTransport:
                 ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
             try:
                 self._announce(connection, Envelope(sender, recipient, b"", ""))
-                connection.rset()
             except RefusedError as refused:
                 if refused.command == "MAIL" and not self._about_us(refused, sender):
                     text = f"{self} answers MAIL FROM:<{sender}> with {refused}"
@@ -128,20 +127,21 @@ class SmtpTransport:
         """Return the connection, once the server waits for the message. A used one may have reached the server's limit
         of time or messages: nothing was handed over yet, so it is replaced by a new one.
         """
-        while True:
-            is_used = self._connection is not None
-            connection = self._connection or self._opened()
+        if used := self._connection:
             try:
-                self._announce(connection, envelope)
+                self._announce(used, envelope)
             except RefusedError as refused:
-                if not (is_used and refused.command == "MAIL" and not refused.permanent):
+                if refused.command != "MAIL" or refused.permanent:
                     raise
             except OSError:
-                if not is_used:
-                    raise
+                pass
             else:
-                return connection
+                return used
             self._drop()
+
+        connection = self._opened()
+        self._announce(connection, envelope)
+        return connection
 
     def _announce(self, connection: _Connection, envelope: Envelope) -> None:
         """Send MAIL, RCPT and, if there is a message, DATA; in one packet if the server allows it. The first refusal is
