@@ -314,7 +314,7 @@ def test_check_tries_the_token_command(world: World) -> None:
         found = checked(SMTP_TOKEN_COMMAND="false")
         assert found.startswith("fault  mail: SMTP_TOKEN_COMMAND failed with exit status 1. Run it by hand in the home")
         found = checked(SMTP_TOKEN_COMMAND="echo old-token")
-        words = '"scope":"https://mail.example.org/send"}'
+        words = '{"status":"401","schemes":"Bearer","scope":"https://mail.example.org/send"}'
         assert f"535 5.7.3 Authentication unsuccessful {words}. See that SMTP_TOKEN_COMMAND prints" in found
         assert "old-token" not in found
         server.faults.append(Fault("AUTH", "550 5.7.30 Basic authentication is not supported for Client Submission."))
