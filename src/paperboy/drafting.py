@@ -237,6 +237,7 @@ class Drafter:
     holidays: Collection[date] = ()  # of arXiv, beyond those that `announcements` knows
     _recent: tuple[tuple[frozenset[str], bool, datetime], Sequence[Text]] | None = None
     _dead: tuple[str, Shortfall | None] | None = None  # why the scorer is asked for nothing more; None in it: a bug
+    _said: str = ""  # the last reason that was logged
 
     def candidates(
         self, mailing_list: MailingList, now: datetime, *, before: date | None = None, since: datetime | None = None
@@ -393,5 +394,9 @@ class Drafter:
         problem = problem or dead or unscored
         waiting = f"{len(missing - gathered.followed)} of them " if missing & gathered.followed else ""
         what = f"{name}: {counted(len(missing), 'paper')} not scored, {waiting}carried over"
-        logger.error("%s: %s", what, problem)
+        if problem == self._said:  # a dead LLM is dead for each list
+            logger.info("%s", what)
+        else:
+            logger.error("%s: %s", what, problem)
+        self._said = problem
         return replace(scored, problem=problem, shortfall=shortfall, bug=shortfall is None)

@@ -156,6 +156,7 @@ def test_copy_has_the_shared_bytes_and_the_recipients_own_values() -> None:
     assert message["List-Help"] == "<mailto:office@example.org?subject=help>"
     assert message["List-Owner"] == "<mailto:office@example.org>"
     assert message["List-Post"] == "NO"
+    assert re.fullmatch(r"20261120:foundations:digest:[0-9a-f]{15}", message["Feedback-ID"])
     assert message.get_content_type() == "multipart/alternative"
     assert [part.get_content_type() for part in message.iter_parts()] == ["text/plain", "text/html"]
     token = unsubscribe_token("foundations", "grace@example.org", b"secret")

@@ -16,7 +16,7 @@ from typing import Self, get_args
 
 import click
 
-from paperboy import daemon, due, errands, heartbeat, lock, sample, trial
+from paperboy import daemon, due, errands, heartbeat, lock, sample
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.config.home import LISTS_FILE, Home
@@ -142,6 +142,8 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
     """
     try:
         if kind == "trial":
+            from paperboy import trial
+
             trial.adopt(app)
             return 0
         app.home, app.progress = Home.in_force(app.path, app.environ), output.Dots(app.timer)

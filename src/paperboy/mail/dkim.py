@@ -23,7 +23,7 @@ _MADE_BY = "openssl genrsa 2048 makes one"
 _COVERED = (  # From twice, so that nobody adds another
     b"from", b"from", b"to", b"reply-to", b"subject", b"date", b"message-id", b"mime-version", b"content-type",
     b"content-transfer-encoding", b"list-id", b"list-help", b"list-owner", b"list-post", b"list-unsubscribe",
-    b"list-unsubscribe-post", b"auto-submitted",
+    b"list-unsubscribe-post", b"feedback-id", b"auto-submitted",
 )  # fmt: skip
 
 

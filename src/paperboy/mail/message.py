@@ -67,6 +67,8 @@ class Stationery:
             f"List-Help: <mailto:{owner}?subject=help>",
             f"List-Owner: <mailto:{owner}>",
             "List-Post: NO",
+            f"Feedback-ID: {digest.date:%Y%m%d}:{name[:64]}:{'digest' if whole.items else 'note'}:"
+            + hashlib.sha256(domain.encode()).hexdigest()[:15],
             "Precedence: bulk",
         ]
         shown = dump(digest) if self.shown else b""
