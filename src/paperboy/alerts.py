@@ -106,7 +106,7 @@ def sending(store: Store, lists: Sequence[MailingList], sent: Sent, now: datetim
     well = {(Cause.PROCESS, THE_MORNING), *((Cause.NOBODY, name) for name in sent.reached - {*dict(sent.refused)})}
     if sent.states.get(DeliveryState.SENT) and not sent.problem:
         well.add((Cause.MAIL, MAIL_SERVER))
-    active = {mailing_list.name for mailing_list in lists if mailing_list.is_served}
+    active = {mailing_list.name for mailing_list in lists if mailing_list.is_active}
     active |= {MAIL_SERVER, THE_MORNING, THE_ERRANDS, THE_WORKERS}
     called = {mailing_list.name for mailing_list in lists if mailing_list.webhook}
     signups = {signup.list_name for signup in store.signups.waiting()}

@@ -233,7 +233,7 @@ class Daemon:
     def _ready(self, now: datetime) -> frozenset[str]:
         """The lists that a morning may serve now."""
         days, lists = self._store.days, self.home.lists
-        since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_served], now)
+        since = days.know([mailing_list.name for mailing_list in lists if mailing_list.is_active], now)
         outcomes, attempts = days.outcomes(lists, now), days.attempts()
         standings = due.standings(lists, outcomes, attempts, now, self._app.patience, since)
         return frozenset(name for name, standing in standings.items() if standing.ready(now))

@@ -88,7 +88,7 @@ class MailingList:
     topics_file: str = ""  # in a folder prompts; its text is the topics
 
     @property
-    def is_served(self) -> bool:
+    def is_active(self) -> bool:
         """Check whether it has subscribers and is not paused."""
         return bool(self.subscribers) and not self.paused
 

@@ -73,7 +73,7 @@ def run(
     """
     now, store = drafter.clock(), drafter.store
     lists = [mailing_list for mailing_list in lists if mailing_list.subscribers]
-    served = [mailing_list for mailing_list in lists if mailing_list.is_served]
+    served = [mailing_list for mailing_list in lists if mailing_list.is_active]
     wanted = [mailing_list for mailing_list in lists if mailing_list.name in chosen]
     outcomes, attempts = store.days.outcomes(wanted, now), store.days.attempts()
     reports, due_now = dict[str, ListReport](), dict[str, MailingList]()
@@ -112,7 +112,7 @@ def _far_enough(
     lookback: timedelta,
 ) -> timedelta:
     """Return how far back a fetch has to look for the papers since that date. Raises NotTodayError."""
-    active = [mailing_list for mailing_list in lists if mailing_list.is_served]
+    active = [mailing_list for mailing_list in lists if mailing_list.is_active]
     for mailing_list in active:
         if why := due.cannot_begin(mailing_list, since, outcomes[mailing_list.name], now, lookback):
             raise NotTodayError(f"{mailing_list.name}: {why}")

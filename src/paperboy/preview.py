@@ -65,7 +65,7 @@ class Previews:
 
         missing = ""
         if still_due:
-            missing = self._look([mailing_list for mailing_list in self.lists if mailing_list.is_served])
+            missing = self._look([mailing_list for mailing_list in self.lists if mailing_list.is_active])
         drafts = {each.gathered.mailing_list.name: drafting.draft(each) for each in self._scored(still_due)}
         return missing, found | drafts
 

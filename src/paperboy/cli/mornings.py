@@ -218,7 +218,7 @@ def run(app: App) -> int:
             service.adopted = use
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 signal.signal(number, service.signalled)
-            begins = [due.next_morning(each, app.clock()) for each in app.home.lists if each.is_served]
+            begins = [due.next_morning(each, app.clock()) for each in app.home.lists if each.is_active]
             watches = f"Paperboy watches {counted(len(app.home.lists), 'list')} in {app.path}"
             if begins:
                 watches += f"; next hour: {min(begins).astimezone(app.settings.timezone):%a %d %b %H:%M %Z}"

@@ -30,7 +30,7 @@ class Shortlists:
 def look(app: App, lists: Sequence[MailingList]) -> Shortlists:
     """Where the shortlists of these lists stand."""
     setting = app.settings.llm_shortlist if app.settings.has_llm else 1.0
-    at_work = {each.name for each in lists if setting != 1 and each.topics and each.is_served}
+    at_work = {each.name for each in lists if setting != 1 and each.topics and each.is_active}
     found = {
         name: each
         for name, each in app.learning.standing(lists, app.clock()).items()
