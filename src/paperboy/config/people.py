@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
 from itertools import islice
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple
 
 from paperboy.config.values import MOST_PROBLEMS, first_problems, mailbox
 from paperboy.foreign import shortened
@@ -105,13 +105,7 @@ class People(Readers):
     def __bool__(self) -> bool:
         return bool(self.inline) or any(True for _ in self._entries())
 
-    @overload
-    def __getitem__(self, index: int) -> Subscriber: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Subscriber]: ...
-
-    def __getitem__(self, index: int | slice) -> Subscriber | Sequence[Subscriber]:
+    def __getitem__(self, index: Any) -> Any:
         return tuple(self)[index]
 
     def find(self, address: str) -> Subscriber | None:
