@@ -215,10 +215,10 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, lin
         (["weekdays: mon-fri"], f"5:15: weekdays: {NO_LIST}"),
         (["send_at: 7.30"], "5:14: send_at: must be a time of day, such as 07:00 or 18:30"),
         (["timezone: EDT"], "5:15: timezone: unknown timezone; use a name such as Europe/Berlin"),
-        (["paused: yes"], "5:13: paused: must be true or false, without quotes, not yes"),
-        (["send_empty: 'no'"], "5:17: send_empty: must be true or false, without quotes, not 'no'"),
-        (["min_relevance: '8'"], "5:20: min_relevance: must be a whole number from 1 to 10, without quotes, not '8'"),
-        (["min_novelty: 0"], "5:18: min_novelty: must be a whole number from 1 to 10, without quotes, not 0"),
+        (["paused: yes"], "5:13: paused: must be true or false, without quotes"),
+        (["send_empty: 'no'"], "5:17: send_empty: must be true or false, without quotes"),
+        (["min_relevance: '8'"], "5:20: min_relevance: must be a whole number from 1 to 10, without quotes"),
+        (["min_novelty: 0"], "5:18: min_novelty: must be a whole number from 1 to 10, without quotes"),
         (
             ["keywords: [lattice]"],
             "5:15: keywords: must have the keys must or never, such as {never: [survey, review]}",
@@ -293,10 +293,7 @@ def test_wrong_line_of_a_list_is_one_line_with_its_place(operator: Operator, lin
         (
             "topics/strings.md",
             "/etc/strings.md",
-            (
-                "4:13: topics: '/etc/strings.md' is outside the folder prompts; put a file there, such as "
-                "topics/physics.md"
-            ),
+            "4:13: topics: '/etc/strings.md' is outside the folder prompts; put the file there",
         ),
         (
             "topics/strings.md",

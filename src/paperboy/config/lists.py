@@ -23,7 +23,6 @@ from paperboy.config.people import People, file_name, named
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import ConfigError
-from paperboy.foreign import shortened
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -49,9 +48,8 @@ def _category(text: str) -> str:
     if text in ARCHIVES_ONLY:
         example = min(category for category in CATEGORIES if category.startswith(f"{text}."))
         raise ValueError(f"{text!r} is a whole archive; name its categories, such as {example}")
-    start = text.casefold()[: text.find(".") + 3]  # two letters after the dot: one alone is too little to guess by
-    alike = [each for each in CATEGORIES if "." not in text or each.casefold().startswith(start)]
-    hint = did_you_mean(text, alike) or "; they are listed at arxiv.org/category_taxonomy"
+    # The same archive alone makes two names alike.
+    hint = did_you_mean(text, CATEGORIES, cutoff=0.85) or "; they are listed at arxiv.org/category_taxonomy"
     raise ValueError(f"unknown category {text!r}{hint}")
 
 
@@ -59,32 +57,39 @@ def _weekday(text: str) -> int:
     return WEEKDAYS.index(values.one_of(*WEEKDAYS)(text))
 
 
-def _topics_file(name: str, folders: Sequence[Path], existing: Callable[[], Iterable[str]]) -> str:
-    """Return the text of a topics file, from the first folder that has it. Raises ValueError, which may suggest one of
-    the `existing` files.
-    """
+def _text_of(name: str, folder: Path, what: str) -> str:
+    """Return the text of a file in a folder. Raises FileNotFoundError, or ValueError with what is wrong."""
+    file = folder / name
+    if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
+        raise ValueError(f"{name!r} is outside the {what}; put the file there")
+    try:
+        return files.read_text(file)
+    except ValueError as error:
+        raise ValueError(f"{file} {error}") from None
+
+
+def _topics_file(name: str, folders: Sequence[Path]) -> str:
+    """Return the text of a topics file, from the first folder that has it. Raises ValueError."""
     for folder in folders:
-        file = folder / name
-        if not Path(os.path.realpath(file)).is_relative_to(folder.resolve()):
-            raise ValueError(f"{name!r} is outside the folder prompts; put a file there, such as topics/physics.md")
         try:
-            text = files.read_text(file).strip()
+            text = _text_of(name, folder, "folder prompts").strip()
         except FileNotFoundError:
             continue
-        except ValueError as error:
-            raise ValueError(f"{file} {error}") from None
         if not text:
-            raise ValueError(f"{file} is empty; write there what the list wants to read")
+            raise ValueError(f"{folder / name} is empty; write there what the list wants to read")
         return text
-    meant = did_you_mean(name, existing(), cutoff=0.8)  # folder and .md alone make two names half alike
+    found = (file.relative_to(folder).as_posix() for folder in folders for file in folder.rglob("*.md"))
+    meant = did_you_mean(name, islice(found, 500), cutoff=0.8)  # folder and .md alone make two names half alike
     fix = meant or "; create it, or write the topics here"
     raise ValueError(f"there is no {name!r} in the home's prompts/{fix}")
 
 
-def _topics_files(folders: Sequence[Path]) -> list[str]:
-    """Return what `topics` may name; of thousands only some, since each is compared with each misspelt name."""
-    found = ((folder, file) for folder in folders for file in folder.rglob("*.md"))
-    return [file.relative_to(folder).as_posix() for folder, file in islice(found, 500)]
+def _people_file(name: str, home: Path) -> bytes:
+    """Return the content of a file of subscribers. Raises ValueError."""
+    try:
+        return _text_of(name, home, "home").encode()
+    except FileNotFoundError:
+        raise ValueError(f"there is no {name!r} in the home; create it, an address on each line") from None
 
 
 def _webhook(text: str) -> str:
@@ -129,13 +134,12 @@ class _File:
     """A file while it is read: what is wrong with it, and what stands at nodes that aliases share."""
 
     def __init__(self, name: str, text: str, prompts: Sequence[Path], home: Path) -> None:
-        self._name, self._text = name, text
-        self._home, self._watched = home, named(text)
-        self.topics = cache(partial(_topics_file, folders=prompts, existing=cache(partial(_topics_files, prompts))))
+        self._name, self._watched = name, named(text)
+        self.topics = cache(partial(_topics_file, folders=prompts))
+        self._content = cache(partial(_people_file, home=home))
         self._faults = set[tuple[int, int, str]]()
         self._in_files = dict[Problem, None]()  # of subscribers: each problem once, in their order
         self._known = dict[tuple[str, int], Any]()
-        self._contents = dict[str, bytes]()
         self._people = dict[tuple[int, str], People]()
 
     @property
@@ -149,11 +153,6 @@ class _File:
         self._faults.add((*nodes.place(node), message))
         if len(self._faults) > values.MOST_PROBLEMS:
             raise ConfigError(self.problems)
-
-    def written(self, node: Node) -> str:
-        """Return a value as the file has it."""
-        lines = self._text[node.start_mark.index : node.end_mark.index].splitlines()
-        return shortened(lines[0], 40) if lines else "nothing"
 
     def mapping(self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]) -> dict[str, Node]:
         """Return the values by their keys, and note keys that are unknown or missing."""
@@ -182,12 +181,11 @@ class _File:
             try:
                 if name not in self._watched:
                     raise ValueError("write the file's name as it is, right after the key")
-                if name not in self._contents:
-                    self._contents[name] = _people_file(self._home, name)
+                content = self._content(name)
             except ValueError as error:
                 self.note(node, f"subscribers_file: {error}")
                 return inline
-            people = self._people[id(inline), name] = People(inline, name, self._contents[name])
+            people = self._people[id(inline), name] = People(inline, name, content)
             self._in_files |= dict.fromkeys(people.problems())
         return self._people[id(inline), name]
 
@@ -216,7 +214,7 @@ def _unquoted(read: Callable[[str], Any]) -> _Reader:
         try:
             return read(node.value if plain else "")
         except ValueError as error:
-            file.note(node, f"{key}: {error}, without quotes, not {file.written(node)}")
+            file.note(node, f"{key}: {error}, without quotes")
             return None
 
     return value
@@ -405,16 +403,3 @@ def _options(file: _File, node: MappingNode) -> dict[str, Any]:
         inline = options.get("subscribers", ())
         options["subscribers"] = file.people(found["subscribers_file"], name, inline)
     return options
-
-
-def _people_file(home: Path, name: str) -> bytes:
-    """Return the content of a file of subscribers. Raises ValueError."""
-    file = home / name
-    if not Path(os.path.realpath(file)).is_relative_to(home.resolve()):
-        raise ValueError(f"{name!r} is outside the home; put the file there")
-    try:
-        return files.read_text(file).encode()
-    except FileNotFoundError:
-        raise ValueError(f"there is no {name!r} in the home; create it, an address on each line") from None
-    except ValueError as error:
-        raise ValueError(f"{name} {error}") from None
