@@ -20,7 +20,7 @@ import dns.rrset
 import pytest
 
 from paperboy.app import App
-from paperboy.check import Finding, _dkim, _sender, findings
+from paperboy.check import Finding, _dkim, findings, sender_records
 from tests.fakes import NoProgress
 from tests.mail.test_dkim import make, record
 from tests.servers.dask import MISSING, dask_cluster
@@ -157,7 +157,7 @@ def sender(ask: Callable[[DnsServer], None]) -> Sender:
     def said(records: Mapping[str, Sequence[str]], domain: str = "wren.edu", **faults: set[str]) -> dict[str, Finding]:
         with DnsServer(records, **faults) as server:
             ask(server)
-            return {finding.what: finding for finding in _sender(domain)}
+            return {finding.what: finding for finding in sender_records(domain)}
 
     return said
 
@@ -290,7 +290,7 @@ def test_hostile_dns_is_a_note_and_never_quoted(ask: Callable[[DnsServer], None]
     says, expected = HOSTILE_DNS[case]
     with DnsServer(says=says) as server:
         ask(server)
-        found = _sender("wren.edu", 0.5 if expected == NOTHING else 60)
+        found = sender_records("wren.edu", 0.5 if expected == NOTHING else 60)
     assert [each.message[: len(told)] for each, told in zip(found, expected, strict=True)] == expected
     assert all(each.message.isprintable() and not each.exit_code for each in found)
 
@@ -340,7 +340,7 @@ def test_key_of_the_selector_is_looked_up(
         with DnsServer({f"{name} TXT": records}) as server:
             ask(server)
             with App(home, {}, lambda: NOON, lambda _: None, lambda: 0.0, NoProgress()) as app:
-                (said,) = _dkim(app, "wren.edu")
+                (said,) = _dkim(app)
         found.append((said.message, said.exit_code, said.note))
     none = f"{name} has no key: fix DKIM_SELECTOR, or publish the record that whoever signs your mail names"
     wrong = f"{name} has another key than DKIM_KEY, so every signature is wrong; publish its public half"

@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.pool import ThreadPool
@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from paperboy import cluster, files
+from paperboy import cluster
 from paperboy.app import App
 from paperboy.cluster import ClusterError
 from paperboy.config import settings as dotenv
-from paperboy.config.home import LISTS_FILE, Home, denied, load_lists
+from paperboy.config.home import LISTS_FILE, Home, denied, load_lists, require_folder
 from paperboy.config.settings import Settings
 from paperboy.config.values import is_loopback
 from paperboy.curate import name_key, other_spellings
-from paperboy.errors import ConfigError, FeedError, PaperboyError, StoreError
+from paperboy.errors import ConfigError, FeedError, PaperboyError
 from paperboy.mail.dkim import modulus, published
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState, MailingList, Receipt
@@ -73,11 +73,9 @@ def _note(what: str, message: str) -> Finding:
 def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator[Finding]:
     """Every finding as soon as it is known, in an order that never changes."""
     end = time.monotonic() + patience
-    if reason := files.denied(app.path, os.R_OK):
-        yield Finding("home", f"{app.path}: {reason}", exit_code=78)
-        return
-    if not app.path.is_dir():
-        yield Finding("home", f"{app.path}: there is no such folder; name it with --home", exit_code=78)
+    _, faults = _read("home", lambda: require_folder(app.path))
+    if faults:
+        yield from faults
         return
     settings, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
     env = app.path / ".env"
@@ -91,8 +89,8 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
         # First, since whatever scores needs the prompt, and with a broken one would try it again.
         prompt, prompt_faults = _read("prompts", lambda: tried.prompt)
         servers = _servers(tried, late, scores=prompt is not None) if settings and not offline else ()
-        asked = [(pool.apply_async(look), silence) for look, silence in servers]
-        yield from _tried("emails", lambda: _templates(tried))
+        asked = [(pool.apply_async(_tried, (silence.what, look, tried)), silence) for look, silence in servers]
+        yield from _tried("emails", _templates, tried)
         yield from prompt_faults or [Finding("prompts", "the prompt renders")]
         if settings is None:
             yield Finding("the rest", "not checked, because the settings are broken", exit_code=78)
@@ -116,9 +114,11 @@ def _read(what: str, load: Callable[[], T]) -> tuple[T | None, list[Finding]]:
         return None, [Finding(what, str(fault), error.exit_code) for fault in faults]
 
 
-def _tried(what: str, look: Callable[[], object]) -> list[Finding]:
-    said, faults = _read(what, look)
-    return faults or [Finding(what, str(said))]
+def _tried(what: str, look: Callable[[App], Iterable[Finding]], app: App) -> list[Finding]:
+    """What is found, and every fault that ends the look."""
+    found = list[Finding]()
+    _, faults = _read(what, lambda: found.extend(look(app)))
+    return found + faults
 
 
 def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterator[Finding]:
@@ -135,11 +135,11 @@ def _of_the_lists(lists: tuple[MailingList, ...], settings: Settings) -> Iterato
         yield _note("lists", message)
 
 
-def _templates(app: App) -> str:
+def _templates(app: App) -> Iterator[Finding]:
     """Render samples; name the operator's files that no shipped template has, and folders that are no list's language,
     since they may be misspelt.
     """
-    languages = {each.language for each in app.home.lists}
+    languages = {mailing_list.language for mailing_list in app.home.lists}
     app.templates.check(languages)
     if app.settings.web_url:
         app.templates.check_online(languages)
@@ -149,7 +149,8 @@ def _templates(app: App) -> str:
     strange = [path for path in paths if path.rpartition("/")[2] not in ours]
     unread = sorted(app.templates.languages - app.templates.used(languages))
     said = f"; no shipped template uses {', '.join(strange)}" if strange else ""
-    return "the templates render" + said + (f"; no list has the language {', '.join(unread)}" if unread else "")
+    said += f"; no list has the language {', '.join(unread)}" if unread else ""
+    yield Finding("emails", f"the templates render{said}")
 
 
 def _of_the_home(app: App) -> Iterator[Finding]:
@@ -157,14 +158,14 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     if problems := denied(app.path, settings):
         yield Finding("home", str(problems[0]), exit_code=78)
         return
-    database = _tried("database", lambda: _database(app))
+    database = _tried("database", _database, app)
     yield from database
     if not any(finding.exit_code for finding in database):
         yield from _of_the_authors(app)
     yield _disk(settings.paperboy_database)
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
-        yield from _tried("mail", lambda: _outbox(settings.paperboy_outbox))
+        yield _outbox(settings.paperboy_outbox)
         return
     yield from _read("DKIM", lambda: app.signer)[1]
     usual = {465: "tls", 587: "starttls"}.get(settings.smtp_port, settings.smtp_security)
@@ -177,14 +178,16 @@ def _of_the_home(app: App) -> Iterator[Finding]:
         yield Finding("alerts", f"{settings.alert_to.address} is alerted when a morning fails")
 
 
-def _database(app: App) -> str:
+def _database(app: App) -> Iterator[Finding]:
     path = app.settings.paperboy_database
     if store := app.store_of(app.home, check=True):
         store.close()
-        return f"{path}"
-    if not _can_be_made(path):
-        raise StoreError(f"{path}: cannot be created; let this user write there, or set PAPERBOY_DATABASE")
-    return f"{path} will be created by the first morning"
+        yield Finding("database", f"{path}")
+    elif _can_be_made(path):
+        yield Finding("database", f"{path} will be created by the first morning")
+    else:
+        fix = "let this user write there, or set PAPERBOY_DATABASE"
+        yield Finding("database", f"{path}: cannot be created; {fix}", exit_code=78)
 
 
 def _of_the_authors(app: App) -> Iterator[Finding]:
@@ -216,10 +219,11 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
                 yield _note("authors", f"{mailing_list.name}: {found}; {fix}")
 
 
-def _outbox(outbox: Path) -> str:
-    if not _can_be_made(outbox / "Maildir"):
-        raise PaperboyError(f"{outbox} cannot hold mail; let this user write there, or set PAPERBOY_OUTBOX")
-    return f"no SMTP_HOST, so mail goes to the outbox {outbox}"
+def _outbox(outbox: Path) -> Finding:
+    if _can_be_made(outbox / "Maildir"):
+        return Finding("mail", f"no SMTP_HOST, so mail goes to the outbox {outbox}")
+    fix = "let this user write there, or set PAPERBOY_OUTBOX"
+    return Finding("mail", f"{outbox} cannot hold mail; {fix}", exit_code=1)
 
 
 def _can_be_made(path: Path) -> bool:
@@ -254,47 +258,51 @@ def _modes(home: Path, settings: Settings) -> Iterator[Finding]:
             yield _note("privacy", f"{path} is open to users other than its owner (mode {mode:o}); {fix}")
 
 
-def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[], list[Finding]], Finding]]:
+def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[App], Iterable[Finding]], Finding]]:
     """A probe for each server that the settings name, and the finding if it is silent, in the order of the report."""
     settings = app.settings
     if not settings.uses_outbox:
         silence = f"{settings.smtp_host}:{settings.smtp_port} {late}; check SMTP_HOST and SMTP_PORT"
-        yield lambda: _mail(app), Finding("mail", silence, exit_code=1)
-        domain = settings.mail_from.address.rpartition("@")[2].lower() if settings.mail_from else ""
+        yield _mail, Finding("mail", silence, exit_code=1)
+        domain = _domain(app)
         if not _EXAMPLE.fullmatch(domain):
-            yield lambda: _sender(domain), _note("sender", f"DNS {late} for {domain}")
+            yield _sender, _note("sender", f"DNS {late} for {domain}")
             if settings.dkim_selector:
-                yield lambda: _dkim(app, domain), _note("DKIM", f"DNS {late} for {domain}")
+                yield _dkim, _note("DKIM", f"DNS {late} for {domain}")
     if settings.web_url:
         silence = _NO_PAGES.format(f"{settings.web_url}/robots.txt {late}")
-        yield lambda: _web(app), _note("web", silence)
+        yield _web, _note("web", silence)
     if scores:
         host = urlsplit(settings.openai_base_url).hostname or "api.openai.com"
         silence = f"{host} {late}; check OPENAI_BASE_URL and OPENAI_MODEL"
-        yield lambda: _scoring(app), Finding("scoring", silence, exit_code=1)
+        yield _scoring, Finding("scoring", silence, exit_code=1)
     if settings.cluster:
         silence = f"{settings.cluster} {late}; without it, mornings take longer"
-        yield lambda: _cluster(app), _note("cluster", silence)
+        yield _cluster, _note("cluster", silence)
     silence = f"{settings.arxiv_api_url} {late}; if that persists, see status.arxiv.org"
-    yield lambda: _arxiv(app), Finding("arXiv", silence, exit_code=1)
+    yield _arxiv, Finding("arXiv", silence, exit_code=1)
 
 
-def _mail(app: App) -> list[Finding]:
+def _domain(app: App) -> str:
+    """The domain of MAIL_FROM, which SMTP_HOST needs."""
+    sender = app.settings.mail_from
+    return sender.address.rpartition("@")[2].lower() if sender else ""
+
+
+def _mail(app: App) -> Iterator[Finding]:
     settings = app.settings
     sender = settings.mail_from.address if settings.mail_from else ""
     recipient = settings.alert_to.address if settings.alert_to else sender
-    probed, faults = _read("mail", lambda: app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient))
-    if probed is None:
-        return faults
-    fixed, auto = settings.smtp_connections, f"1 to {dotenv.MOST_CONNECTIONS} connections"
-    number = counted(fixed, "connection") if fixed else auto
-    found, ends = [Finding("mail", f"{probed.text}, {number}")], probed.ends
-    if refusal := probed.refusal:
-        found = [_refused(refusal, recipient, "ALERT_TO" if settings.alert_to else "MAIL_FROM")]
-    if ends is not None and ends - app.clock() < RENEWED:
-        message = f"the certificate of {settings.smtp_host} expires on {ends:%a %d %b %Y}; renew it"
-        found.append(_note("mail", message))
-    return found
+    probed = app.smtp(timeout=SMTP_SECONDS).probe(sender, recipient)
+    if probed.refusal:
+        yield _refused(probed.refusal, recipient, "ALERT_TO" if settings.alert_to else "MAIL_FROM")
+    else:
+        fixed = settings.smtp_connections
+        number = counted(fixed, "connection") if fixed else f"1 to {dotenv.MOST_CONNECTIONS} connections"
+        yield Finding("mail", f"{probed.text}, {number}")
+    if probed.ends is not None and probed.ends - app.clock() < RENEWED:
+        message = f"the certificate of {settings.smtp_host} expires on {probed.ends:%a %d %b %Y}; renew it"
+        yield _note("mail", message)
 
 
 def _cluster(app: App) -> list[Finding]:
@@ -324,34 +332,27 @@ def _refused(refusal: Receipt, address: str, setting: str) -> Finding:
     return Finding("mail", f"{message}. Until {setting} is fixed, {lost}", int(setting == "ALERT_TO"), note=True)
 
 
-def _scoring(app: App) -> list[Finding]:
+def _scoring(app: App) -> Iterator[Finding]:
     settings = app.settings
-    scorer, found = _read("scoring", lambda: app.scorer)
-    if scorer:
-        found = _tried("scoring", scorer.probe)
     is_local = is_loopback(urlsplit(settings.openai_base_url).hostname or "")
     if settings.openai_api_key.get_secret_value() and not is_local and app.prices is None:
         message = f"the price of {settings.openai_model} is unknown, so digests and status show tokens and no cost"
-        found.append(_note("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT"))
-    return found
+        yield _note("scoring", f"{message}; set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT")
+    yield Finding("scoring", app.scorer.probe())
 
 
-def _arxiv(app: App) -> list[Finding]:
+def _arxiv(app: App) -> Iterator[Finding]:
     settings, feed = app.settings, app.arxiv()
     category = next((category for each in app.home.lists for category in each.categories), "cs.LG")
-
-    def probe() -> str:
-        total = feed.probe(category)
-        return f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {counted(total, 'paper')}"
-
-    found = _tried("arXiv", probe)
-    if settings.announcements and not found[0].exit_code:
+    total = feed.probe(category)
+    answers = f"{settings.arxiv_api_url} answers; asked for {category} alone, it has {counted(total, 'paper')}"
+    yield Finding("arXiv", answers)
+    if settings.announcements:
         try:
             feed.cross_lists([category], lambda _: ())
         except FeedError as error:
             message = f"{error}; until {settings.announcements} answers, nobody sees papers that are cross-listed late"
-            found.append(_note("arXiv", message))
-    return found
+            yield _note("arXiv", message)
 
 
 def _web(app: App) -> list[Finding]:
@@ -376,7 +377,11 @@ def _web(app: App) -> list[Finding]:
     return [_note("web", message)]
 
 
-def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
+def _sender(app: App) -> list[Finding]:
+    return sender_records(_domain(app))
+
+
+def sender_records(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
     """Whether the sender's domain has the records that replies, and other servers' trust, depend on."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:
@@ -400,12 +405,12 @@ def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
     ]
 
 
-def _dkim(app: App, domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
+def _dkim(app: App) -> list[Finding]:
     """Whether the selector has a key, and the one that signs here."""
-    name = f"{app.settings.dkim_selector}._domainkey.{domain}"
+    name = f"{app.settings.dkim_selector}._domainkey.{_domain(app)}"
     signer, _ = _read("DKIM", lambda: app.signer)
     try:
-        keys = list(filter(None, map(published, _records(name, "TXT", seconds))))
+        keys = list(filter(None, map(published, _records(name, "TXT", DNS_SECONDS))))
     except OSError:
         return [_note("DKIM", f"DNS does not answer; {name} not checked")]
     if not keys:

@@ -54,10 +54,7 @@ class Home:
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str], copy: Path | None = None) -> Home:
         """Read everything, from a copy if given. Raises ConfigError with all that is wrong, in all files."""
-        if reason := files.denied(path, os.R_OK):
-            raise ConfigError([Problem(str(path), reason)])
-        if not path.is_dir():
-            raise ConfigError([Problem(str(path), "there is no such folder; name it with --home or PAPERBOY_HOME")])
+        require_folder(path)
         source, found, problems = copy or path, Settings(), list[Problem]()
         try:
             found = settings.load(path, environ, source)
@@ -109,6 +106,15 @@ class Home:
         known = sorted(mailing_list.name for mailing_list in self.lists)
         meant = did_you_mean(name, known) or "."
         raise UnknownNameError(f"{LISTS_FILE}: there is no list {name!r}{meant} It has {', '.join(known) or 'none'}.")
+
+
+def require_folder(home: Path) -> None:
+    """Raises ConfigError where there is no such folder, or this user cannot look into it."""
+    reason = files.denied(home, os.R_OK)
+    if not reason and not home.is_dir():
+        reason = "there is no such folder; name it with --home or PAPERBOY_HOME"
+    if reason:
+        raise ConfigError([Problem(str(home), reason)])
 
 
 def denied(home: Path, settings: Settings) -> list[Problem]:
