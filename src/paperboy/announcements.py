@@ -51,11 +51,6 @@ class State(StrEnum):
 
 def newest_batch(now: datetime, deferred: Collection[date] = ()) -> Batch:
     """Return the newest batch that the API should show at `now` (aware)."""
-    return _newest(now, frozenset(deferred))
-
-
-@lru_cache(maxsize=1024)  # thousands of lists have the same hours
-def _newest(now: datetime, deferred: frozenset[date]) -> Batch:
     return next(batch for batch in _backwards(now, deferred) if batch.visible <= now)
 
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 MOST_BYTES = 64_000_000
-_PIECE = 1_000_000  # bytes
 _OURS, _THEIRS = "<<<<<<< ", ">>>>>>> "  # how git begins the first and the last line of a conflict
 
 
@@ -21,14 +20,9 @@ def read(path: Path, most: int = MOST_BYTES) -> bytes:
     try:
         # A FIFO would otherwise wait for its writer.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("is not a regular file; put one in its place")
-            # A read allocates what it is asked for, so ask for no more than there is.
-            content = file.read(min(found.st_size, most) + 1)
-            # In /proc a size is 0, and a file may grow.
-            while len(content) <= most and (piece := file.read(_PIECE)):
-                content += piece
+            content = file.read(most + 1)
     except FileNotFoundError:
         if path.is_symlink():
             raise ValueError("is a link to a file that does not exist; fix or remove it") from None

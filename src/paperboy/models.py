@@ -280,10 +280,6 @@ class Counts:
         return self.considered - self.filtered - self.not_called
 
     @property
-    def unfiltered(self) -> int:  # of older templates
-        return self.considered - self.filtered
-
-    @property
     def scored(self) -> int:  # an author match counts here, also where it has no score
         return self.author_matches + self.selected + self.over_cap + self.below
 

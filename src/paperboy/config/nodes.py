@@ -56,8 +56,11 @@ class MalformedError(ValueError):
         self.line, self.column = line, column
 
 
-class _Bounded:
-    """The part of a loader that counts levels while it composes."""
+_Parser: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+class _Loader(_Parser):  # type: ignore[misc]  # whichever it is
+    """A loader that counts levels while it composes."""
 
     _depth = 0
 
@@ -72,21 +75,14 @@ class _Bounded:
         self._depth -= 1
 
 
-class PureLoader(_Bounded, yaml.BaseLoader):
-    """A loader in Python alone."""
-
-
-Loader: Any = type("Loader", (_Bounded, yaml.CBaseLoader), {}) if yaml.__with_libyaml__ else PureLoader
-
-
-def compose(text: str, loader: Any = None) -> Node | None:
+def compose(text: str) -> Node | None:
     """Return the root of a text, which has no byte order mark; None if it is empty. Raises MalformedError."""
     if found := _FORBIDDEN.search(text):
         before = text[: found.start()]
         message = f"a character that YAML forbids (U+{ord(found[0]):04X}); remove it"
         raise MalformedError(before.count("\n") + 1, len(before) - before.rfind("\n"), message)
     try:
-        root: Node | None = yaml.compose(text, Loader=loader or Loader)
+        root: Node | None = yaml.compose(text, Loader=_Loader)
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
     if root is not None:

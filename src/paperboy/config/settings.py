@@ -258,7 +258,7 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
     the folder of the `.env`, where that is not the home itself.
     """
     problems: list[Problem] = []
-    given, values = _given(files or home, environ, problems), dict[str, Any]()
+    given, values = _given(files or home, environ, problems, []), dict[str, Any]()
     for name, (text, place) in given.items():
         try:
             values[name.lower()] = _read(name, text)
@@ -278,7 +278,7 @@ def load(home: Path, environ: Mapping[str, str], files: Path | None = None) -> S
 
 def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
     """Where these files have the database, whatever is wrong with the rest of them."""
-    text, _ = _given(files, environ, []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
+    text, _ = _given(files, environ, [], []).get("PAPERBOY_DATABASE", (SETTINGS["PAPERBOY_DATABASE"], ""))
     return home / text.strip()
 
 
@@ -294,11 +294,9 @@ def without_effect(home: Path, environ: Mapping[str, str]) -> list[Problem]:
     return found
 
 
-def _given(
-    files: Path, environ: Mapping[str, str], problems: list[Problem], unknown: list[Problem] | None = None
-) -> _Given:
+def _given(files: Path, environ: Mapping[str, str], problems: list[Problem], notes: list[Problem]) -> _Given:
     given = _from_credentials(environ, problems)
-    given |= _from_dotenv(files / ".env", problems, [] if unknown is None else unknown)
+    given |= _from_dotenv(files / ".env", problems, notes)
     given |= {name: (environ[name], "environment") for name in SETTINGS if name in environ}
     return {name: (text, place) for name, (text, place) in given.items() if text.strip()}
 
@@ -354,7 +352,7 @@ def _from_credentials(environ: Mapping[str, str], problems: list[Problem]) -> _G
     return given
 
 
-def _from_dotenv(path: Path, problems: list[Problem], unknown: list[Problem]) -> _Given:
+def _from_dotenv(path: Path, problems: list[Problem], notes: list[Problem]) -> _Given:
     text, given = "", _Given()
     try:
         text = files.read_text(path, _MOST_BYTES)
@@ -369,12 +367,12 @@ def _from_dotenv(path: Path, problems: list[Problem], unknown: list[Problem]) ->
         if key and value is not None and key.isidentifier():
             if key in SETTINGS:
                 if given.get(key, ("", ""))[0].strip():
-                    unknown.append(Problem(place, f"{key}: is set twice, also in {given[key][1]}; this line counts"))
+                    notes.append(Problem(place, f"{key}: is set twice, also in {given[key][1]}; this line counts"))
                 given[key] = value, place
             elif meant := did_you_mean(key, SETTINGS, cutoff=0.8):
                 problems.append(Problem(place, f"{key}: unknown setting{meant}"))
             else:
-                unknown.append(Problem(place, "Paperboy has no setting of this name, and ignores it"))
+                notes.append(Problem(place, "Paperboy has no setting of this name, and ignores it"))
         elif key is not None or binding.error:  # else a comment, or the end
             message = "this line is not NAME=value; fix it, close its quotes, or begin it with #"
             problems.append(Problem(place, message))

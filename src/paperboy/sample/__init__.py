@@ -38,8 +38,7 @@ class SampleFeed:
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Paper]:
         """Return the sample's papers of these categories."""
-        batch = announcements.newest_batch(self.now)
-        batch_papers = papers(batch.submitted_from, batch.submitted_until)
+        batch_papers = papers(announcements.newest_batch(self.now).submitted_until)
         found = [paper for paper in batch_papers if not set(categories).isdisjoint(paper.categories)]
         if progress:
             progress(len(found), len(found))
@@ -52,17 +51,14 @@ class SampleFeed:
         return True
 
 
-def papers(window_from: datetime, window_until: datetime) -> tuple[Paper, ...]:
-    """Return all papers by id, submitted from `window_from` (inclusive) to `window_until` (exclusive), both aware.
-
-    In a window of less than a day, early papers get its start.
-    """
-    start, until = window_from.astimezone(UTC), window_until.astimezone(UTC)
-    return tuple(_dated(json.loads(line), start, until) for line in _PAPERS.read_text("utf-8").splitlines())
+def papers(window_until: datetime) -> tuple[Paper, ...]:
+    """Return all papers by id, submitted in the day before `window_until` (exclusive, aware)."""
+    until = window_until.astimezone(UTC)
+    return tuple(_dated(json.loads(line), until) for line in _PAPERS.read_text("utf-8").splitlines())
 
 
-def _dated(row: dict[str, Any], start: datetime, until: datetime) -> Paper:
-    published = max(start, until - timedelta(hours=row.pop("hours_before")))
+def _dated(row: dict[str, Any], until: datetime) -> Paper:
+    published = until - timedelta(hours=row.pop("hours_before"))
     updated = published + (until - published) / 2 if row["version"] > 1 else published
     authors, categories = (tuple(row.pop(key)) for key in ("authors", "categories"))
     return Paper(**row, authors=authors, categories=categories, published=published, updated=updated)
