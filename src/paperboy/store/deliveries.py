@@ -46,14 +46,17 @@ class Deliveries:
 
     def waiting(self, now: datetime, *, by_hand: bool = False, only: int = 0) -> tuple[int, ...]:
         """The ids of deliveries that may be sent now, oldest digest first, and at the end those whose recipient was
-        refused and put back, so that the next round begins with others; `only` that one, if it may.
+        refused and put back, so that the next round begins with others; `only` that one, if it may. Domains take turns,
+        since a refusal by the first three recipients ends the round.
 
         `sending` is what a crash left behind. `by_hand` ignores retry backoffs; addresses that have one come last.
         """
         rows = self._database.rows(
             f"""select id from deliveries where {_WAITING} and :only in (0, id)
             and (:by_hand or coalesce(try_at, '') <= :now and coalesce({_BACKOFF}, '') <= :now)
-            order by coalesce(try_at, '') > :now, case when held then at end, digest_id, id""",
+            order by coalesce(try_at, '') > :now, case when held then at end, digest_id, row_number() over (
+                partition by digest_id, lower(substr(address, instr(address, '@'))) order by id
+            ), id""",
             {"now": iso(now), "by_hand": by_hand, "only": only},
         )
         return tuple(row["id"] for row in rows)
