@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,7 @@ def topics(number: int, papers: list[Paper]) -> str:
 def home(tmp_path: Path) -> Iterator[Path]:
     """Seventy lists on one category, and the papers of a day."""
     batch = announcements.newest_batch(NOW)
-    papers = [each for each in sample.papers(batch.submitted_from, batch.submitted_until) if "cs.LG" in each.categories]
+    papers = [each for each in sample.papers(batch.submitted_until) if "cs.LG" in each.categories]
     base = tmp_path / "base"
     base.mkdir()
     lists = "".join(
@@ -227,7 +227,7 @@ def test_what_travels_holds_no_address_and_no_secret(tmp_path: Path) -> None:
     lists = "lists: [{name: a, categories: [cs.LG], topics: b, subscribers: [a-reader@example.org], webhook: %s}]\n"
     (tmp_path / "subscribers.yaml").write_text(lists % "https://hooks.example.org/secret", "utf-8")
     with App(tmp_path, {}, lambda: NOW, time.sleep, time.monotonic, NoProgress()) as app:
-        gathered = app.drafter.gather(app.home.lists[0], sample.papers(NOW - timedelta(days=1), NOW), NOW)
+        gathered = app.drafter.gather(app.home.lists[0], sample.papers(NOW), NOW)
         (scored,) = app.drafter.score([gathered])
         sent = pickle.dumps(scored)
         assert b"https://hooks.example.org" not in sent

@@ -3,8 +3,6 @@
 Takes no lock: each is one transaction, also while a morning sends.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from paperboy.mail.returned import Bounce, Complaint, Request, read

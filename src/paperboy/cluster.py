@@ -4,8 +4,6 @@ A task is a value, and so is its result, so a task may be done twice. Whatever g
 are left to the caller, who does them here: slower, and never lost.
 """
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

@@ -283,7 +283,9 @@ class Round:
         """
         if delivery_id not in self._ahead:
             self._ahead = self.store.deliveries.read([delivery_id, *islice(self._waiting, _READ_AHEAD)])
-        return self._ahead.pop(delivery_id, None) or self.store.deliveries.get(delivery_id)
+        found = self._ahead.pop(delivery_id, None)
+        is_left_by_a_crash = found is not None and found.state is DeliveryState.SENDING  # and stays in that state
+        return self.store.deliveries.get(delivery_id) if found is None or is_left_by_a_crash else found
 
     def _is_ended(self, delivery: Delivery) -> bool:
         """Return whether the address must not have the delivery any more, and settle it then."""
@@ -292,8 +294,8 @@ class Round:
         state, reason = DeliveryState.SUPPRESSED, ""
         if not self.on_list(name, address):
             reason = "no longer on the list, or the list is paused"
-        elif suppression := self.store.suppressions.find(name, address):
-            reason = suppression.reason
+        elif delivery.suppressed is not None:
+            reason = delivery.suppressed
         elif self.store.deliveries.is_expired(delivery, now):
             state = DeliveryState.FAILED
             reason = f"given up after three days; {delivery.reply or 'it was never tried'}"

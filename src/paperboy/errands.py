@@ -9,8 +9,6 @@
 it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The errand that lets the papers of public digests be found: as plain text, a digest at a time."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 

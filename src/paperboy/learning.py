@@ -8,8 +8,6 @@ A state of scores learns only what has come since it was last made, and never fo
 begins anew with the last three months. One of votes is always made anew.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

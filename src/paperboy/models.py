@@ -441,6 +441,7 @@ class Delivery:
     uncertain: int = 0  # how often the connection was lost after the final dot
     frozen_at: datetime | None = None  # when its digest was; None: outside the ledger
     reply: str = ""  # the last one
+    suppressed: str | None = None  # why its address got no mail of the list when this was read
 
 
 @dataclass(frozen=True, slots=True)

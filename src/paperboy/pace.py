@@ -12,8 +12,6 @@
 All instants are monotonic seconds, and a `jitter` is a random number from 0 to 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 

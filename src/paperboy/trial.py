@@ -1,7 +1,5 @@
 """The trial of an edit: a copy of the home's files comes into force if nothing in it is broken."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

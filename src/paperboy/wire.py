@@ -4,8 +4,6 @@
 follows no redirect and trusts nothing in the environment: no proxy, no `.netrc`.
 """
 
-from __future__ import annotations
-
 import http.client
 import io
 import resource

@@ -122,7 +122,7 @@ def sample_lists() -> Mapping[str, MailingList]:
 @cache
 def sample_papers() -> tuple[Paper, ...]:
     batch = announcements.newest_batch(NOW)
-    return sample.papers(batch.submitted_from, batch.submitted_until)
+    return sample.papers(batch.submitted_until)
 
 
 def in_categories(mailing_list: MailingList) -> tuple[Paper, ...]:

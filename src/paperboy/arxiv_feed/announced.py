@@ -4,8 +4,6 @@ The feed has one day and no dates of submission, and holds at most 2,000 entries
 cross-listed long after they were submitted: the API finds papers by the date of their submission alone.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 `nodes` reads the text; `_OPTIONS` has a reader for each key of a list, which is one field of `MailingList`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

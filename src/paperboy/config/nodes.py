@@ -5,8 +5,6 @@ same values and places, though not the same sentence for each error. Neither res
 neither merges `<<`: that is done here, on the nodes.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -5,8 +5,6 @@ highwire  a paper → names and contents of meta tags
 coins     a paper → the title of a span of the class Z3988
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, count

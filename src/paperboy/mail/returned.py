@@ -4,8 +4,6 @@ Anybody can write such a mail. It counts only by what nobody can guess: the Mess
 go along with a forwarded mail.
 """
 
-from __future__ import annotations
-
 import email
 import re
 from collections.abc import Iterator

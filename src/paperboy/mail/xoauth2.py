@@ -4,8 +4,6 @@ The tools that print a token refresh it by themselves. What they print, on eithe
 the token, or the secret that buys a new one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The digests that the web room shows, as long as their papers are kept."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import NamedTuple
 

@@ -45,6 +45,7 @@ class Database:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._is_durable: bool | None = None  # a transaction, as the connection is set
         self._connection.create_function("same", 2, _same, deterministic=True)
         self._utils = sqlite_utils.Database(connection)
 
@@ -128,7 +129,9 @@ class Database:
         if self._connection.in_transaction:
             yield
             return
-        self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+        if durable is not self._is_durable:
+            self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+            self._is_durable = durable
         self.execute("begin immediate")
         try:
             yield

@@ -256,7 +256,10 @@ def _delivery(address: str, name: str, message_id: str, token: str, **others: An
 
 _SELECT = """
 select deliveries.id, digest_id, list as list_name, address, name, message_id, token, state, attempts, uncertain, reply,
-    coalesce(again, digests.at) as frozen_at
+    coalesce(again, digests.at) as frozen_at,
+    (select reason from suppressions where holds and suppressions.list in ('', digests.list)
+        and suppressions.address in (lower(deliveries.address), forgotten(lower(deliveries.address)))
+        order by suppressions.list limit 1) as suppressed
 from deliveries cross join digests on digests.id = digest_id
 """
 

@@ -1,7 +1,5 @@
 """What each list has learned, and what it learns from: an LLM's scores, and its readers' votes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ They are written before a mail to a subscriber leaves, also before a test mail, 
 folder for years.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

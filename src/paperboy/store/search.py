@@ -3,8 +3,6 @@
 A paper's place in the table is its digest and rank.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable

@@ -7,8 +7,6 @@ done       the file has it; the link says so for the rest of its seven days
 ended      nothing follows; kept, since it counts for the limits
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum

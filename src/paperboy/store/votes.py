@@ -3,8 +3,6 @@
 They stay when the papers go, and go when the person does.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime

@@ -3,8 +3,6 @@
 GET /list/NAME/feed.atom
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime

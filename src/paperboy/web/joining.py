@@ -6,8 +6,6 @@ GET  /confirm/TOKEN    the page with its button; changes nothing
 POST /confirm/TOKEN    confirms: an errand writes the address into the list's file
 """
 
-from __future__ import annotations
-
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 

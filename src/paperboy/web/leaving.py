@@ -6,8 +6,6 @@ POST /leave/TOKEN/now   the button
 POST /leave/TOKEN/undo  comes back, if the person left by themselves
 """
 
-from __future__ import annotations
-
 from werkzeug.wrappers import Response
 
 from paperboy.foreign import without_addresses

@@ -5,8 +5,6 @@ GET /list/NAME             the digests of a public list
 GET /list/NAME/search?q=…  its papers
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from werkzeug.exceptions import NotFound

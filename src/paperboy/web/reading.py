@@ -6,8 +6,6 @@ GET /list/NAME/DATE       the same of a public list
 GET /list/NAME/DATE.bib
 """
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from typing import Any

@@ -1,7 +1,5 @@
 """One request to the web room, what it may use, and the answers that all pages share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar

@@ -7,8 +7,6 @@ POST /vote/TOKEN/DATE                  save: `ARXIV_ID=up`, `down` or `none` for
 A thumb that was chosen before is sent without a value, so that a page in another tab takes back no later vote.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import date
 
