@@ -19,9 +19,6 @@ from hypothesis import strategies as st
 from paperboy.errors import ConfigError
 from paperboy.systemd import Notifier, unit, web_unit
 
-MICROSECONDS = 1_000_000
-
-
 # ── What systemd is told ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -49,7 +46,7 @@ def test_each_message_is_one_datagram(
     manager: tuple[str, socket.socket], say: Callable[[Notifier], None], heard: str
 ) -> None:
     address, inbox = manager
-    say(Notifier.of({"NOTIFY_SOCKET": address}, 1))
+    say(Notifier(address))
     assert inbox.recv(4096).decode() == heard
 
 
@@ -67,7 +64,7 @@ def test_status_is_one_short_line(manager: tuple[str, socket.socket]) -> None:
 
 def test_nothing_is_sent_without_a_socket(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    Notifier.of({}, 1).send("READY=1")
+    Notifier().send("READY=1")
     assert not caplog.records
 
 
@@ -80,23 +77,6 @@ def test_failed_notification_is_logged_and_never_raised(
     Notifier(address).send("READY=1")
     assert [record.levelname for record in caplog.records] == ["DEBUG"]
     assert "systemd could not be notified of READY=1" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("environ", "seconds"),
-    [
-        ({}, None),
-        ({"WATCHDOG_USEC": str(300 * MICROSECONDS)}, 300),
-        ({"WATCHDOG_USEC": str(300 * MICROSECONDS), "WATCHDOG_PID": "41"}, 300),
-        ({"WATCHDOG_USEC": str(300 * MICROSECONDS), "WATCHDOG_PID": "42"}, None),
-        ({"WATCHDOG_USEC": "0"}, None),
-        ({"WATCHDOG_USEC": "soon"}, None),
-        ({"WATCHDOG_USEC": "²"}, None),
-    ],
-)
-def test_watchdog_of_another_process_is_ignored(environ: dict[str, str], seconds: float | None) -> None:
-    """It is fed three times in its period, so that two may be late."""
-    assert Notifier.of(environ, 41).feed_every == (None if seconds is None else seconds / 3)
 
 
 # ── The unit ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -92,7 +92,7 @@ class Daemon:
     def __init__(self, app: App, notifier: Notifier, spawn: Spawn) -> None:
         self.problems: tuple[Problem, ...] = ()  # with the files as they are
         self.adopted: Callable[[Home], None] = lambda _home: None  # called with each version that comes into force
-        self.tick_seconds = max(1, int(min(TICK_SECONDS, notifier.feed_every or TICK_SECONDS)))
+        self.tick_seconds = TICK_SECONDS
         self._app = app
         self._store = app.store
         self._clock = app.clock

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,15 +31,6 @@ class Notifier:
     """Notify systemd. Never raises: a notification that cannot be sent is lost."""
 
     address: str = ""  # a path, or @name for an abstract socket; empty: nobody listens
-    feed_every: float | None = None  # seconds between two WATCHDOG=1; None: there is no watchdog
-
-    @classmethod
-    def of(cls, environ: Mapping[str, str], pid: int) -> Notifier:
-        """The notifier that the environment asks for; a watchdog meant for another process is ignored."""
-        usec = environ.get("WATCHDOG_USEC", "")
-        ours = environ.get("WATCHDOG_PID", "") in {"", str(pid)}
-        watched = ours and re.fullmatch("[0-9]{1,15}", usec) and int(usec) > 0
-        return cls(environ.get("NOTIFY_SOCKET", ""), int(usec) / 3e6 if watched else None)  # two may be late
 
     def status(self, text: str) -> None:
         """The line that `systemctl status` shows to anybody on the machine."""

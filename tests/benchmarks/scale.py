@@ -47,7 +47,7 @@ _LIST = """\
 def month(now: datetime) -> list[Paper]:
     """30 days of papers on cs.LG up to the newest batch: titles and sentences of the demo's, shuffled."""
     batch, chance = announcements.newest_batch(now), random.Random(20261123)  # noqa: S311  # no secret
-    of = sample.papers(batch.submitted_from, batch.submitted_until)
+    of = sample.papers(batch.submitted_until)
     sentences = [each for paper in of for each in paper.abstract.split(". ")]
     found = []
     for number in range(DAYS * PAPERS):

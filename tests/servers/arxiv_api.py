@@ -318,7 +318,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--port", type=int, default=8001, help="default: 8001")
     chosen = parser.parse_args(arguments)
     batch = newest_batch(datetime.now(UTC))
-    papers = list(sample.papers(batch.submitted_from, batch.submitted_until))
+    papers = list(sample.papers(batch.submitted_until))
     with ArxivServer(papers, port=chosen.port) as server, contextlib.suppress(KeyboardInterrupt):
         print(f"# serving {len(papers)} papers; Ctrl-C stops it", file=sys.stderr)
         print(f"ARXIV_API_URL={server.url}\nARXIV_FEED_URL={server.feed_url}\nARXIV_DELAY_SECONDS=0", flush=True)

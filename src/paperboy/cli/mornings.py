@@ -211,7 +211,7 @@ def run(app: App) -> int:
 
     app.home, _ = Home.own_or_in_force(app.path, app.environ)  # the first trial reports broken files
     use(app.home)
-    notifier = Notifier.of(app.environ, os.getpid())
+    notifier = Notifier(app.environ.get("NOTIFY_SOCKET", ""))
     try:
         with lock.held(app.settings.paperboy_database, "run", "run"):
             service = Daemon(app, notifier, partial(daemon.spawn, app.environ, app.path))

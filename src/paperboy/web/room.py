@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from threading import Lock
@@ -24,7 +25,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.templates import Templates
 from paperboy.store import Store
 from paperboy.web import feed, joining, leaving, listing, reading, voting
-from paperboy.web.visit import BoundedRequest, Visit, html
+from paperboy.web.visit import BoundedRequest, Visit
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -158,17 +159,12 @@ class Room:
             return handler(visit, **values)
 
     def _failed(self, error: HTTPException) -> Response:
-        """A page for what went wrong; plain text where not even that can be made."""
-        code, headers = error.code or 500, error.get_headers()
-        try:
+        """Return a page for what went wrong; werkzeug's own where not even that can be made."""
+        response = error.get_response()
+        with suppress(PaperboyError):
             version = self.version()
-            page = version.templates.web("error", web_url=version.home.settings.web_url, code=code)
-            response = html(page, code)
-        except PaperboyError:
-            response = Response(f"{code}\n", code, mimetype="text/plain")
-        for name, value in headers:
-            if name in {"Allow", "Retry-After"}:
-                response.headers[name] = value
+            page = version.templates.web("error", web_url=version.home.settings.web_url, code=response.status_code)
+            response.set_data(page)
         return response
 
     def version(self) -> _Version:

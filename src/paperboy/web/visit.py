@@ -60,11 +60,7 @@ class Visit:
     def page(self, name: str, language: str = "", *, status: int = 200, **values: Any) -> Response:
         """Render a page, from the templates of a language."""
         text = self.templates.web(name, language, web_url=self.web_url, **values)
-        return html(text, status)
-
-
-def html(text: str, status: int) -> Response:
-    return Response(text, status, mimetype="text/html")
+        return Response(text, status, mimetype="text/html")
 
 
 def found(value: _T | None) -> _T:
