@@ -326,15 +326,6 @@ def test_forgotten_address_may_have_its_domain_in_unicode(tmp_path: Path, file: 
     assert Files(tmp_path).naming("ada@xn--mller-kva.de") == []
 
 
-def test_nobody_is_half_forgotten_in_a_csv_without_a_column_of_addresses(tmp_path: Path) -> None:
-    home = home_of(tmp_path, "address,name\nada@example.org,Ada\n", "readers.csv")
-    text = "email,name\nada@example.org,Ada\n"
-    (tmp_path / "readers.csv").write_text(text)
-    with pytest.raises(ConfigError, match=rf"^readers.csv:1: {FIRST_LINE}"):
-        edits.forget([home], "ada@example.org")
-    assert (tmp_path / "readers.csv").read_text() == text
-
-
 def test_file_that_only_a_comment_names_is_none_of_ours(tmp_path: Path) -> None:
     """Nor one that stands elsewhere: `forget` leaves it, and nothing in it is an error."""
     comments = "# old: subscribers_file: members.csv\n    # and old/more.txt\n"

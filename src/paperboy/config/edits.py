@@ -8,6 +8,7 @@ the file has another shape or an anchor, alias or `<<` shares subscribers, the e
 import os
 import re
 import shutil
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -28,7 +29,6 @@ from paperboy.models import MailingList, Problem, Subscriber
 
 _Edit = tuple[int, int, str]  # begin and end of what is replaced, and what stands there then
 
-_BOM = b"\xef\xbb\xbf"
 _COMMA = re.compile(r"[ \t]*,?[ \t]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _LINE_END = re.compile(r"[^\r\n]*\r?\n?")
@@ -70,18 +70,19 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
     """
     edits, stood = [], dict[str, tuple[int, ...]]()
     for home in versions:
-        for name in filter(lambda name: _path(home, name).exists(), of_lists(home.source)):
-            with _errors(path := _path(home, name)):
+        for name in of_lists(home.source):
+            path = _path(home, name)
+            if not path.exists():
+                continue
+            with _errors(path):
                 old = files.read(path)
                 text = _text(old)
                 lines = set(_lines(text, address))
                 if name == LISTS_FILE:
                     new = _encoded(_without(home, text, address), old)
                 else:
-                    people = _people(name, old)
-                    if lines and (wrong := people.header_problems()):  # of what else is theirs, nothing is known
-                        raise ConfigError(wrong)
-                    lines |= set(own := people.lines(address))
+                    own = _people(name, old).lines(address)
+                    lines |= set(own)
                     new = _encoded(mentions(address).sub("…", _text(_without_lines(old, own))), old)
                 edits.append((path, name, old, new))
             if home is versions[0] and lines:
@@ -129,18 +130,23 @@ def _lines(text: str, address: str) -> tuple[int, ...]:
 
 def _without(home: Home, old: str, address: str) -> str:
     """Return the text without the address. Where an anchor shares it between lists, one edit takes it out of all."""
-    lists, text = _lists(home, old), old
+    lists = _lists(home, old)
     if not lists and not _lines(old, address):  # a broken file that does not name it
         return old
     keys = _keys(old).values() if lists else ()
     people = {id(found["subscribers"][1]): found["subscribers"][1] for found in keys if "subscribers" in found}
     edits = [edit for node in people.values() if (edit := _removed(old, node, address))]
-    for begin, end, _ in sorted(edits, reverse=True):
-        text = text[:begin] + text[end:]
-    made = mentions(address).sub("…", text)
+    made = mentions(address).sub("…", _made(old, edits))
     if not lists or _lists(home, made) != _less(lists, address):
         raise _only_a_person(home, old, address)
     return made
+
+
+def _made(text: str, edits: Iterable[_Edit]) -> str:
+    """Return the text after edits that lie apart."""
+    for begin, end, new in sorted(edits, reverse=True):
+        text = text[:begin] + new + text[end:]
+    return text
 
 
 def _less(lists: Iterable[MailingList], address: str) -> tuple[MailingList, ...]:
@@ -162,36 +168,34 @@ def _keys(text: str) -> dict[str, nodes.Entries]:
     return {keys["name"][1].value: keys for keys in found}
 
 
-def _added(text: str, key: Node, people: Node, written: str) -> _Edit | None:
-    """Return the edit that puts a subscriber after the last one; None if that is not clear."""
+def _added(text: str, key: Node, people: Node, written: str) -> _Edit:
+    """Return the edit that puts a subscriber after the last one."""
     line_end = "\r\n" if "\r\n" in text else "\n"
-    begin, end = people.start_mark.index, people.end_mark.index
-    if begin == end:  # nothing after the key
+    end = people.end_mark.index
+    if not isinstance(people, SequenceNode):  # nothing after the key
         end = _after(_REST_OF_LINE, text, end)
         return end, end, f"{line_end}{' ' * key.start_mark.column}  - {written}"
-    if not isinstance(people, SequenceNode):
-        return None
     if not people.value:
         return end - 1, end - 1, written
     last = people.value[-1]
+    end = last.end_mark.index
     if people.flow_style:
-        return last.end_mark.index, last.end_mark.index, f", {written}"
-    dash = _dash(text, last)
-    end = _after(_REST_OF_LINE, text, last.end_mark.index)
-    return (end, end, f"{line_end}{dash}{written}") if dash else None
+        return end, end, f", {written}"
+    end = _after(_REST_OF_LINE, text, end)
+    return end, end, f"{line_end}{_dash(text, last)}{written}"
 
 
 def _removed(text: str, people: Node, address: str) -> _Edit | None:
-    """Return the edit that takes a subscriber out, with the line or a comma; None if that is not clear."""
-    if not isinstance(people, SequenceNode):
-        return None
+    """Return the edit that takes a subscriber out, with the line or a comma; None if they are not there,
+    or share a line.
+    """
     items = people.value
     number = next((number for number, item in enumerate(items) if _is(item, address)), None)
     if number is None:
         return None
     item = items[number]
     begin, end = item.start_mark.index, item.end_mark.index
-    if not people.flow_style:
+    if isinstance(people, SequenceNode) and not people.flow_style:
         dash = _dash(text, item)
         return (begin - len(dash), _after(_LINE_END, text, end), "") if dash else None
 
@@ -232,8 +236,9 @@ def _edit(home: Home, wanted: MailingList, edit: Callable[[str, Node, Node], _Ed
         raise _changed(LISTS_FILE)
 
     keys = _keys(text)[wanted.name]
-    begin, end, new = (edit(text, *keys["subscribers"]) if "subscribers" in keys else None) or (0, 0, "")
-    made = text[:begin] + new + text[end:]
+    found = edit(text, *keys["subscribers"]) if "subscribers" in keys else None
+    begin, _, new = change = found or (0, 0, "")
+    made = _made(text, [change])
     if _lists(home, made) != tuple(wanted if known.name == wanted.name else known for known in home.lists):
         line, _ = nodes.place(keys["name"][1])
         message = (
@@ -251,12 +256,12 @@ def _path(home: Home, name: str = LISTS_FILE) -> Path:
 
 def _text(content: bytes) -> str:
     """Return a file's text without its byte order mark, as marks count its characters."""
-    return content.removeprefix(_BOM).decode("utf-8", "surrogateescape")
+    return content.decode("utf-8-sig", "surrogateescape")
 
 
 def _encoded(text: str, old: bytes) -> bytes:
     """Return the text as a file, with the byte order mark that the old one has."""
-    return (_BOM if old.startswith(_BOM) else b"") + text.encode("utf-8", "surrogateescape")
+    return text.encode("utf-8-sig" if old.startswith(BOM_UTF8) else "utf-8", "surrogateescape")
 
 
 @contextmanager
@@ -303,10 +308,10 @@ def _replace(path: Path, name: str, before: bytes, after: bytes) -> None:
 
 def _only_a_person(home: Home, text: str, address: str) -> ConfigError:
     """Where it stands, a line each."""
-    fix = "nothing was erased; take it out of the file by hand, then run paperboy forget again"
-    if home.source != home.path:
-        fix = "nothing was erased; this copy is in force until `paperboy run` has taken your edit, so try again then"
-    place = LISTS_FILE if home.source == home.path else str(_path(home))
-    message = f"{address} stands here, where Paperboy cannot edit it; {fix}"
+    fix = "nothing was erased; take it out of the file by hand"
+    place = LISTS_FILE
+    if home.source != home.path:  # a copy, with what was there before
+        fix, place = f"{fix}, wait until `paperboy run` has taken your edit", str(_path(home))
+    message = f"{address} stands here, where Paperboy cannot edit it; {fix}, then run paperboy forget again"
     places = [f"{place}:{line}" for line in _lines(text, address)]
     return ConfigError([Problem(each, message) for each in places or [place]])
