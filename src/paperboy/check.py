@@ -80,7 +80,7 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
     settings, faults = _read("settings", lambda: dotenv.load(app.path, app.environ))
     env = app.path / ".env"
     yield from faults or [Finding("settings", f"{env}" if env.exists() else f"no {env}, so the defaults apply")]
-    yield from (_note("settings", str(note)) for note in dotenv.without_effect(app.path, app.environ))
+    yield from (_note("settings", str(note)) for note in dotenv.ignored(app.path, app.environ))
     lists, faults = _read("lists", lambda: load_lists(app.path, settings or Settings()))
     yield from faults or _of_the_lists(lists or (), settings or Settings())
     late = f"did not answer within {patience:g} s"

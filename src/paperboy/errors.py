@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from paperboy.models import Problem
 
+MOST_PROBLEMS = 200  # that are reported at once
+
 
 class PaperboyError(Exception):
     """The root: anything that a person may have caused or can fix."""
@@ -16,13 +18,17 @@ class PaperboyError(Exception):
 
 
 class ConfigError(PaperboyError):
-    """Settings, lists, prompts or templates are unusable. `problems` holds every fault, not only the first."""
+    """Settings, lists, prompts or templates are unusable. `problems` holds every fault, as far as a person reads."""
 
     exit_code = 78
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = tuple(problems)
+        first = tuple(problems[:MOST_PROBLEMS])
+        if len(problems) > MOST_PROBLEMS:
+            message = f"reporting stops here, after {MOST_PROBLEMS} problems; fix those above, then run paperboy check"
+            first += (Problem(problems[MOST_PROBLEMS].place, message),)
+        super().__init__("\n".join(map(str, first)))
+        self.problems = first
 
 
 class StoreError(PaperboyError):

@@ -85,7 +85,6 @@ class MailingList:
     webhook_format: str = "json"  # or "slack"
     subscribers: tuple[Subscriber, ...] | Readers = ()
     subscribers_file: str = ""  # in the home; its people are among the subscribers
-    topics_file: str = ""  # in a folder prompts; its text is the topics
 
     @property
     def is_active(self) -> bool:

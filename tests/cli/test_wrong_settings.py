@@ -390,14 +390,6 @@ def test_wrong_environment_is_one_line(operator: Operator, environ: Mapping[str,
         ),
         ("SMTP_FROM=a@wren.edu\n", "settings: .env:5: Paperboy has no setting of this name, and ignores it"),
         ("LLM_MODEL=wren\n", "settings: .env:5: Paperboy has no setting of this name, and ignores it"),
-        (
-            "OPENAI_MODEL=wren\nOPENAI_API_KEY=\n",
-            "settings: .env:5: OPENAI_MODEL: does nothing without OPENAI_API_KEY or OPENAI_BASE_URL; set one of them",
-        ),
-        (
-            "LLM_SHORTLIST=auto\nOPENAI_API_KEY=\n",
-            "settings: .env:5: LLM_SHORTLIST: does nothing without OPENAI_API_KEY or OPENAI_BASE_URL; set one of them",
-        ),
         ("ALERT_TO=\n", "alerts: nobody is alerted when a morning fails; set ALERT_TO"),
     ],
 )

@@ -221,7 +221,7 @@ def test_new_subscriber_is_one_line_more_and_leaves_no_trace(
 
 
 NAMES = st.text("aZ #\"',;<ü=-\\", max_size=6)
-LOCAL_PARTS = st.sampled_from(["ada", "#ada", "a#b", "'a", "müller"])
+LOCAL_PARTS = st.sampled_from(["ada", "a#b", "'a", "müller"])
 FORMS = [("r.txt", ""), ("r.csv", ""), ("r.csv", "name;address\n"), ("r.csv", "name\taddress\n")]
 
 

@@ -27,7 +27,7 @@ from paperboy import files, lock
 from paperboy.config import lists as mailing_lists
 from paperboy.config import people, settings
 from paperboy.config.settings import Settings
-from paperboy.config.values import did_you_mean, first_problems
+from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, StoreWriteError, UnknownNameError
 from paperboy.foreign import mentions
 from paperboy.models import MailingList, Problem
@@ -174,7 +174,7 @@ def as_known(problems: Sequence[Problem], *folders: Path) -> tuple[Problem, ...]
         place = f"{folder}/"
         # Only the first: others stand in a command, which is run from anywhere.
         problems = [Problem(each.place.replace(place, ""), each.message.replace(place, "", 1)) for each in problems]
-    return tuple(first_problems(list(dict.fromkeys(problems))))
+    return tuple(dict.fromkeys(problems))
 
 
 class Files:
@@ -283,7 +283,7 @@ class Recipients:
         self._by_daemon = home.source != home.path
         self._source = Files(home.path).last_good if self._by_daemon else home.path
         self._rest = timedelta() if self._by_daemon else RESTED
-        self._version = _Version(home.lists)
+        self._go_by(home.lists)
         self._seen = self._stamps(home.source) if self._by_daemon else ()
 
     def look(self) -> None:
@@ -294,37 +294,31 @@ class Recipients:
             return
         self._seen = stamps
         try:
-            new = _Version(load_lists(self._source, self._settings))
+            lists = load_lists(self._source, self._settings)
         except ConfigError as error:
             logger.warning("%s\nuntil that is fixed, mail goes to those who were on the lists before", error)
-        else:
-            for name in list(self._version.on):  # no connection waits for them later
-                new.addresses(name)
-            before, self._version = self._version, new
-            if new.lists != before.lists:
-                logger.info("an edit of the lists counts from the next message on")
+            return
+        before = self._lists
+        self._go_by(lists)
+        if self._lists != before:
+            logger.info("an edit of the lists counts from the next message on")
+
+    def _go_by(self, lists: Iterable[MailingList]) -> None:
+        """Go by these lists from now on. The addresses of one are read when it is asked for."""
+        self._lists = {mailing_list.name: mailing_list for mailing_list in lists}
+        self._on = dict[str, frozenset[str]]()  # last: another thread that has it already finds these lists
 
     def __call__(self, list_name: str, address: str) -> bool:
         """Return whether the address is on the list, which is not paused."""
-        return address.lower() in self._version.addresses(list_name)
+        known = self._on
+        if list_name not in known:
+            found = self._lists.get(list_name)
+            known[list_name] = frozenset(found.addresses() if found and not found.paused else ())
+        return address.lower() in known[list_name]
 
     @staticmethod
     def _stamps(folder: Path) -> tuple[tuple[int, ...], ...]:
         return tuple(_stamp(folder / name) for name in of_lists(folder))
-
-
-class _Version:
-    """The lists, and the addresses on those that were asked for."""
-
-    def __init__(self, lists: Iterable[MailingList]) -> None:
-        self.lists = {each.name: each for each in lists}
-        self.on = dict[str, frozenset[str]]()
-
-    def addresses(self, name: str) -> frozenset[str]:
-        if name not in self.on:
-            found = self.lists.get(name)
-            self.on[name] = frozenset(found.addresses() if found and not found.paused else ())
-        return self.on[name]
 
 
 def _stamp(file: Path) -> tuple[int, ...]:

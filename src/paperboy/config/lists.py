@@ -20,7 +20,7 @@ from paperboy.config.categories import ARCHIVES_ONLY, CATEGORIES, all_of
 from paperboy.config.people import People, file_name, named
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean, one_line
-from paperboy.errors import ConfigError
+from paperboy.errors import MOST_PROBLEMS, ConfigError
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -144,12 +144,12 @@ class _File:
     def problems(self) -> list[Problem]:
         """What is wrong, by place; then what is wrong in files of subscribers."""
         own = [Problem(f"{self._name}:{line}:{column}", message) for line, column, message in sorted(self._faults)]
-        return values.first_problems([*own, *self._in_files])
+        return [*own, *self._in_files]
 
     def note(self, node: Node, message: str) -> None:
         """Add a problem at a node. Raises ConfigError when there are too many."""
         self._faults.add((*nodes.place(node), message))
-        if len(self._faults) > values.MOST_PROBLEMS:
+        if len(self._faults) > MOST_PROBLEMS:
             raise ConfigError(self.problems)
 
     def mapping(self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]) -> dict[str, Node]:
@@ -244,16 +244,12 @@ def _topics(file: _File, key: str, node: Node) -> str:
         if re.fullmatch(r"\S+/\S+|\S+\.txt", name) and not name.endswith(".md"):
             fix = "name such a file, or write the topics"
             raise ValueError(f"{name!r} is no file that ends in .md, nor a sentence; {fix}")
-        topics = file.topics(name) if _names_a_file(name) else name
+        topics = file.topics(name) if name.endswith(".md") and "\n" not in name else name
         if len(topics) > _LONGEST_TOPICS:
             raise ValueError(f"must have at most {_LONGEST_TOPICS:,} characters")
         return topics
 
     return _text(read)(file, key, node) or ""
-
-
-def _names_a_file(topics: str) -> bool:
-    return topics.endswith(".md") and "\n" not in topics
 
 
 def _keywords(file: _File, key: str, node: Node) -> Keywords:
@@ -327,8 +323,6 @@ def load(path: Path, prompts: Sequence[Path], settings: Settings) -> tuple[Maili
         message = f"there is no such file in {path.parent}; {fix}"
     except ValueError as error:
         message = str(error)
-        if "is larger" in message:
-            message += " Many subscribers belong into a file of their own, which subscribers_file names"
     else:
         return parse(path.name, text, prompts, settings, path.parent)
     raise ConfigError([Problem(path.name, message)])
@@ -393,10 +387,6 @@ def _options(file: _File, node: MappingNode) -> dict[str, Any]:
         needed["topics"] = ", or 'authors' alone"
     found = file.mapping(node, "list", KEYS, needed)
     options = {key: file.read(key, value) for key, value in found.items() if key in _OPTIONS}
-
-    topics = str(found["topics"].value).strip() if "topics" in found else ""
-    if _names_a_file(topics):
-        options["topics_file"] = topics
     if name := options.get("subscribers_file"):
         inline = options.get("subscribers", ())
         options["subscribers"] = file.people(found["subscribers_file"], name, inline)

@@ -15,7 +15,8 @@ from io import BytesIO, StringIO
 from itertools import islice
 from typing import Any, NamedTuple
 
-from paperboy.config.values import MOST_PROBLEMS, first_problems, mailbox
+from paperboy.config.values import mailbox
+from paperboy.errors import MOST_PROBLEMS
 from paperboy.foreign import shortened
 from paperboy.models import Problem, Readers, Subscriber
 
@@ -138,7 +139,7 @@ class People(Readers):
                 found.append(Problem(f"{self.file}:{number}", str(error) if text else _QUOTES))
             if len(found) > MOST_PROBLEMS:
                 break
-        return first_problems(found)
+        return found
 
     def header_problems(self) -> list[Problem]:
         """What is wrong with the first line of a CSV: without a column of addresses, its rows are nobody."""

@@ -282,15 +282,10 @@ def database(home: Path, environ: Mapping[str, str], files: Path) -> Path:
     return home / text.strip()
 
 
-def without_effect(home: Path, environ: Mapping[str, str]) -> list[Problem]:
-    """What is no fault, and does nothing."""
+def ignored(home: Path, environ: Mapping[str, str]) -> list[Problem]:
+    """Lines of `.env` that are no fault, and do nothing."""
     found: list[Problem] = []
-    given = _given(home, environ, [], found)
-    for name in ("OPENAI_MODEL", "LLM_SHORTLIST"):
-        text, place = given.get(name, (SETTINGS[name], ""))
-        if text != SETTINGS[name] and not {"OPENAI_API_KEY", "OPENAI_BASE_URL"} & given.keys():
-            why = "does nothing without OPENAI_API_KEY or OPENAI_BASE_URL; set one of them"
-            found.append(Problem(place, f"{name}: {why}"))
+    _given(home, environ, [], found)
     return found
 
 

@@ -6,7 +6,7 @@ Each reader takes text and raises `ValueError` with one sentence for the person 
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import date, time
 from email.utils import unquote
@@ -19,9 +19,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from email_validator import EmailNotValidError, validate_email
 
-from paperboy.models import Problem, Subscriber
-
-MOST_PROBLEMS = 200  # that are reported at once
+from paperboy.models import Subscriber
 
 # Domains that do not exist on the internet, but may name a mail server on this machine or network.
 _AT_HOME = frozenset({"localhost", "local", "test"})
@@ -39,15 +37,6 @@ _LANGUAGE = re.compile(  # language, script, region and variants of a BCP 47 tag
     r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII | re.IGNORECASE
 )
 _HOST = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?|([0-9A-Fa-f]*:){2}[0-9A-Fa-f:.]*")  # a DNS name, or IPv6
-
-
-def first_problems(problems: Sequence[Problem]) -> list[Problem]:
-    """Return as many as a person reads, and a last one that says where reporting stopped."""
-    first = list(problems[:MOST_PROBLEMS])
-    if len(problems) > MOST_PROBLEMS:
-        message = f"reporting stops here, after {MOST_PROBLEMS} problems; fix those above, then run paperboy check"
-        first.append(Problem(problems[MOST_PROBLEMS].place, message))
-    return first
 
 
 def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
