@@ -161,6 +161,4 @@ def _instant(day: date, clock: time) -> datetime:
 
 
 def _local_date(instant: datetime) -> date:
-    if instant.tzinfo is None:
-        raise ValueError(f"an instant needs a time zone: {instant}")
     return instant.astimezone(EASTERN).date()
