@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from paperboy.cli.main import invoke
-from paperboy.config.lists import KEYS
 from tests.cli.conftest import FRIDAY
 from tests.fakes import Clock
 
@@ -83,10 +82,6 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
     [
         # the mail server
         (
-            "SMTP_HOST=smtp.wren.edu:587",
-            "SMTP_HOST: must be the server's name alone, such as smtp.example.org; the port is a separate setting",
-        ),
-        (
             "SMTP_HOST=smtps://smtp.wren.edu",
             "SMTP_HOST: must be the server's name alone, such as smtp.example.org; the port is a separate setting",
         ),
@@ -94,50 +89,24 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
         ("SMTP_SECURITY=ssl", "SMTP_SECURITY: must be one of starttls, tls, none"),
         ("SMTP_PASS=hunter2", "SMTP_PASS: unknown setting, did you mean 'SMTP_PASSWORD'?"),
         ("MAIL_FROM=papers.wren.edu", f"MAIL_FROM: {ADDRESS}"),
-        ("MAIL_FROM=papers@wren", f"MAIL_FROM: {ADDRESS}"),
         ("ALERT_TO=ada@wren.edu, grace@wren.edu", f"ALERT_TO: {ADDRESS}"),
         # the LLM
-        ("OPENAI_API_KEY=Bearer sk-hunter2", "OPENAI_API_KEY: a key contains no spaces"),
-        (
-            "OPENAI_BASE_URL=localhost:11434/v1",
-            "OPENAI_BASE_URL: must be a full URL, such as https://server.example.org/v1",
-        ),
-        (
-            "OPENAI_BASE_URL=https://llm.wren.edu/v1/chat/completions",
-            "OPENAI_BASE_URL: leave out /chat/completions, which Paperboy adds where it is needed",
-        ),
         (
             "OPENAI_BASE_URL=https://llm.wren.edu/v1/models",
             "OPENAI_BASE_URL: leave out /models, which Paperboy adds where it is needed",
         ),
-        (
-            "OPENAI_BASE_URL=http://llm.wren.edu/v1",
-            (
-                "OPENAI_BASE_URL: a key is not sent over plain http to another "
-                "machine; use https, or leave OPENAI_API_KEY empty"
-            ),
-        ),
         ("LLM_BUDGET_USD=0,50", "LLM_BUDGET_USD: must be a number from 0 to 1000000, with a point if it has decimals"),
-        (
-            "LLM_TIMEOUT_SECONDS=2m",
-            "LLM_TIMEOUT_SECONDS: must be a number from 0.1 to 3600, with a point if it has decimals",
-        ),
         ("LLM_PRICE_INPUT=0.1", "LLM_PRICE_INPUT: needs LLM_PRICE_OUTPUT to be set, too"),
         # the morning
         ("SEND_AT=7.30", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
-        ("SEND_AT=7", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
-        ("SEND_AT=7:30am", "SEND_AT: must be a time of day, such as 07:00 or 18:30"),
         ("TIMEZONE=CEST", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
-        ("TIMEZONE=PST", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
         ("TIMEZONE=GMT+2", "TIMEZONE: unknown timezone; use a name such as Europe/Berlin"),
         ("TIMEZONE=berlin", "TIMEZONE: unknown timezone, did you mean 'Europe/Berlin'?"),
         (
             "GIVE_UP_AFTER_HOURS=24",
             "GIVE_UP_AFTER_HOURS: must be a number from 0 to 23, with a point if it has decimals",
         ),
-        ("ARXIV_DELAY_SECONDS=1", "ARXIV_DELAY_SECONDS: arxiv.org asks for 3 seconds between requests; set 3 or more"),
         ("ARXIV_HOLIDAYS=24.12.2026", "ARXIV_HOLIDAYS: must be dates, such as 2026-12-29, 2026-12-31"),
-        ("ARXIV_LOOKBACK_DAYS=60", "ARXIV_LOOKBACK_DAYS: must be a whole number from 1 to 30"),
         # each URL by an example of its kind
         ("WEB_URL=papers.wren.edu", "WEB_URL: must be a full URL, such as https://papers.example.org"),
         (
@@ -151,10 +120,6 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
         ("ARXIV_FEED_URL=rss.arxiv.org", "ARXIV_FEED_URL: must be a full URL, such as https://rss.arxiv.org/atom"),
         # the home
         ("KEEP_DAYS=30", "KEEP_DAYS: must be a whole number from 31 to 36500"),
-        (
-            "PAPERBOY_OUTBOX=~/mail",
-            "PAPERBOY_OUTBOX: ~ is not expanded here; write the full path, or one relative to the home",
-        ),
         ("LOG_LEVEL=warn", "LOG_LEVEL: must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL, did you mean 'WARNING'?"),
         # the line
         ("smtp_port=465", "smtp_port: unknown setting, did you mean 'SMTP_PORT'?"),
@@ -166,8 +131,6 @@ def test_sound_home_has_no_fault_and_no_note(operator: Operator) -> None:
         ("SEND_AT=“7:30”", f"SEND_AT: {CURLY}"),
         ("OPENAI_API_KEY=“sk-hunter2”", f"OPENAI_API_KEY: {CURLY}"),
         ("OPENAI_MODEL=‘gpt-6-luna’", f"OPENAI_MODEL: {CURLY}"),
-        ("MAIL_FROM=„papers@wren.edu“", f"MAIL_FROM: {CURLY}"),
-        ("SMTP_HOST=“smtp.wren.edu", f"SMTP_HOST: {CURLY}"),
     ],
 )
 def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, line: str, told: str) -> None:
@@ -185,7 +148,6 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, lin
     ("lines", "told"),
     [
         # subscribers
-        (["subscribers: ada@wren.edu"], f"5:18: subscribers: {NO_LIST}"),
         (
             ["subscribers: [ada.wren.edu]"],
             "5:19: subscribers: 'ada.wren.edu' is not an address: An email address must have an @-sign.",
@@ -212,32 +174,18 @@ def test_wrong_line_in_dotenv_is_one_line_with_its_place(operator: Operator, lin
         # options
         (["weekdays: [Montag]"], f"5:16: {WEEKDAY}, did you mean 'mon'?"),
         (["weekdays: [mon, di]"], f"5:21: {WEEKDAY}"),
-        (["weekdays: mon-fri"], f"5:15: weekdays: {NO_LIST}"),
-        (["send_at: 7.30"], "5:14: send_at: must be a time of day, such as 07:00 or 18:30"),
         (["timezone: EDT"], "5:15: timezone: unknown timezone; use a name such as Europe/Berlin"),
-        (["paused: yes"], "5:13: paused: must be true or false, without quotes"),
         (["send_empty: 'no'"], "5:17: send_empty: must be true or false, without quotes"),
         (["min_relevance: '8'"], "5:20: min_relevance: must be a whole number from 1 to 10, without quotes"),
-        (["min_novelty: 0"], "5:18: min_novelty: must be a whole number from 1 to 10, without quotes"),
-        (
-            ["keywords: [lattice]"],
-            "5:15: keywords: must have the keys must or never, such as {never: [survey, review]}",
-        ),
         (["keywords: {no: [lattice]}"], "5:16: unknown key 'no'; known here: must, never"),
-        (["exclude: hep-lat"], f"5:14: exclude: {NO_LIST}"),
-        (["authors: Edward Witten"], f"5:14: authors: {NO_LIST}"),
         (["min_relevence: 8"], "5:5: unknown key 'min_relevence', did you mean 'min_relevance'?"),
-        (["recipients: [ada@wren.edu]"], f"5:5: unknown key 'recipients'; known here: {', '.join(KEYS)}"),
         (["title: a", "title: b"], "6:5: 'title' is given twice; remove one"),
         # YAML
         (
             ["title: Strings: the rest"],
             "5:19: a colon is not allowed here; fix the indentation, or put the text in quotes",
         ),
-        (["title: 'Strings"], "5:12: these quotes are never closed"),
         (["title: [Strings] news"], f"5:22: {INDENTED}"),
-        (["title: *Strings*"], "5:12: text that begins with * needs quotes"),
-        (["title: [2026]"], "5:12: title: must be text; put it in quotes"),
         (["min_relevance:8"], f"5:5: {NO_ITEM}"),
         (["\ttitle: Strings"], "5:5: a tab; YAML is indented with spaces"),
     ],
