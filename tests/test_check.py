@@ -20,7 +20,7 @@ import dns.rrset
 import pytest
 
 from paperboy.app import App
-from paperboy.check import Finding, _dkim, findings, sender_records
+from paperboy.check import Finding, _dkim, _sender, findings
 from tests.fakes import NoProgress
 from tests.mail.test_dkim import make, record
 from tests.servers.dask import MISSING, dask_cluster
@@ -157,7 +157,7 @@ def sender(ask: Callable[[DnsServer], None]) -> Sender:
     def said(records: Mapping[str, Sequence[str]], domain: str = "wren.edu", **faults: set[str]) -> dict[str, Finding]:
         with DnsServer(records, **faults) as server:
             ask(server)
-            return {finding.what: finding for finding in sender_records(domain)}
+            return {finding.what: finding for finding in _sender(domain)}
 
     return said
 
@@ -290,7 +290,7 @@ def test_hostile_dns_is_a_note_and_never_quoted(ask: Callable[[DnsServer], None]
     says, expected = HOSTILE_DNS[case]
     with DnsServer(says=says) as server:
         ask(server)
-        found = sender_records("wren.edu", 0.5 if expected == NOTHING else 60)
+        found = _sender("wren.edu", 0.5 if expected == NOTHING else 60)
     assert [each.message[: len(told)] for each, told in zip(found, expected, strict=True)] == expected
     assert all(each.message.isprintable() and not each.exit_code for each in found)
 

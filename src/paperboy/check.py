@@ -266,7 +266,7 @@ def _servers(app: App, late: str, *, scores: bool) -> Iterator[tuple[Callable[[A
         yield _mail, Finding("mail", silence, exit_code=1)
         domain = _domain(app)
         if not _EXAMPLE.fullmatch(domain):
-            yield _sender, _note("sender", f"DNS {late} for {domain}")
+            yield lambda _: _sender(domain), _note("sender", f"DNS {late} for {domain}")
             if settings.dkim_selector:
                 yield _dkim, _note("DKIM", f"DNS {late} for {domain}")
     if settings.web_url:
@@ -377,11 +377,7 @@ def _web(app: App) -> list[Finding]:
     return [_note("web", message)]
 
 
-def _sender(app: App) -> list[Finding]:
-    return sender_records(_domain(app))
-
-
-def sender_records(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
+def _sender(domain: str, seconds: float = DNS_SECONDS) -> list[Finding]:
     """Whether the sender's domain has the records that replies, and other servers' trust, depend on."""
     parents = [domain.split(".", start)[-1] for start in range(domain.count("."))]
     try:

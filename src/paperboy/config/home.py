@@ -16,7 +16,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -254,21 +253,23 @@ class Files:
 
     def naming(self, address: str) -> list[Path]:
         """The copies whose lists name an address."""
-        found = []
-        for copy in self._data.glob("files-*"):
-            for name in of_lists(copy):
-                with suppress(ValueError, FileNotFoundError):
-                    content = files.read(copy / name)
-                    written = mentions(address).search(content.decode(errors="replace"))
-                    # A line may have the domain in Unicode.
-                    if written or people.People((), name, files.text(content).encode()).lines(address):
-                        found.append(copy)
-                        break
-        return found
+        return [
+            copy for copy in self._data.glob("files-*") if any(_names(copy / name, address) for name in of_lists(copy))
+        ]
 
     def _unwritable(self, error: OSError) -> StoreWriteError:
         advice = "let Paperboy's user write there, and check that the disk has space"
         return StoreWriteError(f"{self._data}: cannot be written ({error.strerror}); {advice}")
+
+
+def _names(file: Path, address: str) -> bool:
+    """Whether a file of lists or subscribers has the address; its domain may be in Unicode there."""
+    try:
+        content = files.read(file)
+        written = mentions(address).search(content.decode(errors="replace"))
+        return bool(written or people.People((), file.name, files.text(content).encode()).lines(address))
+    except (ValueError, FileNotFoundError):
+        return False
 
 
 class Recipients:

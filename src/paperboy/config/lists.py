@@ -368,13 +368,12 @@ def _lists(file: _File, root: Node) -> list[dict[str, Any]]:
             file.note(node, "a list must have keys, such as 'name: physics'")
             continue
         options = _options(file, node)
-        name = options.get("name")
-        if name in names:
-            line, _ = nodes.place(names[name])
-            _, place_of_name = nodes.entries(node)["name"]
-            file.note(place_of_name, f"there is already a list {name!r}, in line {line}")
-        elif name:
-            _, names[name] = nodes.entries(node)["name"]
+        if name := options.get("name"):
+            _, place = nodes.entries(node)["name"]
+            if name in names:
+                line, _ = nodes.place(names[name])
+                file.note(place, f"there is already a list {name!r}, in line {line}")
+            names.setdefault(name, place)
         found.append(options)
     return found
 
