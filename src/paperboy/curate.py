@@ -184,8 +184,7 @@ def curate(
 
     became = dict.fromkeys(filtered, Became.FILTERED) | dict.fromkeys(not_called, Became.NOT_CALLED)
     chosen = {Became.BELOW: below, Became.SELECTED: entries, Became.AUTHOR_MATCH: matches, Became.OVER_CAP: over_cap}
-    for what, some in chosen.items():
-        became |= dict.fromkeys((each.paper.arxiv_id for each in some), what)
+    became |= {entry.paper.arxiv_id: what for what, some in chosen.items() for entry in some}
     became |= {paper.arxiv_id: Became.LET_GO for paper in let_go}
     counts = Counts(
         considered=len(papers) + len(filtered) + len(not_called),
@@ -206,9 +205,9 @@ def grouped(entries: Sequence[Entry]) -> Mapping[Group, tuple[Entry, ...]]:
     """A digest's entries by their groups, in order. Closest to the topics are those whose relevance and novelty add up
     to within 2 of the best: at least 3, if there are, and at most 12.
     """
-    followed = tuple(each for each in entries if each.matched_author)
-    others = tuple(each for each in entries if not each.matched_author)
-    near = sum(_together(each) >= _together(others[0]) - 2 for each in others)
+    followed = tuple(entry for entry in entries if entry.matched_author)
+    others = tuple(entry for entry in entries if not entry.matched_author)
+    near = sum(_together(entry) >= _together(others[0]) - 2 for entry in others)
     closest = min(max(near, 3), 12)
     found = {Group.FOLLOWED: followed, Group.CLOSEST: others[:closest], Group.ALSO: others[closest:]}
     return {group: some for group, some in found.items() if some}

@@ -95,8 +95,7 @@ def standings(
     found = {}
     for mailing_list in lists:
         name = mailing_list.name
-        outcome, attempt, first = outcomes[name], attempts.get(name), since.get(name)
-        found[name] = standing(mailing_list, outcome, attempt, now, patience, first)
+        found[name] = standing(mailing_list, outcomes[name], attempts.get(name), now, patience, since.get(name))
     return found
 
 
@@ -207,9 +206,8 @@ def next_morning(mailing_list: MailingList, now: datetime) -> datetime:
     """When the list's next digest may come: its hour on the next of its weekdays after this instant, in UTC."""
     today = local_date(mailing_list, now)
     days = (today + timedelta(days=ahead) for ahead in range(9))
-    return next(
-        start for day in days if day.weekday() in mailing_list.weekdays and (start := begins(mailing_list, day)) > now
-    )
+    starts = (begins(mailing_list, day) for day in days if sends_on(mailing_list, day))
+    return next(start for start in starts if start > now)
 
 
 def window(now: datetime, lookback: timedelta, last_fetch: datetime | None) -> timedelta:

@@ -182,14 +182,6 @@ def test_file_that_is_gone_outside_or_no_text_is_told(tmp_path: Path) -> None:
     assert told() == "readers.txt is not UTF-8 text (line 2); save it as UTF-8"
 
 
-def test_person_whose_name_is_refused_is_found_by_the_address() -> None:
-    """In a file that nobody tried: `unsubscribe` takes such a line out."""
-    made = People((), "readers.txt", b"A\x07 <bo@b.org>\nAda <ada@example.org> <ada@example.org>\n")
-    assert [made.find("bo@b.org"), made.find("ADA@example.org")] == [Subscriber("bo@b.org"), ADA]
-    assert "dashes" not in str(made.problems())
-    assert len(made.problems()) == 2
-
-
 # --- edits
 
 

@@ -113,7 +113,7 @@ class People(Readers):
         wanted = address.lower()
         inline = (who for who in self.inline if who.address.lower() == wanted)
         of_file = (text for _, text in self._entries() if _address(text) == wanted)
-        return next(inline, None) or next((_mailbox(text, wanted) for text in of_file), None)
+        return next(inline, None) or next(map(mailbox, of_file), None)
 
     def addresses(self) -> Iterator[str]:
         yield from (who.address.lower() for who in self.inline)
@@ -185,14 +185,6 @@ class People(Readers):
 def _without_comment(text: str) -> str:
     found = _COMMENT.fullmatch(text)
     return found[1] if found else text
-
-
-def _mailbox(text: str, address: str) -> Subscriber:
-    """Who a line with this address names; without the name where that is refused."""
-    try:
-        return mailbox(text)
-    except ValueError:
-        return Subscriber(address)
 
 
 def _address(text: str) -> str:
