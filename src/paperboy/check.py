@@ -161,7 +161,7 @@ def _of_the_home(app: App) -> Iterator[Finding]:
     database = _tried("database", _database, app)
     yield from database
     if not any(finding.exit_code for finding in database):
-        yield from _of_the_authors(app)
+        yield from _tried("authors", _of_the_authors, app)
     yield _disk(settings.paperboy_database)
     yield from _modes(app.path, settings)
     if settings.uses_outbox:
@@ -195,13 +195,10 @@ def _of_the_authors(app: App) -> Iterator[Finding]:
     lists = [mailing_list for mailing_list in app.home.lists if mailing_list.authors]
     categories = {category for mailing_list in lists for category in mailing_list.categories}
     since = app.clock() - RECENT
-    papers: list[tuple[str, ...]] | None = []
+    papers: list[tuple[str, ...]] = []
     if lists and (store := app.store_of(app.home)):
         with store:
-            papers, faults = _read("authors", lambda: store.papers.authors(categories, since))
-        yield from faults
-    if papers is None:
-        return
+            papers = store.papers.authors(categories, since)
 
     names = {author for authors in papers for author in authors}
     stored = {name_key(name): name for name in sorted(names)}
@@ -362,8 +359,7 @@ def _web(app: App) -> list[Finding]:
         http = Http(most=WEB_MOST, proxy=app.proxy(url))
         reply = http.request("GET", url, {}, seconds=WEB_SECONDS)
     except NoReplyError as error:
-        own = "; of an authority of your own, SSL_CERT_FILE in the environment names the file" * ("CERT" in str(error))
-        return [_note("web", _NO_PAGES.format(f"{url} does not answer ({error})") + own)]
+        return [_note("web", _NO_PAGES.format(f"{url} does not answer ({error})"))]
     if reply.status in {502, 503, 504}:
         message = f"{url} answers {reply.status}: the proxy is there and the pages are not; start `paperboy web`"
     elif (
