@@ -21,6 +21,7 @@ from paperboy.config.people import People, file_name, named
 from paperboy.config.settings import Settings
 from paperboy.config.values import did_you_mean, one_line
 from paperboy.errors import MOST_PROBLEMS, ConfigError
+from paperboy.foreign import shortened
 from paperboy.models import Keywords, MailingList, Problem, Subscriber
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -132,7 +133,7 @@ class _File:
     """A file while it is read: what is wrong with it, and what stands at nodes that aliases share."""
 
     def __init__(self, name: str, text: str, prompts: Sequence[Path], home: Path) -> None:
-        self._name, self._watched = name, named(text)
+        self._name, self._text, self._watched = name, text, named(text)
         self.topics = cache(partial(_topics_file, folders=prompts))
         self._content = cache(partial(_people_file, home=home))
         self._faults = set[tuple[int, int, str]]()
@@ -151,6 +152,11 @@ class _File:
         self._faults.add((*nodes.place(node), message))
         if len(self._faults) > MOST_PROBLEMS:
             raise ConfigError(self.problems)
+
+    def written(self, node: Node) -> str:
+        """Return a value as the file has it."""
+        lines = self._text[node.start_mark.index : node.end_mark.index].splitlines()
+        return shortened(lines[0], 40) if lines else "nothing"
 
     def mapping(self, node: MappingNode, what: str, known: Iterable[str], needed: Mapping[str, str]) -> dict[str, Node]:
         """Return the values by their keys, and note keys that are unknown or missing."""
@@ -212,7 +218,7 @@ def _unquoted(read: Callable[[str], Any]) -> _Reader:
         try:
             return read(node.value if plain else "")
         except ValueError as error:
-            file.note(node, f"{key}: {error}, without quotes")
+            file.note(node, f"{key}: {error}, without quotes, not {file.written(node)}")
             return None
 
     return value

@@ -15,6 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and the value
 
 _DEEPEST = 50  # levels of lists and mappings; libyaml would end the process at some 30,000
+_MOST_VALUES = 10_000_000  # in a file with aliases, such as a thousand lists that share ten thousand subscribers
 _FORBIDDEN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _NULL = {"", "~", "null", "Null", "NULL"}
 _TAGS = {
@@ -83,7 +84,7 @@ def compose(text: str) -> Node | None:
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
     if root is not None:
-        _check(root, set())
+        _check(root, {})
     return root
 
 
@@ -119,22 +120,29 @@ def written(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _check(node: Node, seen: set[int]) -> None:
-    """Merge what `<<` names into each mapping. Raises MalformedError for what readers of nodes need not expect."""
-    if id(node) in seen:
-        return
+def _check(node: Node, counts: dict[int, int]) -> int:
+    """Return the number of values in a node, an alias as all that it stands for, and merge what `<<` names into it.
+
+    Raises MalformedError for what readers of nodes need not expect.
+    """
+    if known := counts.get(id(node)):
+        return known
     if node.tag != _TAGS[type(node)]:
         raise malformed(node, f"the tag {node.tag.replace('tag:yaml.org,2002:', '!!')} means nothing here; remove it")
 
-    seen.add(id(node))  # for an alias within
+    counts[id(node)] = 1  # for an alias within
+    inside = []
     if isinstance(node, SequenceNode):
-        for item in node.value:
-            _check(item, seen)
+        inside = node.value
     elif isinstance(node, MappingNode):
-        for key, value in node.value:
-            _check(key, seen)
-            _check(value, seen)
+        inside = [part for pair in node.value for part in pair]
+    count = 1 + sum(_check(part, counts) for part in inside)
+    if count > _MOST_VALUES:
+        raise malformed(node, f"aliases make this more than {_MOST_VALUES:,} values; write out what they stand for")
+    if isinstance(node, MappingNode):
         _merge(node)
+    counts[id(node)] = count
+    return count
 
 
 def _merge(node: MappingNode) -> None:
