@@ -67,7 +67,9 @@ def denied(path: Path, wanted: int = os.R_OK | os.W_OK) -> str:
             found, last = part.stat(), part == place
             enter = os.X_OK * stat.S_ISDIR(found.st_mode)
             for verb, mode in (("enter", enter), *([("read", os.R_OK), ("write", os.W_OK)] if last else [])):
-                if mode & (wanted | enter) and not os.access(part, mode):
+                if mode & (wanted | enter) and not os.access(
+                    part, mode, effective_ids=os.access in os.supports_effective_ids
+                ):
                     return f"user {me} cannot {verb} {part}{_remedy(part, found, me, last=last)}"
     return ""
 

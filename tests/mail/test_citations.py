@@ -145,9 +145,9 @@ def test_no_command_that_does_more_than_print_is_left(text: str) -> None:
         before = safe
         safe = re.sub(r"\^\^([0-9a-f]{2})", lambda code: chr(int(code[1], 16)), safe, count=1)
         safe = re.sub(r"\^\^([\x00-\x7f])", lambda sign: chr(ord(sign[1]) ^ 64), safe, count=1)
-    names = re.findall(r"\\([A-Za-z@]+|.)", safe)
+    names = re.findall(r"\\([A-Za-z]+|.)", safe)  # in a document, @ is no letter
     assert {*names} <= printing() | {"textbackslash", *"()"}
-    assert not {"input", "write", "begin", "csname", "def", "@input"} & printing()
+    assert not {"input", "write", "begin", "csname", "def"} & printing()
 
 
 @pytest.mark.skipif(not HERE, reason="../shared is not there")
