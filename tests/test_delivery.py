@@ -277,7 +277,7 @@ OURS = Receipt(FAILED, "RCPT: 554 5.7.1 access denied", unclear=True)
         ([OURS, OURS], [PENDING] * 3, True),
         ([SENT, OURS], [FAILED, SENT, FAILED], False),
         ([AMBIGUOUS, OURS], [FAILED, DEFERRED, FAILED], False),  # it was accepted, at least as a recipient
-        ([DEFERRED, DEFERRED], [PENDING, DEFERRED, DEFERRED], True),
+        ([DEFERRED, DEFERRED], [DEFERRED] * 3, False),  # as a greylist does
         ([FAILED, OURS], [PENDING, FAILED, PENDING], True),
     ],
 )

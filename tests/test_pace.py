@@ -160,6 +160,15 @@ def test_held_refusal_is_the_recipients_own_once_another_is_accepted(receipt: Re
     assert not pace.holds(ADA, OURS)
 
 
+def test_held_refusal_beside_deferred_recipients_is_deferred_too() -> None:
+    """As a greylist does, which tells nothing of those beside it."""
+    pace = Pace(limit=1)
+    assert pace.holds(ADA, OURS)
+    pace.settled(DEFERRED, Receipt(DEFERRED, "450"), began=0, now=1, jitter=0.5, waiting=0)
+    assert [receipt.state for _, receipt in pace.conclude(set())] == [DEFERRED]
+    assert (pace.problem, pace.turned_away) == ("", False)
+
+
 @pytest.mark.parametrize(
     ("held", "reached", "own", "turned_away"),
     [

@@ -97,6 +97,8 @@ def findings(app: App, *, offline: bool, patience: float = PATIENCE) -> Iterator
             return
         if offline and prompt:
             yield from _read("scoring", lambda: tried.scorer)[1]
+        if offline:
+            yield from _read("mail", lambda: tried.transports)[1]
         yield from _of_the_home(tried)
         for answer, silence in asked:
             try:

@@ -13,7 +13,7 @@ All instants are monotonic seconds, and a `jitter` is a random number from 0 to 
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from paperboy.errors import MailServerError
 from paperboy.mail.text import counted
@@ -61,6 +61,7 @@ class Pace:
     _sent: int = 0  # messages since the last complaint
     _reached: bool = False  # somebody got mail
     _failed: bool = False  # a delivery has, for good or perhaps
+    _deferred: bool = False  # one has been
     _errors: int = 0  # of the server, in a row
     _error: str = ""  # the last one
     _trouble_at: float = float("-inf")  # the server's last one
@@ -124,6 +125,7 @@ class Pace:
             return _GO_ON
 
         self._failed |= state in {DeliveryState.FAILED, DeliveryState.AMBIGUOUS}
+        self._deferred |= state is DeliveryState.DEFERRED
         is_lost = receipt.state in {DeliveryState.PENDING, DeliveryState.AMBIGUOUS}
         if is_lost or receipt.slow_down:
             return self._server_error(receipt.reply, began, now, jitter)
@@ -153,6 +155,8 @@ class Pace:
         if self.problem or not self.held:
             return []
         is_few = len(self.held) < _MOST_HELD
+        if is_few and self._deferred:  # as a greylist does, which tells nothing of those beside it
+            return [(each, replace(receipt, state=DeliveryState.DEFERRED)) for each, receipt in self.held]
         own = [(delivery, receipt) for delivery, receipt in self.held if is_few and delivery.digest_id in reached]
         others = [(delivery, receipt) for delivery, receipt in self.held if (delivery, receipt) not in own]
         if others:

@@ -500,6 +500,7 @@ def test_smallest_file_that_messages_propose_is_valid(home):
         ("a: &x 1\nb: &x 2\n", "2:4: there is already an anchor &x; give this one another name"),
         ("a: *Strings*\n", "1:4: text that begins with * needs quotes"),
         ("a: b\n\ufeffc: d\n", "2:1: a character that YAML forbids (U+FEFF); remove it"),
+        ("# \u2028 \u2029 \x85\nlists: *a\n", "2:8: there is no anchor &a; text that begins with * needs quotes"),
         ("a: b\n...\nc: d\n", "3:1: this line begins another document; remove it"),
         (
             "a: ,\n",

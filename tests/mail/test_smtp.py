@@ -486,6 +486,17 @@ def test_refusal_on_the_way_to_a_connection_says_whether_to_retry(
         assert server.messages == []
 
 
+def test_login_that_is_refused_for_now_does_not_blame_the_password(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext],
+) -> None:
+    busy = Fault("AUTH", "454 4.7.0 Temporary authentication failure")
+    with SmtpServer("starttls", contexts[0], "paperboy", "s3cret", faults=[busy]) as server:
+        sender = transport(server, username="paperboy", password="s3cret", ssl_context=contexts[1])
+        with pytest.raises(MailServerError, match="the login of paperboy: 454") as raised:
+            sender.send(envelope())
+        assert str(raised.value).endswith("It may be temporary.")
+
+
 def test_refused_login_stays_refused_if_the_server_then_hangs_up(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:

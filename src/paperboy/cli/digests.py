@@ -56,6 +56,7 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     output.set_up(app.settings.log_level, app.environ)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
+    _ = reader and app.transports  # half a login is an error before anything is paid for
     composed, about = _sent(app, mailing_list, day) if sent else _would_be(app, mailing_list)
     output.say(f"{name}: {about}", err=True)
     if composed is None:
@@ -123,6 +124,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
     reader = _reader(address, lists[0])
     again = [app.resend(each) for each in lists]
     app.prepare()
+    _ = app.transports  # half a login is an error before anything is put back
     with app.alone("sending", "resend"), Stop() as stop:
         stop.gently = True
         deliver = partial(app.deliver, lambda: stop.asked, by_hand=True)

@@ -81,7 +81,10 @@ def forget(versions: Sequence[Home], address: str) -> dict[str, tuple[int, ...]]
                 if name == LISTS_FILE:
                     new = _encoded(_without(home, text, address), old)
                 else:
-                    own = _people(name, old).lines(address)
+                    people = _people(name, old)
+                    if lines and (wrong := people.header_problems()):
+                        raise ConfigError(wrong)
+                    own = people.lines(address)
                     lines |= set(own)
                     new = _encoded(mentions(address).sub("…", _text(_without_lines(old, own))), old)
                 edits.append((path, name, old, new))

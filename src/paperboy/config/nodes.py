@@ -17,6 +17,7 @@ Entries = dict[str, tuple[ScalarNode, Node]]  # by the key's text: the key and t
 _DEEPEST = 50  # levels of lists and mappings; libyaml would end the process at some 30,000
 _MOST_VALUES = 10_000_000  # in a file with aliases, such as a thousand lists that share ten thousand subscribers
 _FORBIDDEN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_BLANKS = dict.fromkeys((0x85, 0x2028, 0x2029), " ")  # line ends for YAML, and for no editor
 _NULL = {"", "~", "null", "Null", "NULL"}
 _TAGS = {
     ScalarNode: "tag:yaml.org,2002:str",
@@ -80,7 +81,7 @@ def compose(text: str) -> Node | None:
         message = f"a character that YAML forbids (U+{ord(found[0]):04X}); remove it"
         raise MalformedError(before.count("\n") + 1, len(before) - before.rfind("\n"), message)
     try:
-        root: Node | None = yaml.compose(text, Loader=_Loader)
+        root: Node | None = yaml.compose(text.translate(_BLANKS), Loader=_Loader)
     except MarkedYAMLError as error:
         raise _in_plain_words(error, text) from None
     if root is not None:
