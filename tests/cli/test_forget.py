@@ -179,6 +179,24 @@ def test_broken_file_says_where_the_address_stands(world: World) -> None:
     assert ADA.encode() not in everything(world)
 
 
+def test_broken_header_of_a_csv_is_an_error_before_anything_is_erased(world: World) -> None:
+    """Its rows could not be told apart, and a name would be left."""
+    world.write("subscribers.yaml", f"{LISTS}    subscribers_file: readers.csv\n")
+    world.write("readers.csv", f"address,name\n{ADA},Ada Lovelace\n")
+    world.announce(1)
+    world.run("once")
+    good = a_version(world, "files-now")
+    (world.path / "data" / "last-good").symlink_to(good.name)
+    (good / "readers.csv").write_text((world.path / "readers.csv").read_text())
+    world.write("readers.csv", f"e-mail,name\n{ADA},Ada Lovelace\n")
+    before = everything(world)
+    with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
+        ran = world.run("forget", ADA)
+    assert (ran.code, ran.out) == (78, "")
+    assert "readers.csv:1: the first line must name the columns" in ran.err
+    assert everything(world) == before
+
+
 def a_version(world: World, name: str) -> Path:
     """A copy of the files, as the daemon makes them."""
     copy = world.path / "data" / name
