@@ -164,13 +164,13 @@ def test_a_shortlist_that_is_switched_off_is_reported_once(store: Store) -> None
 
 def test_workers_that_could_not_help_are_reported_until_they_do(store: Store) -> None:
     problem = "the cluster at tls://scheduler.example.org:8786 cannot be used: the connection is gone"
-    alerts.of_crew(store, problem, AT_SEVEN)
+    alerts.of_work(store, Cause.WORKERS, problem, AT_SEVEN)
     (found,) = met(store, DIGEST, sent=NOTHING_SENT)
     assert found.alert.headline == "A morning had to do without its workers"
     assert found.alert.paragraphs[0] == f"The reason: {problem}."
     assert "Nothing is lost or sent twice." in text(found)
     assert kept(store) == {Cause.WORKERS: {"the workers"}}
-    alerts.of_crew(store, "", AT_SEVEN + timedelta(days=1))
+    alerts.of_work(store, Cause.WORKERS, "", AT_SEVEN + timedelta(days=1))
     assert kept(store) == {}
 
 

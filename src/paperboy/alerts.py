@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from paperboy import due
 from paperboy.errors import MailServerError, PaperboyError
@@ -141,22 +141,13 @@ def bad_end(problem: str, lists: Collection[str] = ()) -> list[Note]:
     return [Note(Cause.PROCESS, name, problem) for name in sorted(lists) or [THE_MORNING]]
 
 
-def bad_errands(problem: str) -> list[Note]:
-    """A round of errands that could not report its own failure."""
-    return [Note(Cause.ERRANDS, THE_ERRANDS, problem)]
-
-
-def errands_done(store: Store, now: datetime) -> None:
-    """Note that a round of errands ended well."""
-    store.alerts.end(Cause.ERRANDS, THE_ERRANDS, now)
-
-
-def of_crew(store: Store, problem: str, now: datetime) -> None:
-    """Note why other processes or a cluster could not help a morning, or that they did."""
+def of_work(store: Store, cause: Literal[Cause.ERRANDS, Cause.WORKERS], problem: str, now: datetime) -> None:
+    """Note why work beside a morning failed, or without a problem that it went well."""
+    subject = THE_ERRANDS if cause is Cause.ERRANDS else THE_WORKERS
     if problem:
-        store.alerts.note([Note(Cause.WORKERS, THE_WORKERS, problem)], now)
+        store.alerts.note([Note(cause, subject, problem)], now)
     else:
-        store.alerts.end(Cause.WORKERS, THE_WORKERS, now)
+        store.alerts.end(cause, subject, now)
 
 
 # --- the words

@@ -287,8 +287,10 @@ class Daemon:
             if mailing_list.name in left:
                 before = attempts.get(mailing_list.name)
                 self._store.days.note_attempt(due.failed(mailing_list, why, before, child.began, now))
-        notes = alerts.bad_errands(how) if child.kind == "errands" else alerts.bad_end(how, left)
-        self._store.alerts.note(notes, now)
+        if child.kind == "errands":
+            alerts.of_work(self._store, Cause.ERRANDS, how, now)
+        else:
+            self._store.alerts.note(alerts.bad_end(how, left), now)
 
     def _end_children(self) -> None:
         """Stop all children, each after its current message."""

@@ -18,6 +18,7 @@ from paperboy.app import App
 from paperboy.config.home import Home
 from paperboy.models import MailingList
 from paperboy.store import Store
+from paperboy.store.alerts import Cause
 
 SECONDS = 30.0  # for each kind in one round; what is left waits for the next, so that the other kinds have their turn
 
@@ -51,7 +52,7 @@ def work(app: App, stopped: Stopped, *, by_hand: bool = False) -> bool:
             broken = broken or error
     if broken:
         raise broken
-    alerts.errands_done(app.store, app.clock())
+    alerts.of_work(app.store, Cause.ERRANDS, "", app.clock())
     return well
 
 

@@ -37,6 +37,7 @@ from paperboy.due import LONGEST_WINDOW, begins, local_date
 from paperboy.errors import NotTodayError, PaperboyError, StoreWriteError
 from paperboy.models import Attempt, Counts, Day, ListReport, MailingList, MorningReport, Outcome
 from paperboy.store import Store
+from paperboy.store.alerts import Cause
 
 logger = logging.getLogger(__name__)
 
@@ -161,7 +162,7 @@ class _Morning:
         with closing(drafts):
             for scored, made in drafts:
                 reports[scored.gathered.mailing_list.name] = self.closed(scored, made)
-        alerts.of_crew(self.store, crew.problem if crew else "", self.now)
+        alerts.of_work(self.store, Cause.WORKERS, crew.problem if crew else "", self.now)
         return reports
 
     def scored(self, group: int, reports: dict[str, ListReport]) -> Iterator[ScoredList]:

@@ -62,8 +62,8 @@ def note(app: App, *entries: ListReport) -> None:
 def run(world: World, *entries: ListReport, sent: delivery.Report = NOTHING_SENT) -> str:
     """One process that notes and reports; gives what it logged."""
     world.capture.readouterr()
-    output.set_up("INFO", {})
     with at_work(world) as app:
+        output.set_up(app)
         note(app, *entries)
         app.tell(sent)
     return world.capture.readouterr().err

@@ -4,16 +4,22 @@ import io
 import logging
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paperboy import delivery
+from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.main import invoke
+from paperboy.config.home import Home
+from paperboy.config.settings import Settings
 from paperboy.models import Counts, DeliveryState, ListReport, Outcome, Spending, Usage
 from paperboy.models import MorningReport as Report
+from tests.cli.conftest import FRIDAY
+from tests.fakes import NoProgress
 
 logger = logging.getLogger("paperboy.test")
 
@@ -22,6 +28,14 @@ def journal() -> dict[str, str]:
     """What systemd says of a stderr that is the journal: which file it is."""
     stderr = os.fstat(2)
     return {"JOURNAL_STREAM": f"{stderr.st_dev}:{stderr.st_ino}"}
+
+
+def set_up(level: str, environ: Mapping[str, str]) -> None:
+    """As a command begins in a home with that LOG_LEVEL."""
+    home = Home(Path(), Settings(log_level=level), (), Path())
+    app = App(home.path, environ, lambda: FRIDAY, lambda _: None, lambda: 0.0, NoProgress())
+    app.home = home
+    output.set_up(app)
 
 
 STAGES = re.findall(  # of every long work
@@ -42,7 +56,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_journald_gets_a_priority_on_every_line(capsys: pytest.CaptureFixture[str]) -> None:
-    output.set_up("INFO", journal())
+    set_up("INFO", journal())
     logger.info("all is well")
     logger.warning("one\ntwo")
     assert capsys.readouterr().err == "<6>all is well\n<4>one\n<4>  two\n"
@@ -57,13 +71,13 @@ def test_journald_gets_a_priority_on_the_error_that_ends_a_command(
 
 def test_process_that_only_inherits_the_variable_writes_no_priorities(capsys: pytest.CaptureFixture[str]) -> None:
     """As whatever is started from a service, with its stderr elsewhere."""
-    output.set_up("INFO", {"JOURNAL_STREAM": "8:1"})
+    set_up("INFO", {"JOURNAL_STREAM": "8:1"})
     logger.info("all is well")
     assert capsys.readouterr().err.endswith(" INFO all is well\n")
 
 
 def test_plain_log_line_has_its_time_with_its_zone_and_its_level(capsys: pytest.CaptureFixture[str]) -> None:
-    output.set_up("INFO", {})
+    set_up("INFO", {})
     logger.info("all is well")
     logger.debug("not asked for")
     err = capsys.readouterr().err
@@ -85,7 +99,7 @@ def test_bars_of_all_stages_begin_in_the_same_column(monkeypatch: pytest.MonkeyP
 
 def test_terminal_shows_only_warnings_beside_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = terminal(monkeypatch)
-    output.set_up("INFO", {})
+    set_up("INFO", {})
     logger.info("all is well")
     logger.warning("[red]not markup[/red]")
     assert stderr.getvalue() == "[red]not markup[/red]\n"
@@ -93,14 +107,14 @@ def test_terminal_shows_only_warnings_beside_the_bars(monkeypatch: pytest.Monkey
 
 def test_terminal_shows_everything_at_debug(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = terminal(monkeypatch)
-    output.set_up("DEBUG", {})
+    set_up("DEBUG", {})
     logger.debug("details")
     assert stderr.getvalue() == "details\n"
 
 
 def test_bar_on_a_terminal_is_not_torn_by_log_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = terminal(monkeypatch)
-    output.set_up("INFO", {})
+    set_up("INFO", {})
     with output.Bars().stage("Fetching papers") as progress:
         progress(1, 2)
         logger.warning("[red]not markup[/red] :warning:")
@@ -210,7 +224,7 @@ def test_long_line_elsewhere_stays_whole(capsys: pytest.CaptureFixture[str]) -> 
 def test_warning_and_wrong_usage_wrap_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     stderr = terminal(monkeypatch)
-    output.set_up("INFO", {})
+    set_up("INFO", {})
     logger.warning("%s", LONG)
     assert invoke(["status", "--mornings", "as many as there are on the page that I looked at this morning"]) == 2
     lines = stderr.getvalue().splitlines()

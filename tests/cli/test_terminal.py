@@ -18,7 +18,7 @@ from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import Problem
 from paperboy.systemd import Notifier
 from tests.cli.conftest import World
-from tests.cli.test_output import Terminal, journal
+from tests.cli.test_output import Terminal, journal, set_up
 from tests.servers import arxiv_faults
 from tests.servers.llm_faults import Fault as LlmFault
 from tests.servers.llm_faults import error
@@ -60,7 +60,7 @@ def assert_tame(printed: str) -> None:
 
 
 def bug(text: str, environ: dict[str, str]) -> None:
-    output.set_up("INFO", environ)
+    set_up("INFO", environ)
     try:
         raise ValueError(text)
     except ValueError:
@@ -88,7 +88,7 @@ def in_a_bar(text: str) -> None:
 
 def log(form: str, environ: Callable[[], dict[str, str]] = dict, level: str = "INFO") -> Callable[[str], None]:
     def out(text: str) -> None:
-        output.set_up(level, environ())
+        set_up(level, environ())
         logging.getLogger("paperboy.test").warning(form, text)
 
     return out

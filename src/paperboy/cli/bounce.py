@@ -64,7 +64,7 @@ def bounce(app: App) -> int:
             while sys.stdin.buffer.read(1_000_000):  # what is left: a server may take a closed pipe for a failure
                 pass
             app.home = _home(app)
-            output.set_up(app.settings.log_level, app.environ, by_hand=False)
+            output.set_up(app, by_hand=False)
             logger.info("%s", bounces.take(app.store_to_ask, mail, app.clock()))
     except (PaperboyError, OSError) as error:
         output.complaint(error if isinstance(error, PaperboyError) else PaperboyError(str(error)), app.environ)

@@ -53,7 +53,7 @@ def preview(app: App, name: str, *, open_it: bool, address: str | None, sent: bo
     """
     if day and not sent:
         raise click.UsageError("--date goes with --sent.")
-    output.set_up(app.settings.log_level, app.environ)
+    output.set_up(app)
     mailing_list = app.home.list(name)
     reader = _reader(address, mailing_list)
     _ = reader and app.transports  # half a login is an error before anything is paid for
@@ -115,7 +115,7 @@ def resend(app: App, name: str | None, *, failed: bool, address: str | None) -> 
     """
     from paperboy.cli.mornings import Stop
 
-    output.set_up(app.settings.log_level, app.environ)
+    output.set_up(app)
     if failed and address is not None:
         raise click.UsageError("--failed and --to exclude each other: --to is for one address, in any state.")
     if name is None and not failed:

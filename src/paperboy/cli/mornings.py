@@ -87,7 +87,7 @@ def once(app: App, names: tuple[str, ...], *, all_lists: bool, since: datetime |
         raise click.UsageError("--list and --all exclude each other.")
     if since and (dry_run or not names):
         raise click.UsageError("--since needs --list, and no --dry-run.")
-    output.set_up(app.settings.log_level, app.environ)
+    output.set_up(app)
     chosen, any_day = app.home.named(names), bool(names) or all_lists
     app.prepare()
     if dry_run:
@@ -147,7 +147,7 @@ def work(app: App, kind: daemon.Kind, names: tuple[str, ...]) -> int:
             trial.adopt(app)
             return 0
         app.home, app.progress = Home.in_force(app.path, app.environ), output.Dots(app.timer)
-        output.set_up(app.settings.log_level, app.environ, by_hand=False)
+        output.set_up(app, by_hand=False)
         if kind != "errands":
             app.prepare()
         with Stop() as stop, app.alone(kind, "run"):
@@ -207,7 +207,7 @@ def run(app: App) -> int:
     """
 
     def use(home: Home) -> None:
-        output.set_up(home.settings.log_level, app.environ, by_hand=False)
+        output.set_up(app.at(home), by_hand=False)
 
     app.home, _ = Home.own_or_in_force(app.path, app.environ)  # the first trial reports broken files
     use(app.home)

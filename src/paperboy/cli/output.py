@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from paperboy import delivery, drafting
+    from paperboy.app import App
 
     Part: TypeAlias = "str | Text | Table"
     Page = Mapping[str, Any] | Iterable[Sequence[Part]]
@@ -218,13 +219,14 @@ class _Stderr(logging.Handler):
         print("\n".join(lines), file=sys.stderr, flush=True)
 
 
-def set_up(level: str, environ: Mapping[str, str], *, by_hand: bool = True) -> None:
+def set_up(app: App, *, by_hand: bool = True) -> None:
     """Send Paperboy's log to stderr, with priorities for journald, and with times and levels to a file or a pipe.
 
     At INFO a terminal shows only warnings, since the bars show the rest. Only DEBUG shows whole addresses. What a
     command `by_hand` has met was logged, so the alerts' headlines do not say it again.
     """
-    threshold, journal, terminal = logging.getLevelNamesMapping()[level], _is_journal(environ), sys.stderr.isatty()
+    threshold = logging.getLevelNamesMapping()[app.settings.log_level]
+    journal, terminal = _is_journal(app.environ), sys.stderr.isatty()
     debug = threshold == logging.DEBUG
     handler = _Stderr(whole_addresses=debug, journal=journal)
     timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")

@@ -29,7 +29,7 @@ _People = list[tuple[Subscriber, Suppression | None]]
 def subscribers(app: App, names: tuple[str, ...], *, as_json: bool) -> int:
     """Show who gets what, list by list: when each list sends, to whom, and who of them is suppressed and why."""
     app.take_own_or_in_force()
-    output.set_up(app.settings.log_level, app.environ)
+    output.set_up(app)
     wanted, find = app.home.named(names), app.store_to_ask.suppressions.find
     shown = [each for each in app.home.lists if each.name in wanted]
     lists = [(each, [(who, find(each.name, who.address)) for who in each.subscribers]) for each in shown]
@@ -169,7 +169,7 @@ def suppress(app: App, who: Sequence[str], name: str) -> int:
     in a digest. It names an address and a list, and stops mail from that list alone. This works while the daemon runs.
     """
     app.take_own_or_in_force()
-    output.set_up(app.settings.log_level, app.environ)
+    output.set_up(app)
     if name:
         app.home.list(name)
     address, only, reason = _whom(app, " ".join(who), name)
@@ -195,7 +195,7 @@ def unsuppress(app: App, who: Sequence[str], name: str) -> int:
     resend --to sends the newest one.
     """
     app.take_own_or_in_force()
-    output.set_up(app.settings.log_level, app.environ)
+    output.set_up(app)
     address, only, _ = _whom(app, " ".join(who), name)
     suppressions = app.store_to_ask.suppressions
     if suppressions.lift(address, only, app.clock()):

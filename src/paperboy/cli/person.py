@@ -67,7 +67,7 @@ def forget(app: App, who: str) -> int:
     """
     address = mailbox_from(who, "ADDRESS").address
     app.take_own_or_in_force()
-    output.set_up(app.settings.log_level, app.environ)
+    output.set_up(app)
     everybody = [each for of in app.home.lists for each in of.addresses()]
     lines, rows = app.forget(address)
     held = app.store_to_ask.suppressions.of(address)

@@ -20,7 +20,7 @@ from paperboy.models import DeliveryState, Outcome, Spending
 from paperboy.status import ListStatus, Status
 from paperboy.store.alerts import Kept
 from paperboy.store.history import DaySummary, Posted
-from paperboy.store.signups import Flood, Signup
+from paperboy.store.signups import Signup
 from paperboy.store.votes import Tally
 from paperboy.store.webhooks import Call
 
@@ -91,7 +91,6 @@ class _Picture:
     votes: Mapping[str, Tally]  # of the last 30 days
     signups: Sequence[Signup]  # confirmed, and not in the file yet
     shortlists: Shortlists
-    floods: Sequence[Flood]  # of sign-ups
 
     def when(self, at: datetime) -> str:
         return f"{at.astimezone(self.zone):{_MOMENT}}"
@@ -134,7 +133,6 @@ def _look(app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> 
         votes=store.votes.since(now - _VOTES),
         signups=[signup for signup in store.signups.waiting() if signup.list_name in wanted],
         shortlists=shortlists.look(app, lists),
-        floods=[flood for flood in store.signups.floods(now) if flood.list_name in {"", *wanted}],
     )
 
 
@@ -170,9 +168,6 @@ def _why(seen: _Picture) -> Iterator[str]:
     for signup in seen.signups:
         why = f": {signup.problem}" if signup.problem else ", and comes within a minute"
         said.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))
-    for flood in seen.floods:
-        what = f"{flood.number:,} in 24 hours; beyond {flood.most} an hour, the form says to try again later"
-        said.append((flood.list_name or "all lists together", f": a flood of sign-ups: {what}"))
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
         commands = "; ".join(f"paperboy resend {name}" for name in seen.in_outbox)

@@ -25,7 +25,7 @@ def web(app: App) -> int:
     process. It works on its own: mails go out without it, and it sends none.
     """
     app.take_own_or_in_force()
-    output.set_up(app.settings.log_level, app.environ, by_hand=False)
+    output.set_up(app, by_hand=False)
     need_url(app.settings)
     try:
         from paperboy.web.room import Room

@@ -11,7 +11,7 @@ import shlex
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -120,7 +120,7 @@ class Database:
         return not tables
 
     @contextmanager
-    def transaction(self, *, durable: bool = True) -> Iterator[None]:
+    def transaction(self, *, durable: bool | None = True, kind: str = "immediate") -> Iterator[None]:
         """All or nothing; an inner one is part of the outer. A durable one survives a power cut; any other survives the
         end of the process.
 
@@ -132,7 +132,7 @@ class Database:
         if durable is not self._is_durable:
             self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
             self._is_durable = durable
-        self.execute("begin immediate")
+        self.execute(f"begin {kind}")
         try:
             yield
             self.execute("commit")
@@ -141,18 +141,9 @@ class Database:
                 self.execute("rollback")
             raise
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """One moment of the database for all queries within, while others write."""
-        if self._connection.in_transaction:
-            yield
-            return
-        self.execute("begin")
-        try:
-            yield
-        finally:
-            if self._connection.in_transaction:
-                self.execute("rollback")
+        return self.transaction(durable=self._is_durable, kind="deferred")
 
     def rows(self, sql: str, values: _Values = (), make: _Make = dict, *, without_spoilt: bool = False) -> list[Any]:
         """Return what `make` gives for each row of a query, called with its columns as keywords, which have the values

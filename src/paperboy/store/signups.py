@@ -10,7 +10,6 @@ ended      nothing follows; kept, since it counts for the limits
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
 
 from paperboy.store.database import Database, is_token, iso
 
@@ -45,14 +44,7 @@ class Signup:
     problem: str = ""  # why the last one failed
 
 
-class Flood(NamedTuple):
-    """A rate limit that was reached within the last day."""
-
-    list_name: str  # empty: that of all lists together
-    number: int  # of requests in this day
-    most: int  # an hour
-
-
+_ASKED = "select count(*) as of_all, total(list = :list) as of_list from signups where at > :hour_ago"
 _SELECT = "select token, list as list_name, address, state as stage, at, attempts, problem from signups"
 
 
@@ -77,21 +69,11 @@ class Signups:
             "day": iso(now - _DAY),
         }
         with self._database.transaction():
-            asked = self._asked(now - WINDOW)
-            if len(asked[""]) >= _ALL_HOLD or len(asked.get(list_name, [])) >= _LIST_HOLDS:
+            (asked,) = self._database.rows(_ASKED, {"list": list_name, "hour_ago": iso(now - WINDOW)})
+            if asked["of_all"] >= _ALL_HOLD or asked["of_list"] >= _LIST_HOLDS:
                 return False
             self._database.execute(_ASK, values)
         return True
-
-    def floods(self, now: datetime) -> list[Flood]:
-        """Return the rate limits that were reached within the last day."""
-        found = []
-        for name, instants in self._asked(now - _DAY).items():
-            most = _LIST_HOLDS if name else _ALL_HOLD
-            hours = zip(instants, instants[most - 1 :], strict=False)
-            if any(newest - oldest < WINDOW for newest, oldest in hours):
-                found.append(Flood(name, len(instants), most))
-        return found
 
     def find(self, token: str, now: datetime) -> Signup | None:
         """The request of a confirmation mail's link, while that holds."""
@@ -124,14 +106,6 @@ class Signups:
             [stage, why, signup.token, signup.stage],
             durable=True,
         )
-
-    def _asked(self, since: datetime) -> dict[str, list[datetime]]:
-        """Return when requests came, the newest first, by list; under "" those of all lists."""
-        rows = self._database.rows("select list, at from signups where at > ? order by at desc", [iso(since)])
-        asked = {"": [row["at"] for row in rows]}
-        for row in rows:
-            asked.setdefault(row["list"], []).append(row["at"])
-        return asked
 
     def _rows(self, query: str, values: dict[str, str]) -> list[Signup]:
         def made(stage: str, **columns: object) -> Signup:
