@@ -100,17 +100,13 @@ class Previews:
 
 def sent(store: Store, list_name: str, day: date | None) -> tuple[date, Composed]:
     """The newest digest, or that of a local date, as it was sent, and its date. Raises UnknownNameError where there is
-    none, naming the nearest ones.
+    none.
     """
     days = {digest.date: digest.id for digest in store.deliveries.digests(list_name) if not digest.superseded}
     if not days:
         raise UnknownNameError(f"{list_name} has had no digest yet; paperboy preview {list_name} shows what is to come")
     if day and day not in days:
-        nearest = [*[each for each in days if each < day][:1], *[each for each in days if each > day][-1:]]
-        raise UnknownNameError(
-            f"{list_name}: there is no digest of {day}; the nearest {'are those' if nearest[1:] else 'is that'} of "
-            + " and ".join(map(str, nearest))
-        )
+        raise UnknownNameError(f"{list_name}: there is no digest of {day}; the newest is that of {max(days)}")
     day = day or next(iter(days))
     return day, store.days.composed_by_id(days[day])
 

@@ -6,7 +6,6 @@ from datetime import datetime, tzinfo
 
 import click
 
-from paperboy import lock
 from paperboy.app import App
 from paperboy.cli import output, person
 from paperboy.config.settings import Settings
@@ -15,8 +14,7 @@ from paperboy.errors import UnknownNameError
 from paperboy.foreign import visible
 from paperboy.mail.text import counted
 from paperboy.models import Became, MailingList, Paper
-from paperboy.status import NOTHING_IS_SENT
-from paperboy.store.history import WAITING, Life
+from paperboy.store.history import Life
 from paperboy.tex import to_text
 
 # What people paste: a URL, or the id with its prefix and its version.
@@ -50,9 +48,6 @@ def why(app: App, asked_for: str, name: str | None) -> int:
     for each, life in known:
         tally = votes.get(each.name)
         output.say("", *_life(each, found[0] if found else None, life), *([f"  votes: {tally}"] if tally else []))
-    waits = any(_waits(each, found[0] if found else None, life) for each, life in known)
-    if waits and lock.holder(app.settings.paperboy_database, "run") is None:
-        output.say("", NOTHING_IS_SENT)
     return 0
 
 
@@ -102,13 +97,6 @@ def _outcome(mailing_list: MailingList, paper: Paper | None, life: Life) -> str:
         Became.LET_GO: f"let go on {day}, because it could not be scored on three mornings, though others were",
         Became.BEFORE_START: f"older than the list, or than its category, when that began on {day}; never sent",
     }[life.became]
-
-
-def _waits(mailing_list: MailingList, paper: Paper | None, life: Life) -> bool:
-    """Whether a morning or a sending of the list has something to do with the paper yet."""
-    if life.became is None:
-        return bool(mailing_list.subscribers) and _is_in_categories(mailing_list, paper)
-    return life.deliveries is not None and not WAITING.isdisjoint(life.deliveries)
 
 
 def _is_in_categories(mailing_list: MailingList, paper: Paper | None) -> bool:
