@@ -354,8 +354,13 @@ class App(ExitStack):
 
         keep, lookback = (timedelta(days=n) for n in (self.settings.keep_days, self.settings.arxiv_lookback_days))
         group = max(morning.GROUP, self.settings.llm_concurrency // 2)  # so that calls wait for few groups' last ones
-        run = partial(
-            morning.run,
+        return morning.run(
+            self.drafter,
+            self.feed,
+            self.home.lists,
+            names,
+            patience=patience,
+            any_day=any_day,
             overdue_after=self.patience,
             lookback=lookback,
             keep=keep,
@@ -363,7 +368,6 @@ class App(ExitStack):
             crew=self.crew,
             group=group,
         )
-        return run(self.drafter, self.feed, self.home.lists, names, patience=patience, any_day=any_day)
 
     def crew(self, lists: int) -> Crew | None:
         """Those who compose for so many lists; None: this process alone, as it is quicker or so set."""

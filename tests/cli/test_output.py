@@ -5,7 +5,6 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -139,15 +138,11 @@ def said(*entries: ListReport) -> list[str]:
     return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}), [])
 
 
-def test_reason_follows_what_the_list_came_to() -> None:
-    late = ListReport("stars", None, problem="arXiv's batch is not there yet")
-    one = replace(UNSCORED, list_name="galaxies", counts=Counts(considered=1, carried_over=1))
-    quiet = ListReport("quarks", Outcome.QUIET, problem="arXiv answered in part")
-    assert said(UNSCORED, late, one, quiet) == [
-        f"foundations: still due, scored 0 of 8 papers; {DEAD}",
-        "stars: still due; arXiv's batch is not there yet",
-        f"galaxies: still due, scored 0 of 1 paper; {DEAD}",
-        "quarks: quiet; arXiv answered in part",
+def test_result_leaves_the_reason_to_the_log_but_for_a_list_that_is_skipped() -> None:
+    skipped = ListReport("quarks", Outcome.SKIPPED, problem="it does not send on Fridays")
+    assert said(UNSCORED, skipped) == [
+        "foundations: still due, scored 0 of 8 papers",
+        "quarks: skipped; it does not send on Fridays",
         "Deliveries: 3 sent",
     ]
 

@@ -15,7 +15,6 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -207,12 +206,12 @@ class _Stderr(logging.Handler):
     def __init__(self, *, whole_addresses: bool, journal: bool) -> None:
         super().__init__()
         self._whole_addresses, self._journal = whole_addresses, journal
-        self.failures = deque[str](maxlen=100)  # the last ones that it printed
+        self.has_warned = False
 
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record) if self._whole_addresses else without_addresses(self.format(record))
         if record.levelno >= logging.WARNING and record.name != _ALERTS:
-            self.failures.append(without_addresses(text))
+            self.has_warned = True
         mark = _priority(record.levelno) if self._journal else ""
         first, *others = map(visible, text.split("\n"))
         lines = [_wrapped(mark + first, sys.stderr), *(f"{mark}  {line}" for line in others)]
@@ -232,19 +231,13 @@ def set_up(app: App, *, by_hand: bool = True) -> None:
     timed = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%d %H:%M:%S %z")
     handler.setFormatter(None if journal or terminal else timed)
     if by_hand:
-        told = handler.failures
-        handler.addFilter(lambda record: record.name != _ALERTS or record.levelno != logging.WARNING or not told)
+        handler.addFilter(
+            lambda record: record.name != _ALERTS or record.levelno != logging.WARNING or not handler.has_warned
+        )
     root = logging.getLogger("paperboy")
     root.handlers = [handler]
     root.setLevel(max(threshold, logging.WARNING) if terminal and not debug else threshold)
     root.propagate = False
-
-
-def _unsaid(failure: str) -> str:
-    """How a result goes on that has failed: nothing, if the log has shown why."""
-    masked, handlers = without_addresses(failure), logging.getLogger("paperboy").handlers
-    said = any(masked in line for each in handlers if isinstance(each, _Stderr) for line in each.failures)
-    return "" if said or not masked else f"; {masked}"
 
 
 def catch_all(environ: Mapping[str, str]) -> None:
@@ -323,13 +316,15 @@ def _of_a_list(report: ListReport) -> str:
     counts, line = report.counts, f"{report.list_name}: {report.outcome or 'still due'}"
     if report.earlier:
         return f"{line}, done earlier today"
+    if report.outcome is Outcome.SKIPPED:
+        return f"{line}; {report.problem}"
     if counts.considered and report.outcome is None:
         line += f", scored 0 of {counted(counts.to_score, 'paper')}"
     elif counts.considered:
         line += f", {papers(counts)}"
     if report.outcome and report.spending.usage.calls:
         line += f", {cost(report.spending)}"
-    return line + _unsaid(report.problem)
+    return line
 
 
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
@@ -394,5 +389,5 @@ def in_words(states: Mapping[DeliveryState, int]) -> str:
 
 def not_sent(waiting: int, sent: delivery.Report) -> list[str]:
     """Why the exit code is 1 although every list is served."""
-    waits = f"{counted(waiting, 'delivery waits', 'deliveries wait')} for the next try{_unsaid(sent.problem)}"
+    waits = f"{counted(waiting, 'delivery waits', 'deliveries wait')} for the next try"
     return [waits] * (waiting > 0) + [f"{name}: nobody got the digest" for name, _ in sent.refused]

@@ -13,8 +13,7 @@ from paperboy.config.values import did_you_mean_address
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState
-from paperboy.status import NOTHING_IS_SENT
-from paperboy.store.history import WAITING, Posted
+from paperboy.store.history import Posted
 
 NO_REPLY = {DeliveryState.PENDING: "not tried yet", DeliveryState.SENDING: "being sent, or cut off by a crash"}
 
@@ -38,9 +37,7 @@ def show(app: App, who: str, name: str | None) -> int:
     rows = (_row(app, each, running=running) for each in posted)
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
     refusals = (refusal(each, app.settings.timezone) for each in held)
-    waits = any(each.state in WAITING for each in posted)
-    idle = [NOTHING_IS_SENT] if waits and not running else []
-    output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."], idle])
+    output.show_page([[f"{address} is {where}", *refusals], table or [f"{none.capitalize()}."]])
     return 0
 
 

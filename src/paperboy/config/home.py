@@ -118,16 +118,16 @@ def require_folder(home: Path) -> None:
 
 def denied(home: Path, settings: Settings) -> list[Problem]:
     """The first file or folder of the home that is none, or that this user cannot use as commands must."""
-    database, outbox = settings.paperboy_database, settings.paperboy_outbox
+    database, outbox = home / settings.paperboy_database, home / settings.paperboy_outbox  # of defaults, relative
     maildir = [outbox / each for each in ("", "Maildir", "Maildir/new", "Maildir/tmp")] if settings.uses_outbox else []
-    beside = [home / f"{database}{suffix}" for suffix in ("-wal", "-shm", *lock.FILES.values())]
+    beside = [Path(f"{database}{suffix}") for suffix in ("-wal", "-shm", *lock.FILES.values())]
     read = [home / "prompts", home / "emails", home / "data" / "last-good"]
-    write = [home / "data", (home / database).parent, home / database, *beside, *maildir]
+    write = [home / "data", database.parent, database, *beside, *maildir]
     for path in (*write, *read):
         if reason := files.denied(path, os.R_OK if path in read else os.R_OK | os.W_OK):
             return [Problem(str(path), reason)]
         right = path.is_file() if path in beside else path.is_dir()
-        if path not in {home / database, outbox} and os.path.lexists(path) and not right:
+        if path not in {database, outbox} and os.path.lexists(path) and not right:
             what = "regular file" if path in beside else "folder"
             return [Problem(str(path), f"is no {what}, nor a link to one; put one in its place, or remove it")]
     return []
