@@ -336,8 +336,8 @@ class SmtpTransport:
         return MailServerError(text, temporary=later, busy=busy)
 
     def _refused_login(self, code: int, said: str) -> str:
-        if code < 500:
-            return f"refuses the login of {self.username}: {said}. It may be temporary."
+        if 400 <= code < 500:
+            return f"refuses the login of {self.username} ({code}). It may be temporary."
         if self.tokens:
             return (
                 f"refuses the access token for {self.username}: {said}. See that SMTP_TOKEN_COMMAND prints a token of "
