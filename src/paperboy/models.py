@@ -216,7 +216,7 @@ class ToScore:
 
     mailing_list: MailingList
     papers: tuple[Paper, ...]
-    recent: Sequence[Paper | Text] = ()  # what a scorer that ranks compares them with
+    recent: Sequence[Text] = ()  # what a scorer that ranks compares them with
     learned: tuple[bytes, ...] = ()  # what a scorer that ranks has learned for the list; see scoring/learned.py
 
 

@@ -103,7 +103,9 @@ class LocalScorer:
 
     def _index_of(self, job: ToScore) -> _Index:
         """The index of the recent papers and of those of the job that are not among them."""
-        known = {text.arxiv_id: Text(text.arxiv_id, text.title, text.abstract) for text in (*job.recent, *job.papers)}
+        known = {text.arxiv_id: text for text in job.recent}
+        for paper in job.papers:
+            known.setdefault(paper.arxiv_id, Text(paper.arxiv_id, paper.title, paper.abstract))
         texts = list(known.values())
         if self._index is None or self._index.texts != texts:
             self._index = _Index(texts)
