@@ -1,7 +1,6 @@
 """What TeX's macros are in Unicode."""
 
 import re
-import sys
 import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,16 +27,6 @@ def _in_alphabet(*alphabets: str) -> Callable[[str], str]:
         return text
 
     return write
-
-
-def _code_point(text: str) -> str:
-    r"""MathJax's `\unicode{x2014}`: what has the code point, in decimal digits or, after an x, in hexadecimal ones."""
-    match = re.fullmatch(r"0?[xX]([\da-fA-F]{1,6})|([0-9]{1,7})", text.strip())
-    number = int(match[1] or match[2], 16 if match[1] else 10) if match else 0
-    character = chr(number) if number <= sys.maxunicode else "\0"
-    if character.isspace():
-        return " "
-    return f"unicode{{{text}}}" if unicodedata.category(character)[0] == "C" else character
 
 
 _STAGES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
@@ -141,7 +130,6 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
     "texorpdfstring": (2, lambda shown, _: shown),
     "textcolor": (2, lambda _, text: text),
     "ion": (2, _ion),
-    "unicode": (1, _code_point),
     "not": (1, lambda text: unicodedata.normalize("NFC", text[:1] + "\u0338" + text[1:])),
 }
 
