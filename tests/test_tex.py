@@ -147,7 +147,7 @@ def test_ions_are_written_as_readers_write_them(tex: str, text: str) -> None:
         (r"$\left.x\middle|\right.$", "x|"),
         (r"$M_{\text{if $x_1$}}$, $\text{H_2}$", "M_(if x₁), H₂"),
         (r"\textbf{the $x_1$ norm}, {$x$} and {5\,K}", "the x₁ norm, x and 5 K"),
-        (r"\citep[e.g.][]{x} \color{red}y", "[x] y"),
+        (r"\citep[e.g.][]{x} y", "[x] y"),
         ("a km^2 s^-1 at (ab)^3 of 10^9.5, 10^$-3$ a_\\odot", "a km² s⁻¹ at (ab)³ of 10^9.5, 10⁻³ a⊙"),
         (r"$W$1 at 0.$''$4, of $ 300$ pc, $<$5", "W1 at 0.′′4, of 300 pc, <5"),
     ],

@@ -102,10 +102,6 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
         ),
         (1, str),
     ),
-    **dict.fromkeys(
-        _names("color label vspace phantom hphantom vphantom footnotemark thanks nocite pagecolor index"),
-        (1, lambda _: ""),
-    ),
     **dict.fromkeys(_names("hspace kern mkern hskip mskip begin end"), (1, lambda _: " ")),
     **dict.fromkeys(
         _names("frac tfrac dfrac cfrac nicefrac sfrac flatfrac"),
@@ -126,7 +122,6 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
     "textsuperscript": (1, lambda text: script("^", text)),
     "textsubscript": (1, lambda text: script("_", text)),
     "href": (2, lambda address, text: text if text == address else f"{text} ({address})"),
-    "footnote": (1, " ({})".format),
     "texorpdfstring": (2, lambda shown, _: shown),
     "textcolor": (2, lambda _, text: text),
     "ion": (2, _ion),
@@ -135,16 +130,10 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
 
 _OUR_SYMBOLS = {
     "lt": "<", "gt": ">", "lq": "‘", "rq": "’", "prime": "′", "degr": "°", "arcdeg": "°", "degree": "°", "deg": "°",
-    "sun": "⊙", "Sun": "⊙", "bigodot": "⊙", "farcs": "″.", "farcm": "′.", "fdg": "°.", "Box": "□",
-    "textmu": "μ", "logg": "log g", "vsini": "v sin i",
-    "Msun": "M⊙", "msun": "M⊙", "Lsun": "L⊙", "Rsun": "R⊙", "kms": "km s⁻¹", "lg": "lg",
-    "arcsec": "″", "arcmin": "′", "micron": "μm", "lsim": "≲", "gsim": "≳", "thicksim": "∼", "varpropto": "∝",
-    "textless": "<", "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "det": "det", "mid": "|", "lvert": "|",
-    "rvert": "|", "textasciitilde": "~", "quad": " ", "qquad": " ", "thinspace": " ", "newline": " ",
-    "medspace": " ", "thickspace": " ", "enspace": " ", "enskip": " ", "space": " ", "nobreakspace": " ",
-    "negthinspace": "", "negmedspace": "", "negthickspace": "", "backslash": "\\", "%": "%", "$": "$", "#": "#",
-    "&": "&", "_": "_", "{": "{", "}": "}", "|": "‖", " ": " ", "\n": "\n", ",": " ", ";": " ", ":": " ", ">": " ",
-    "!": "", "/": "", "-": "", "@": "", "\\": " ",
+    "sun": "⊙", "Sun": "⊙", "bigodot": "⊙", "farcs": "″.", "logg": "log g", "Msun": "M⊙", "msun": "M⊙", "Lsun": "L⊙",
+    "Rsun": "R⊙", "kms": "km s⁻¹", "arcsec": "″", "arcmin": "′", "micron": "μm", "lsim": "≲", "gsim": "≳",
+    "textless": "<", "textgreater": ">", "LaTeX": "LaTeX", "TeX": "TeX", "det": "det", "quad": " ", "qquad": " ",
+    "thinspace": " ", "%": "%", "|": "‖", "\n": "\n", ">": " ", "!": "", "/": "", "-": "", "@": "", "\\": " ",
     **_pairs("""
         ne ≠ neg ¬ colon : eqsim ≂ implies ⟹ iff ⟺ impliedby ⟸ gets ← leadsto ⇝ lll ⋘ ggg ⋙ models ⊨ vDash ⊨ bot ⊥
         Re ℜ Im ℑ triangle △ bigstar ★ lor ∨ land ∧ lhd ⊲ rhd ⊳ unlhd ⊴ unrhd ⊵ ddagger ‡ centerdot · coloneqq ≔
@@ -155,9 +144,10 @@ _OUR_SYMBOLS = {
         argmax dim dim gcd gcd hom hom ker ker Pr Pr cot cot coth coth csc csc sec sec diag diag rank rank erf erf
         sgn sgn bmod mod mod mod clubsuit ♣ diamondsuit ♢ heartsuit ♡ spadesuit ♠ Finv Ⅎ Game ⅁ mars ♂ ddag ‡ flqq «
         frqq » glqq „ grqq “ eg e.g. ie i.e. BibTeX BibTeX mum μm muas μas Zsun Z⊙ Msolar M⊙ Mearth M⊕ Rearth R⊕ Ha
-        Hα Hb Hβ Halpha Hα halpha Hα Hbeta Hβ hbeta Hβ Lya Lyα lya Lyα feh [Fe/H] item • precapprox ⪷ succapprox ⪸
+        Hα Hb Hβ Halpha Hα halpha Hα Hbeta Hβ hbeta Hβ Lya Lyα lya Lyα feh [Fe/H] item •
+        thicksim ∼ varpropto ∝ Box □
     """),
-    **dict.fromkeys(_names("par newpage linebreak break hfill hfil smallskip medskip bigskip"), " "),
+    **dict.fromkeys(_names("par newpage newline linebreak break hfill hfil smallskip medskip bigskip"), " "),
     **dict.fromkeys(_names("xspace protect relax allowbreak nobreak"), ""),
     **dict.fromkeys(("teff", "Teff"), f"T{SUB}eff{SUB_END}"),
 }  # fmt: skip
