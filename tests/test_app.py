@@ -220,6 +220,7 @@ def test_morning_works_at_both_ends_of_the_clocks_range(world: World, year: int)
 def test_what_a_home_gets_is_its_owners_alone(world: World, umask: int) -> None:
     """Also where `data` was there and open to all. What people share stays as it was."""
     world.env(llm=False, smtp=False)
+    world.clock.now = datetime.now(UTC)  # the processes have the real clock
     world.announce(1)
     (world.path / "data").mkdir(0o755)
     (world.path / "data").chmod(0o755)

@@ -142,9 +142,7 @@ def _templates(app: App) -> Iterator[Finding]:
     since they may be misspelt.
     """
     languages = {mailing_list.language for mailing_list in app.home.lists}
-    app.templates.check(languages)
-    if app.settings.web_url:
-        app.templates.check_online(languages)
+    app.templates.check(languages, web=bool(app.settings.web_url))
     _, *shipped = app.home.folders("emails")
     ours = {file.name for folder in shipped for file in folder.glob("*.j2")}
     paths = [path for path, _ in app.templates.texts] if shipped else []

@@ -340,5 +340,5 @@ def test_pages_and_the_mail_of_a_sign_up_are_tried_too(tmp_path: Path, name: str
     templates = Templates.load([tmp_path, EMAILS])
     templates.check({"en"})  # no digest is concerned
     with pytest.raises(ConfigError) as caught:
-        templates.check_online({"en", "de"})
+        templates.check({"en", "de"}, web=True)
     assert told in str(caught.value)

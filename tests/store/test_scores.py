@@ -70,14 +70,3 @@ def test_spending_since_an_instant_counts_what_has_a_price(store: Store) -> None
 def test_scorer_that_uses_nothing_leaves_no_spending(store: Store) -> None:
     store.scores.keep("foundations", "abc", "embedded", {"2611.00001": Score(9, None)}, Spending(), NOW)
     assert store.scores.spending("foundations") == Spending()
-
-
-def test_spending_since_an_instant_goes_on_from_where_it_was_asked_for(store: Store) -> None:
-    """As a budget asks, before each call; whoever spends meanwhile, and whatever is dated before."""
-    assert store.scores.spent_since(NOW) == 0
-    assert SPENT.cost is not None
-    for number in range(1, 4):
-        store.scores.keep("foundations", "abc", "luna", {}, SPENT, NOW + timedelta(minutes=number))
-        store.scores.keep("foundations", "abc", "luna", {}, SPENT, NOW - timedelta(minutes=number))
-        assert store.scores.spent_since(NOW) == pytest.approx(number * SPENT.cost.total)
-    assert store.scores.spent_since(NOW - timedelta(hours=1)) == pytest.approx(6 * SPENT.cost.total)

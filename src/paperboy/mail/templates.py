@@ -110,9 +110,9 @@ class Templates:
         html, text = self._html("alert.mjml.j2", "", alert=clean), self._text("alert.txt.j2", "", alert=clean)
         return Rendered(f"Paperboy: {clean.headline}", html, text)
 
-    def check(self, languages: Collection[str] = ()) -> None:
-        """Render samples of every kind of mail, for lists in English and in these languages. ConfigError with what is
-        wrong with the templates.
+    def check(self, languages: Collection[str] = (), *, web: bool = False) -> None:
+        """Render samples of every kind of mail, for lists in English and in these languages; `web`: also the pages of
+        the web room and a sign-up's mail, which concern no digest. ConfigError with what is wrong with the templates.
         """
         alert = Alert("Something needs attention", ("It happened.", "This fixes it."), ("a/file:1: it",) * 60)
         with sandbox.one_timeout():
@@ -120,27 +120,7 @@ class Templates:
             found = dict.fromkeys(problems)
             for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
                 found |= dict.fromkeys(self._with_samples(language))
-        if found:
-            raise ConfigError(list(found))
-
-    def check_online(self, languages: Collection[str]) -> None:
-        """Render the samples as pages of the web room, and what the other pages and a sign-up's mail are made of.
-        ConfigError with what is wrong there, which concerns no digest.
-        """
-        found: dict[Problem, None] = {}
-        pages = sorted(path for path, _ in self.texts if path.endswith(".html.j2") and "/" not in path)
-        for language in dict.fromkeys(("en", *sorted(self.used(languages)))):
-            samples = [replace(each, mailing_list=replace(each.mailing_list, language=language)) for each in _samples()]
-            url = _ON_THE_WEB
-            shown = [online(each, url=f"{url}/0", list_url=f"{url}/list", join_url=f"{url}/join") for each in samples]
-            looks: list[Callable[[], object]] = [partial(self.online, each) for each in shown]
-            looks += [partial(self._sandbox(language).compiled, name) for name in pages]
-            looks += [partial(self.confirmation, samples[0].mailing_list, url)]
-            for look in looks:
-                try:
-                    look()
-                except ConfigError as error:
-                    found |= dict.fromkeys(error.problems)
+                found |= dict.fromkeys(self._on_the_web(language) if web else ())
         if found:
             raise ConfigError(list(found))
 
@@ -170,6 +150,21 @@ class Templates:
             }
             kind, file = "digest" if whole.items else "note", self._sandbox(language).file
             yield from _problems(kind, partial(self._at_all_levels, whole), needed, file)
+
+    def _on_the_web(self, language: str) -> Iterator[Problem]:
+        """Yield what is wrong with a web room's pages, and with the mail of a sign-up, for lists of a language."""
+        samples = [replace(each, mailing_list=replace(each.mailing_list, language=language)) for each in _samples()]
+        pages = sorted(path for path, _ in self.texts if path.endswith(".html.j2") and "/" not in path)
+        url = _ON_THE_WEB
+        shown = [online(each, url=f"{url}/0", list_url=f"{url}/list", join_url=f"{url}/join") for each in samples]
+        looks: list[Callable[[], object]] = [partial(self.online, each) for each in shown]
+        looks += [partial(self._sandbox(language).compiled, name) for name in pages]
+        looks += [partial(self.confirmation, samples[0].mailing_list, url)]
+        for look in looks:
+            try:
+                look()
+            except ConfigError as error:
+                yield from error.problems
 
     def _sandbox(self, language: str, *, escapes: bool = True) -> sandbox.Sandbox:
         """The templates for lists of a language."""

@@ -100,8 +100,8 @@ class Store(AbstractContextManager["Store"]):
         Days without a digest and reports of alerts are undone. Digests stay, since they may have been sent.
         A clock before arXiv's newest paper is itself wrong, and nothing is changed.
         """
-        newest = self._database.rows("select max(published) as at from papers where published < '2200'")[0]["at"]
-        if (newest and newest > now) or not self._database.rows(_SIGNS, [iso(now + _AHEAD)]):
+        newest = self._database.value("select max(published) as at from papers where published < '2200'")
+        if (newest and newest > now) or not self._database.first(_SIGNS, [iso(now + _AHEAD)]):
             return False
         logger.warning("the clock was ahead and is back at %s; records with a later date are dated now", iso(now))
         statements = [row["statement"] for row in self._database.rows(_INSTANTS)]

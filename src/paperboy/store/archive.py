@@ -34,12 +34,12 @@ class Archive:
 
     def linked(self, link: str) -> Archived | None:
         """The digest of an unguessable link."""
-        return next(iter(self._database.rows(f"{_SELECT} and {is_token('link')}", {"token": link}, Archived)), None)
+        return self._database.first(f"{_SELECT} and {is_token('link')}", {"token": link}, Archived)
 
     def of(self, list_name: str, day: date) -> Archived | None:
         """The digest of a list's day."""
         values = [list_name, day.isoformat()]
-        return next(iter(self._database.rows(f"{_SELECT} and list = ? and date = ?", values, Archived)), None)
+        return self._database.first(f"{_SELECT} and list = ? and date = ?", values, Archived)
 
     def past(self, list_name: str, most: int, offset: int = 0) -> tuple[Past, ...]:
         """The list's digests, newest first, without what they show."""

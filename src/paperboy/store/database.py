@@ -171,6 +171,15 @@ class Database:
                 logger.error("%s", spoilt)
         return made
 
+    def first(self, sql: str, values: _Values = (), make: _Make = dict) -> Any | None:
+        """Return the first of these `rows`, or None."""
+        return next(iter(self.rows(sql, values, make)), None)
+
+    def value(self, sql: str, values: _Values = ()) -> Any | None:
+        """Return the first column of the first of these `rows`, or None."""
+        row = self.first(sql, values)
+        return next(iter(row.values())) if row else None
+
     def changes(self) -> tuple[int, int]:
         """What is another as soon as anybody has written: through this connection, or through others."""
         (others,) = self._connection.execute("pragma data_version").fetchone()

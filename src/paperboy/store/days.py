@@ -32,16 +32,13 @@ class Days:
     def last(self, list_name: str, until: date = date.max) -> date | None:
         """The newest of the list's days that has an outcome; later ones are of a clock that was ahead."""
         asked = [list_name, until.isoformat()]
-        (row,) = self._database.rows("select max(date) as date from days where list = ? and date <= ?", asked)
-        last: date | None = row["date"]
-        return last
+        return self._database.value("select max(date) as date from days where list = ? and date <= ?", asked)
 
     def looked(self, list_name: str, before: date) -> datetime | None:
         """Return when the list last looked at all papers that arXiv had, on a day before that one."""
         query = "select max(at) as at from days where list = ? and date < ? and outcome in (?, ?, ?)"
         values = [list_name, before.isoformat(), Outcome.DIGEST, Outcome.NOTE, Outcome.QUIET]
-        at: datetime | None = self._database.rows(query, values)[0]["at"]
-        return at
+        return self._database.value(query, values)
 
     def know(self, list_names: Collection[str], now: datetime) -> dict[str, datetime]:
         """Since when the service knows each list that was news to it: these from now on, unless they have begun."""
@@ -73,7 +70,7 @@ class Days:
         """The ways by which papers come to the list since it began. Empty if it is new, and if other lists were served
         during that `absence` and it was not: then it begins anew.
         """
-        newest = self._database.rows("select max(at) as at from started")[0]["at"]
+        newest = self._database.value("select max(at) as at from started")
         since = iso(newest - absence) if newest else ""
         rows = self._database.rows("select way from started where list = ? and at >= ?", [list_name, since])
         return frozenset(row["way"] for row in rows)

@@ -63,8 +63,7 @@ class Deliveries:
 
     def last_sent(self) -> datetime | None:
         """When the last delivery of any digest was sent."""
-        at: datetime | None = self._database.rows("select max(at) as at from deliveries where state = 'sent'")[0]["at"]
-        return at
+        return self._database.value("select max(at) as at from deliveries where state = 'sent'")
 
     def get(self, delivery_id: int) -> Delivery:
         """One delivery, in any state."""
@@ -82,8 +81,7 @@ class Deliveries:
 
     def find(self, digest_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, in any state."""
-        found = self._select("address = ? collate nocase and digest_id = ?", [address, digest_id])
-        return found[0] if found else None
+        return next(iter(self._select("address = ? collate nocase and digest_id = ?", [address, digest_id])), None)
 
     def _select(self, where: str, values: list[Any]) -> list[Delivery]:
         return self._database.rows(f"{_SELECT} where {where}", values, _delivery)
@@ -94,12 +92,10 @@ class Deliveries:
 
     def next_try(self, now: datetime) -> datetime | None:
         """When the first waiting delivery may be tried; None if none waits."""
-        (row,) = self._database.rows(
+        return self._database.value(
             f"select max(min(coalesce(try_at, :now)), coalesce({_BACKOFF}, '')) as at from deliveries where {_WAITING}",
             {"now": iso(now)},
         )
-        at: datetime | None = row["at"]
-        return at
 
     def reached(self, digest_ids: Collection[int]) -> frozenset[int]:
         """Those of the digests that somebody got by mail."""

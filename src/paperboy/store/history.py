@@ -139,7 +139,7 @@ class History:
 
     def paper(self, arxiv_id: str) -> tuple[Paper, datetime] | None:
         """The paper, and when it was first fetched; None if it never was, or was deleted by retention."""
-        return next(iter(self._database.rows("select * from papers where arxiv_id = ?", [arxiv_id], paper_of)), None)
+        return self._database.first("select * from papers where arxiv_id = ?", [arxiv_id], paper_of)
 
     def life(self, list_name: str, arxiv_id: str) -> Life:
         """What the list made of the paper."""

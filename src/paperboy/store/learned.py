@@ -71,7 +71,7 @@ class Learned:
     def state(self, list_name: str, kind: Kind, key: str) -> State | None:
         """Return what the list has learned with that key."""
         query = f"select {_STATE} from learned where list = ? and kind = ? and key = ? and weights is not null"
-        return next(iter(self._database.rows(query, [list_name, kind, key], State)), None)
+        return self._database.first(query, [list_name, kind, key], State)
 
     def progress(self, list_names: Collection[str]) -> dict[str, Progress]:
         """Return how much those lists have learned from scores that have learned anything."""
@@ -109,7 +109,7 @@ class Learned:
         more of them may come.
         """
         at, arxiv_id = (after.until, after.until_id) if after else (since, "")
-        values = _of(list_name, criteria) | {"at": at.timestamp(), "arxiv_id": arxiv_id}
+        values = {"list": list_name, "criteria": criteria, "at": at.timestamp(), "arxiv_id": arxiv_id}
         return tuple(self._database.rows(_JUDGED, values, Judged))
 
     def voted(self, list_name: str) -> tuple[Voted, ...]:
@@ -120,10 +120,6 @@ class Learned:
         if len(voted) < LEAST_VOTES:
             return ()
         return *voted, *self._database.rows(_UNVOTED, {"list": list_name, "most": BACKGROUND * len(voted)}, Voted)
-
-
-def _of(list_name: str, criteria: str) -> dict[str, object]:
-    return {"list": list_name, "criteria": criteria}
 
 
 _STATE = "key, oldest, until, until_id, examples, weights"

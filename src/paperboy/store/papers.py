@@ -49,8 +49,7 @@ class Papers:
     def newest(self, categories: Collection[str]) -> datetime | None:
         """When the newest stored paper of these categories was submitted."""
         query = f"select max(published) as at from papers where published < '2200' and {_IN_CATEGORIES}"
-        at: datetime | None = self._database.rows(query, [_json(categories)])[0]["at"]
-        return at
+        return self._database.value(query, [_json(categories)])
 
     def unseen(self, mailing_list: MailingList, before: date | None = None) -> tuple[Paper, ...]:
         """The stored papers in the list's categories that it has not seen, or had not `before` a day; by arXiv id."""

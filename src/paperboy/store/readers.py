@@ -42,4 +42,4 @@ class Readers:
 
     def _named(self, column: str, token: str) -> Reader | None:
         query = f"select list as list_name, address from readers where {is_token(column)}"
-        return next(iter(self._database.rows(query, {"token": token}, Reader)), None)
+        return self._database.first(query, {"token": token}, Reader)

@@ -23,7 +23,6 @@ class Scores:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._spent: tuple[datetime | None, int, float] = None, 0, 0.0  # since when, up to which row, and how much
 
     def kept(
         self, list_name: str, criteria: str, model: str, arxiv_ids: Collection[str], at: datetime
@@ -64,17 +63,9 @@ class Scores:
         return summed(row)
 
     def spent_since(self, since: datetime) -> float:
-        """US dollars that all lists have spent since then, as far as prices are known. A budget asks before each call,
-        and only what is new is summed: no row is ever changed in that.
-        """
-        begun, last, dollars = self._spent
-        if begun != since:
-            last, dollars = 0, 0.0
-        # Without an index on the instant, only new rows are read.
-        query = f"{_SPENT_SINCE} and {'+' if last else ''}at >= ?"
-        (row,) = self._database.rows(query, [last, iso(since)])
-        self._spent = since, row["last"], dollars + row["dollars"]
-        return self._spent[2]
+        """US dollars that all lists have spent since then, as far as prices are known."""
+        query = "select total(prompt_usd) + total(completion_usd) as dollars from spending where at >= ?"
+        return float(self._database.rows(query, [iso(since)])[0]["dollars"])
 
 
 _KNOW_JUDGE = "insert into judges (criteria, model) values (:criteria, :model) on conflict do nothing"
@@ -97,13 +88,6 @@ _KEEP = f"""
 insert into score_rows select {_JUDGE}, paper_keys.id, {LIST_KEY}, json_extract(rows.value, '$[0]'),
     json_extract(rows.value, '$[1]'), json_extract(rows.value, '$[2]'), :given
 from json_each(:rows) as rows join paper_keys on arxiv_id = rows.key where true on conflict do nothing
-"""
-
-
-_SPENT_SINCE = """
-select coalesce((select max(id) from spending), 0) as last,
-    coalesce(sum(prompt_usd), 0.0) + coalesce(sum(completion_usd), 0.0) as dollars
-from spending where id > ?
 """
 
 

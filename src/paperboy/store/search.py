@@ -47,7 +47,7 @@ class Search:
         """The newest digest of these lists that is to be added."""
         query = f"""select id, list as list_name, date, subject, at, link, shown from digests
             where id = (select id from digests where {_WAITING} order by date desc limit 1)"""
-        return next(iter(self._database.rows(query, [json.dumps(list(lists))], Archived)), None)
+        return self._database.first(query, [json.dumps(list(lists))], Archived)
 
     def add(self, digest_id: int, papers: Iterable[Text]) -> None:
         """Let the papers of a digest be found, those only that it shows now."""

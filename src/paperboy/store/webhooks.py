@@ -46,7 +46,7 @@ class Webhooks:
 
     def get(self, digest_id: int) -> Call | None:
         """The call of a digest, in any state; None: there is none any more."""
-        return next(iter(self._database.rows(f"{_SELECT} where digest_id = ?", [digest_id], Call)), None)
+        return self._database.first(f"{_SELECT} where digest_id = ?", [digest_id], Call)
 
     def newest(self, list_names: Collection[str]) -> dict[str, Call]:
         """The call of each list's newest digest that has one."""
