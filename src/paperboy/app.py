@@ -22,7 +22,7 @@ from paperboy.config import edits
 from paperboy.config.home import Files, Home, Recipients
 from paperboy.config.proxy import proxy_for
 from paperboy.config.settings import MOST_CONNECTIONS, SETTINGS, Settings
-from paperboy.errors import ConfigError
+from paperboy.errors import ConfigError, PaperboyError
 from paperboy.models import MailingList, MorningReport, Problem
 from paperboy.store import Store
 from paperboy.store.database import require
@@ -411,12 +411,13 @@ class App(ExitStack):
         return sent
 
     def resend(self, mailing_list: MailingList) -> Resend:
-        """What can be sent again of a list's digests."""
+        """What can be sent again of a list's digests. Raises PaperboyError if it has had none."""
         from paperboy.resend import Resend
 
-        return Resend(
-            self.store_to_ask, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox
-        )
+        name = mailing_list.name
+        if not self.require_store():
+            raise PaperboyError(f"{name} has had no digest yet; paperboy once --list {name} makes it")
+        return Resend(self.store, self.composer, mailing_list, self.clock(), by_mail=not self.settings.uses_outbox)
 
     # Subscribers
 
