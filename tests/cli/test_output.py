@@ -138,11 +138,13 @@ def said(*entries: ListReport) -> list[str]:
     return output.a_morning(Report(entries), delivery.Report({DeliveryState.SENT: 3}), [])
 
 
-def test_result_leaves_the_reason_to_the_log_but_for_a_list_that_is_skipped() -> None:
+def test_result_says_why_a_list_has_no_mail_and_leaves_failures_to_the_log() -> None:
     skipped = ListReport("quarks", Outcome.SKIPPED, problem="it does not send on Fridays")
-    assert said(UNSCORED, skipped) == [
+    quiet = ListReport("stars", Outcome.QUIET, problem="arXiv announced nothing (weekend)")
+    assert said(UNSCORED, skipped, quiet) == [
         "foundations: still due, scored 0 of 8 papers",
         "quarks: skipped; it does not send on Fridays",
+        "stars: quiet; arXiv announced nothing (weekend)",
         "Deliveries: 3 sent",
     ]
 

@@ -316,15 +316,14 @@ def _of_a_list(report: ListReport) -> str:
     counts, line = report.counts, f"{report.list_name}: {report.outcome or 'still due'}"
     if report.earlier:
         return f"{line}, done earlier today"
-    if report.outcome is Outcome.SKIPPED:
-        return f"{line}; {report.problem}"
     if counts.considered and report.outcome is None:
         line += f", scored 0 of {counted(counts.to_score, 'paper')}"
     elif counts.considered:
         line += f", {papers(counts)}"
     if report.outcome and report.spending.usage.calls:
         line += f", {cost(report.spending)}"
-    return line
+    why = report.outcome and report.problem  # without an outcome, it is in the log as an error
+    return f"{line}; {why}" if why else line
 
 
 def dry_run(mailing_list: MailingList, made: drafting.Draft, missing: str) -> list[str]:
