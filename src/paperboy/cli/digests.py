@@ -13,7 +13,7 @@ import click
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.config.values import did_you_mean_address
+from paperboy.config.values import did_you_mean
 from paperboy.delivery import send_outside
 from paperboy.errors import PaperboyError
 from paperboy.mail.text import counted
@@ -170,7 +170,7 @@ def _to_one(app: App, again: Resend, deliver: Callable[..., Report], reader: Sub
     if waiting is None:
         code = _said(reader, again.outside(app.transports[0], reader))
         if reader not in again.mailing_list.subscribers:
-            hint = did_you_mean_address(reader.address, again.mailing_list.addresses()) or "."
+            hint = did_you_mean(reader.address, again.mailing_list.addresses(), cutoff=0.85) or "."
             output.say(f"{reader.address} is not on {again.mailing_list.name}{hint} That was a test mail.")
         return code
     sent = deliver(only=waiting.id)

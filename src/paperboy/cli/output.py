@@ -301,11 +301,10 @@ class Dots:
 
 def a_morning(report: MorningReport, sent: delivery.Report, lists: Sequence[MailingList]) -> list[str]:
     """A line per list, then how sending went."""
-    paused = {each.name for each in lists if each.paused}
     lines = [
-        _of_a_list(each) + "; it is paused now" * (each.earlier and each.list_name in paused) for each in report.lists
+        *map(_of_a_list, report.lists),
+        *(f"{each.name}: no subscribers, nothing to do" for each in lists if not each.subscribers),
     ]
-    lines += [f"{each.name}: no subscribers, nothing to do" for each in lists if not each.subscribers]
     lines = lines or ["Nothing is due."]
     if sent.states:
         lines.append(f"Deliveries: {in_words(sent.states)}")

@@ -12,7 +12,7 @@ from paperboy.cli import output
 from paperboy.config import edits, values
 from paperboy.config.home import LISTS_FILE
 from paperboy.config.lists import WEEKDAYS
-from paperboy.config.values import did_you_mean_address
+from paperboy.config.values import did_you_mean
 from paperboy.errors import ConfigError, StoreError, UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import EVERY_DAY, MailingList, Subscriber, Suppression
@@ -129,7 +129,7 @@ def unsubscribe(app: App, name: str, who: str) -> int:
         others = together([each.name for each in app.home.lists if each.name != name and each.subscriber(address)])
         there = mailing_list.subscriber(address)
         if there is None:
-            hint = did_you_mean_address(address, mailing_list.addresses())
+            hint = did_you_mean(address, mailing_list.addresses(), cutoff=0.85)
             on_others = f"; it is on {others}" if others else ""
             file = mailing_list.subscribers_file or LISTS_FILE
             raise UnknownNameError(f"{file}: {address} is not on {name}{hint}{on_others}")

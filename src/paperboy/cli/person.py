@@ -9,7 +9,7 @@ from paperboy import lock
 from paperboy.app import App
 from paperboy.cli import output
 from paperboy.cli.people import mailbox_from, refusal
-from paperboy.config.values import did_you_mean_address
+from paperboy.config.values import did_you_mean
 from paperboy.errors import UnknownNameError
 from paperboy.mail.text import counted, together
 from paperboy.models import DeliveryState
@@ -32,7 +32,7 @@ def show(app: App, who: str, name: str | None) -> int:
     none = f"no digest went there in the last {_WEEKS} weeks"
     if not (on or posted or held):
         everybody = (address for each in app.home.lists for address in each.addresses())
-        raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean_address(address, everybody)}")
+        raise UnknownNameError(f"{address} is {where}, and {none}{did_you_mean(address, everybody, cutoff=0.85)}")
     running = lock.holder(app.settings.paperboy_database, "run") is not None
     rows = (_row(app, each, running=running) for each in posted)
     table = output.table(("Digest", "List", "State", "At", "Answer"), rows)
@@ -69,7 +69,7 @@ def forget(app: App, who: str) -> int:
     lines, rows = app.forget(address)
     held = app.store_to_ask.suppressions.of(address)
     if not (lines or rows or held):
-        hint = did_you_mean_address(address, everybody)
+        hint = did_you_mean(address, everybody, cutoff=0.85)
         raise UnknownNameError(f"{address} is in neither the lists' files nor the database{hint}")
     for file, numbers in lines.items():
         where = f"line{'s' if numbers[1:] else ''} {together([str(line) for line in numbers])}"

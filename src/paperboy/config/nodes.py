@@ -27,7 +27,9 @@ _TAGS = {
 
 # Messages of libyaml and of PyYAML for the usual mistakes, and the same for a person who has not read YAML's grammar.
 # `sign` and `name` are read from the text.
+_TOO_DEEP = "nested too deeply; a list needs three levels"
 _PLAIN_WORDS = {
+    r"nesting depth": _TOO_DEEP,
     r"tab character": "a tab; YAML is indented with spaces",
     r"cannot start any token": "text that begins with {sign} needs quotes",
     r"mapping values are not allowed": "a colon is not allowed here; fix the indentation, or put the text in quotes",
@@ -67,7 +69,7 @@ class _Loader(_Parser):  # type: ignore[misc]  # whichever it is
         """Enter a node's value. Raises MalformedError."""
         self._depth += 1
         if current_node and self._depth > _DEEPEST:
-            raise malformed(current_node, "nested too deeply; a list needs three levels")
+            raise malformed(current_node, _TOO_DEEP)
 
     def ascend_resolver(self) -> None:
         """Leave it."""

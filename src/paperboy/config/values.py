@@ -12,7 +12,6 @@ from datetime import date, time
 from email.utils import unquote
 from functools import lru_cache, partial
 from ipaddress import ip_address
-from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
@@ -44,13 +43,6 @@ def did_you_mean(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> s
     by_folded = {choice.casefold(): choice for choice in choices}
     nearest = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=cutoff)
     return f", did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
-
-
-def did_you_mean_address(address: str, addresses: Iterable[str]) -> str:
-    """As `did_you_mean`, for one mistake in the local part or in the domain; of 100,000 all would take seconds."""
-    local_part, _, domain = address.lower().rpartition("@")
-    near = (each for each in addresses if each.startswith(f"{local_part}@") or each.endswith(f"@{domain}"))
-    return did_you_mean(address, islice(near, 10_000), cutoff=0.85)  # two strangers at one domain are alike already
 
 
 def one_line(text: str) -> str:
