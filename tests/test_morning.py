@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from paperboy import curate, morning
+from paperboy import announcements, curate, morning
 from paperboy.arxiv_feed import ArxivFeed
 from paperboy.drafting import Drafter
 from paperboy.due import RETRY
@@ -170,6 +170,24 @@ def test_home_of_small_categories_is_not_late_when_arxiv_is_not(world: World) ->
     )
     report = world.run(foundations())
     assert (report.lists[0].outcome, report.due) == (Outcome.QUIET, ())
+
+
+@pytest.mark.parametrize(
+    ("day", "why"),
+    [
+        (20, "arXiv had nothing new in its categories"),
+        (21, "arXiv announced nothing (weekend)"),
+        (27, "arXiv announced nothing (holiday)"),
+    ],
+)
+def test_a_quiet_day_says_why(world: World, day: int, why: str) -> None:
+    world.clock.now = datetime(2026, 11, day, 7, tzinfo=UTC)
+    world.feed.papers = [new(1, published=announcements.newest_batch(world.clock.now).submitted_from)]
+    world.store.days.begin("foundations", ["cs.LG"], ["2611.00001"], date(2026, 11, day - 1), world.clock.now)
+    report = world.run(foundations())
+    assert (report.lists[0].outcome, report.lists[0].problem) == (Outcome.QUIET, why)
+    (kept,) = world.store.history.days(["foundations"])["foundations"]
+    assert kept.reason == why
 
 
 def test_quiet_look_by_hand_before_the_days_batch_leaves_the_day_open(world: World) -> None:

@@ -144,7 +144,6 @@ def test_ions_are_written_as_readers_write_them(tex: str, text: str) -> None:
         (r"$\binom{n}{k}$, ${n \choose k}$, ${a+b \over c}$", "(n choose k), n choose k, a+b over c"),
         (r"$\dot{M_*}$, $\bar{\nu_\mu}$", "Ṁ*, ν̄_μ"),
         (r"$\hat{x+y}$, $\vec{\nabla}$, $\tilde{\mathcal{R}}$", "x̂+ŷ, ∇⃗, ℛ̃"),
-        (r"$\left.x\middle|\right.$", "x|"),
         (r"$M_{\text{if $x_1$}}$, $\text{H_2}$", "M_(if x₁), H₂"),
         (r"\textbf{the $x_1$ norm}, {$x$} and {5\,K}", "the x₁ norm, x and 5 K"),
         (r"\citep[e.g.][]{x} y", "[x] y"),

@@ -267,13 +267,17 @@ class _Morning:
             away = f"Paperboy was away: papers submitted before {day - timedelta(days):%a %d %b} were not looked at"
             reason = "; ".join(filter(None, [reason, away]))
 
+        if outcome is Outcome.QUIET and not reason:
+            why = due.no_batch(mailing_list, begins(mailing_list, day), self.drafter.holidays)
+            reason = f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
+
         waits_for_arxiv = draft.leftover and outcome in {None, Outcome.GAVE_UP}  # whatever is left over
         report = ListReport(
             name,
             outcome,
             Counts() if waits_for_arxiv else digest.counts,
             digest.spending,
-            reason or (self.quiet(mailing_list, day) if outcome is Outcome.QUIET else ""),
+            reason,
             shortfall=digest.shortfall,
             let_go=digest.let_go,
             bug=draft.bug,
@@ -298,11 +302,6 @@ class _Morning:
         )
         self.freeze(frozen, partial(self.alert, mailing_list, report))
         return report
-
-    def quiet(self, mailing_list: MailingList, day: date) -> str:
-        """Return why a day without papers is no wonder."""
-        why = due.no_batch(mailing_list, begins(mailing_list, day), self.drafter.holidays)
-        return f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
 
     def stays_due(self, mailing_list: MailingList, report: ListReport) -> None:
         """Note the attempt."""

@@ -115,12 +115,8 @@ class ListStatus:
     @property
     def quiet(self) -> str:
         """Why its newest day was quiet; empty if it was not."""
-        if self.newest is None or self.newest.outcome is not Outcome.QUIET:
-            return ""
-        if self.newest.reason:
-            return self.newest.reason
-        why = self._no_batch(due.begins(self.mailing_list, self.newest.date))
-        return f"arXiv announced nothing ({why})" if why else "arXiv had nothing new in its categories"
+        newest = self.newest
+        return newest.reason if newest and newest.outcome is Outcome.QUIET else ""
 
     def _no_batch(self, start: datetime) -> str:
         """Why no batch became visible between the list's morning that begins then and the one before."""

@@ -505,7 +505,7 @@ def test_lists_with_the_same_next_morning_share_a_line(world: World) -> None:
 
 
 def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> None:
-    had(world, Outcome.QUIET, day=SATURDAY)
+    had(world, Outcome.QUIET, day=SATURDAY, reason="arXiv announced nothing (weekend)")
     had(world, Outcome.NOTE, Counts(9, below=9), list_name="galaxies", day=SATURDAY)
     world.clock.now += timedelta(days=1, hours=2)
     printed = world.run("status").out
@@ -520,8 +520,8 @@ def test_a_quiet_day_says_why_and_when_the_next_batch_comes(world: World) -> Non
 def test_a_holiday_that_the_operator_names_counts(world: World) -> None:
     world.env(ARXIV_HOLIDAYS="2026-11-18")
     world.clock.now = world.clock.now.replace(day=19)
-    had(world, Outcome.QUIET, day=date(2026, 11, 19))
-    had(world, Outcome.QUIET, day=date(2026, 11, 19), list_name="galaxies")
+    for name in ("foundations", "galaxies"):
+        had(world, Outcome.QUIET, day=date(2026, 11, 19), list_name=name, reason="arXiv announced nothing (holiday)")
     answer = "No mail today: arXiv announced nothing (holiday); the next batch comes Fri 20 Nov 07:00 UTC."
     assert world.run("status").out.splitlines()[0] == answer
 

@@ -132,11 +132,8 @@ def timezone(text: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):  # no such zone; not a name at all; the name of a folder
         # Etc/GMT+2 is two hours behind UTC, and of abbreviations one that looks alike is hours away.
-        zones, city = available_timezones(), f"/{name}".casefold().replace(" ", "_")
-        zones = {zone for zone in zones if not zone.startswith("Etc/")}
-        meant = min((zone for zone in zones if f"/{zone}".casefold().endswith(city)), key=len, default="")
-        alike = did_you_mean(name, (zone for zone in zones if "/" in zone))
-        hint = f", did you mean {meant!r}?" if meant else alike
+        places = (zone for zone in available_timezones() if "/" in zone and not zone.startswith("Etc/"))
+        hint = did_you_mean(name, ["UTC", *places], cutoff=0.55)  # a city alone is half of a name
         raise ValueError(f"unknown timezone{hint or '; use a name such as Europe/Berlin'}") from None
 
 

@@ -240,8 +240,6 @@ class _Reader:
         name = name.removesuffix("*") if len(name) > 1 else name
         if name in DECLARATIONS:
             self._skip_spaces()
-            if name in {"left", "right", "middle"} and self._next() == ".":
-                self.at += 1
             return ""
         if (symbol := symbols().get(name)) is not None:
             return self._symbol(name, symbol)
