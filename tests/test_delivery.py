@@ -701,11 +701,11 @@ def test_a_hundred_random_replies_cost_nobody_else_the_mail(
     assert threading.active_count() <= threads, "no connection's thread is left"
 
 
-def test_a_message_costs_one_commit(world: World, path: Path) -> None:
-    """What was sent is settled, and the next is reserved, in the same one."""
+def test_a_message_costs_two_commits(world: World, path: Path) -> None:
+    """One before it leaves, and one after the server's reply."""
     lists, before = world.crowd(100), commits(path)
     assert world.deliver(lists).states == {SENT: 103}
-    assert 103 <= commits(path) - before <= 106
+    assert 206 <= commits(path) - before <= 210
 
 
 def commits(path: Path) -> int:

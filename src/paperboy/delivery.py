@@ -3,7 +3,7 @@
     for each delivery that waits, oldest digest first, over the next idle connection:
         wait                ← the rate limit, and pauses while the server has trouble: see pace.py
         no longer on its list, suppressed, or expired? settle it without sending
-        reserve             ← one commit with what the connection sent before, and before the message leaves
+        reserve             ← its own commit, before the message leaves
         send                ← the frozen bytes, with the subscriber's own headers and links
         settle              ← after the server's last reply and before the connection's next message
     a refusal that may be about us is put back, and the next round begins with other recipients
@@ -205,13 +205,12 @@ class Round:
                     self._lock.notify_all()
 
     def _next(self, sent: tuple[_Task, _Reply] | None) -> _Task | None:
-        """Settle what the connection has sent, and in the same commit reserve its next delivery if the message may
-        begin now; else wait for that. None: the connection has no more to do.
+        """Settle what the connection has sent, and reserve its next delivery as soon as the message may begin. None:
+        the connection has no more to do.
         """
         with self._lock:
-            with self.store.transaction(durable=False):
-                goes_on = sent is None or self._record(*sent)
-                task = self._take() if goes_on else None
+            goes_on = sent is None or self._record(*sent)
+            task = self._take() if goes_on else None
             self._open()
             if task is None:
                 self._lock.notify_all()
@@ -225,8 +224,7 @@ class Round:
                     continue
                 pause = self._pace.begins_at - self.timer()
                 if pause <= 0:
-                    with self.store.transaction(durable=False):
-                        task = self._take()
+                    task = self._take()
             if pause > 0:
                 self.wait(min(pause, _POLL))
         return task

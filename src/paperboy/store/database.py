@@ -129,9 +129,7 @@ class Database:
         if self._connection.in_transaction:
             yield
             return
-        if durable is not self._is_durable:
-            self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
-            self._is_durable = durable
+        self._set_durable(durable)
         self.execute(f"begin {kind}")
         try:
             yield
@@ -140,6 +138,12 @@ class Database:
             if self._connection.in_transaction:
                 self.execute("rollback")
             raise
+
+    def _set_durable(self, durable: bool | None) -> None:
+        """Set whether the next commit survives a power cut."""
+        if durable is not self._is_durable:
+            self.execute(f"pragma synchronous = {'full' if durable else 'normal'}")
+            self._is_durable = durable
 
     def snapshot(self) -> AbstractContextManager[None]:
         """One moment of the database for all queries within, while others write."""
@@ -190,11 +194,12 @@ class Database:
         return self._guarded(lambda: self._connection.execute(sql, values).rowcount)
 
     def commit(self, sql: str, values: _Values = (), *, durable: bool = False) -> int:
-        """Run one statement as a transaction of its own, or as part of the one around it; return how many rows it
-        touched.
+        """Run one statement, by itself a transaction, or a part of the one around it; return how many rows it touched.
+        It waits for other writers, as `begin immediate` does.
         """
-        with self.transaction(durable=durable):
-            return self.execute(sql, values)
+        if not self._connection.in_transaction:
+            self._set_durable(durable)
+        return self.execute(sql, values)
 
     def execute_all(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row inside a transaction, in half the time that `execute` takes for them."""
