@@ -35,6 +35,13 @@ def test_home_is_read_when_it_is_first_asked_for(tmp_path: Path) -> None:
         _ = app.home
 
 
+@pytest.mark.parametrize(("fixed", "number"), [({}, 20), ({"SMTP_CONNECTIONS": 4}, 4)])
+def test_there_are_twenty_connections_unless_their_number_is_set(world: World, fixed: dict, number: int) -> None:
+    world.env(**fixed)
+    with app_of(world) as app:
+        assert len(app.transports) == number
+
+
 def test_preview_that_has_to_score_waits_for_the_morning_under_way_and_says_so(world: World) -> None:
     world.announce(1)
     said: list[str] = []

@@ -46,6 +46,12 @@ needs_dask = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 Hire = Callable[[], AbstractContextManager[Executor]]
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize(("lists", "most"), [(499, 1), (500, 2), (1_000_000, 4)])
+def test_processes_help_from_five_hundred_lists_on(lists: int, most: int) -> None:
+    assert cluster.helpful(lists) == min(most, len(os.sched_getaffinity(0)))
+
+
 def crew(hire: Hire, seconds: float = 60) -> Crew:
     return Crew(hire, "the threads", seconds=seconds)
 

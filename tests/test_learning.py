@@ -144,6 +144,18 @@ def test_home_that_has_no_use_for_scores_learns_from_votes_alone(world: World) -
 # --- the morning
 
 
+def test_no_vote_changes_what_is_called(world: World) -> None:
+    """Readers may like what the LLM would not: votes leave nothing out."""
+    world.live(33)
+    before = world.called(world.todays())
+    ids = [f"2609.00{day}0{number}" for day in range(1, 5) for number in range(6)]
+    votes = {each: -1 if int(each[-1]) % 2 else 1 for each in ids}
+    world.store.votes.cast(Reader(LIST.name, "ada@example.org"), votes, world.now)
+    world.learning.learn([LIST], world.now)
+    assert world.state(Kind.VOTES) is not None
+    assert world.called(world.todays()) == before
+
+
 def test_best_half_is_called(world: World) -> None:
     world.live(33)
     wanted = {each.arxiv_id for each in world.todays() if "deep" in each.title}

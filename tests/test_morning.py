@@ -19,6 +19,7 @@ from paperboy.learning import Learning
 from paperboy.models import (
     Attempt,
     Became,
+    Cost,
     Day,
     DeliveryState,
     ListReport,
@@ -352,6 +353,19 @@ def test_scorer_may_spend_until_all_lists_together_have_used_the_days_budget(wor
     assert may_spend()
     world.run(foundations(name="other", topics="Another topic"))
     assert not may_spend()
+
+
+@pytest.mark.parametrize(("hour", "is_left"), [(14, False), (15, True)])
+def test_budget_is_whole_again_from_midnight_in_its_zone(world: World, hour: int, is_left: bool) -> None:
+    world.budget = 0.005
+    criteria, spent = world.scorer.criteria(foundations()), Spending(cost=Cost(0.005))
+    world.store.scores.keep("foundations", criteria, "luna", {}, replace(spent, usage=Usage(calls=1)), FRIDAY)
+    world.clock.now = FRIDAY.replace(hour=hour)  # in Tokyo, Saturday begins at 15:00 UTC
+    world.feed.papers = [new(1)]
+    world.run(foundations(), budget_zone=ZoneInfo("Asia/Tokyo"))
+    (may_spend,) = world.scorer.may_spend
+    assert may_spend is not None
+    assert may_spend() is is_left
 
 
 def test_lists_that_are_judged_alike_are_judged_once(world: World) -> None:

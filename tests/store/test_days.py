@@ -3,12 +3,15 @@
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from paperboy.models import Addressed, Attempt, Became, Composed, Counts, Day, Outcome, Subscriber
 from paperboy.store import Store
+from paperboy.store.database import Database
+from paperboy.store.days import Days
 from paperboy.store.readers import Reader
 from paperboy.tokens import vote_token
 from tests.builders import mailing_list, paper
@@ -44,6 +47,17 @@ def test_frozen_day_is_read_back_whole(store: Store) -> None:
     found = waiting(store)
     assert [delivery.addressed for delivery in found] == list(DAY.addressed)
     assert store.days.composed_by_id(found[0].digest_id) == COMPOSED
+
+
+def test_frozen_day_survives_a_power_cut(tmp_path: Path) -> None:
+    """SQLite waits for the disk (FULL is 2), also where it did not before."""
+    database = Database.open(tmp_path / "paperboy.db")
+    seen = list[int]()
+    with database.transaction(durable=False):
+        database.execute("delete from attempts")
+    Days(database).freeze(DAY, NOW, lambda: seen.append(database.rows("pragma synchronous")[0]["synchronous"]))
+    database.close()
+    assert seen == [2]
 
 
 def test_tokens_lead_to_their_readers_from_the_first_digest_on(store: Store) -> None:

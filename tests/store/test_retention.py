@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paperboy.models import Attempt, Became, Composed, Day, Outcome, Score, Spending
+from paperboy.models import Attempt, Became, Composed, Cost, Day, Outcome, Score, Spending, Usage
 from paperboy.store import Store
 from paperboy.store.database import Database
 from paperboy.store.retention import SETTLED
@@ -195,6 +195,17 @@ def test_old_digest_goes_with_its_deliveries_and_its_day_stays(store: Store) -> 
         store.days.composed_by_id(first)
     assert store.days.composed_by_id(second).message == b"m"
     assert outcome(store, LIST.name, day) is Outcome.DIGEST
+
+
+def test_readers_of_old_mails_and_what_each_month_cost_stay(store: Store) -> None:
+    token = ledger.addressed("ada").token
+    ledger.morning(store, {"ada": "sent"}, LONG_AGO.date())
+    store.scores.keep(LIST.name, "criteria", "luna", {}, Spending(Usage(calls=1), Cost(0.5)), LONG_AGO)
+    thin(store)
+    reader = store.readers.leaving(token)
+    assert reader is not None
+    assert reader.list_name == LIST.name
+    assert [spent.cost for spent in store.history.months(NOW).values() if spent.usage.calls] == [Cost(0.5)]
 
 
 def test_newest_digest_of_each_list_stays_whatever_its_age(store: Store) -> None:
