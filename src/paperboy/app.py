@@ -234,8 +234,10 @@ class App(ExitStack):
 
         settings = self.settings
         if bool(settings.smtp_username) != bool(settings.smtp_password.get_secret_value() or self.token_command):
-            message = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND, and they need it; set both, or none"
-            raise ConfigError([Problem("settings", message)])
+            needs = "SMTP_USERNAME needs SMTP_PASSWORD or SMTP_TOKEN_COMMAND"
+            if not settings.smtp_username:
+                needs = "SMTP_PASSWORD or SMTP_TOKEN_COMMAND needs SMTP_USERNAME"
+            raise ConfigError([Problem(".env", f"{needs} to be set, too; or leave out both")])
         return SmtpTransport(
             host=settings.smtp_host,
             port=settings.smtp_port,
@@ -383,10 +385,12 @@ class App(ExitStack):
 
     def deliver(self, stopped: Callable[[], bool], *, by_hand: bool = False, only: int = 0) -> delivery.Report:
         """Send what waits, or `only` one delivery, then the alerts; see `delivery.Round`."""
-        from paperboy import alerts, delivery
+        from paperboy import alerts, delivery, status
         from paperboy.store.alerts import Cause
 
         settings = self.settings
+        if names := () if settings.uses_outbox else self.store.deliveries.only_in_outbox():
+            logger.warning("%s", status.moved_from_outbox(names))
         with alerts.never_raising():
             if (Cause.PROCESS, None) in alerts.lasting(self.store.alerts.all()):  # this one may crash, too
                 self.tell()

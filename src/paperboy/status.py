@@ -246,6 +246,12 @@ def answer(status: Status, *, at_work: bool = False, running: bool = True, reaso
     return line
 
 
+def moved_from_outbox(names: Iterable[str]) -> str:
+    """Say how lists whose newest digest went to the outbox have it sent, now that there is a mail server."""
+    commands = "; ".join(f"paperboy resend {name}" for name in names)
+    return f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
+
+
 def _wrong(status: Status, *, at_work: bool, running: bool) -> Iterator[tuple[str, str]]:
     """Yield problems, worst first: each with the end of its sentence, a reason, which may be cut."""
     if lists := status.on(Outcome.GAVE_UP):

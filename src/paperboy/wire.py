@@ -152,7 +152,7 @@ def _no_reply(error: Exception) -> NoReplyError:
     if isinstance(cause, TimeoutError | urllib3.exceptions.ReadTimeoutError):
         return NoReplyError("the reply took too long", slow=True)
     words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
-    return NoReplyError(words, unknown=isinstance(cause, socket.gaierror))
+    return NoReplyError(words, unknown=isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN)
 
 
 def allow(connections: int) -> None:

@@ -288,8 +288,11 @@ def test_home_with_its_first_mail_server_is_told_how_to_send_what_went_to_the_ou
     world.env(smtp=False, MAIL_FROM="papers@example.org")
     world.run("once", "--list", "foundations")
     world.env()
-    assert "paperboy resend foundations" in world.run("status").out
+    for command in (["status"], ["once", "--list", "foundations"]):
+        ran = world.run(*command)
+        assert "To send the newest digests by mail: paperboy resend foundations" in ran.out + ran.err
     assert world.mails() == []
     assert world.run("resend", "foundations").code == 0
     assert sorted(world.mails()) == ["ada@example.org", "grace@example.org"]
     assert "resend" not in world.run("status").out
+    assert "resend" not in world.run("once").err

@@ -622,14 +622,6 @@ def test_spending_is_summed_by_month(world: World) -> None:
     assert told["month"] == {"cost": 0.41, "usage": told["months"][0]["usage"]}
 
 
-def test_a_month_begins_in_the_operators_zone(world: World) -> None:
-    """On the last evening of October in London it was November in Berlin already."""
-    spend(world, "2026-10-31T23:30Z", LUNAS)
-    assert "Spent in October 2026 " in world.run("status").out
-    world.env(TIMEZONE="Europe/Berlin")
-    assert world.run("status").out.splitlines()[-1] == "Spent in November 2026  $0.0174  157,352 tokens"
-
-
 def test_each_day_that_was_given_up_has_its_reason(world: World) -> None:
     """A weekend on which nothing ran, seen on Monday."""
     world.announce(1)

@@ -13,7 +13,8 @@ import click
 from paperboy import bounces
 from paperboy.app import App
 from paperboy.cli import output
-from paperboy.config.home import Home
+from paperboy.config import settings
+from paperboy.config.home import Home, require_folder
 from paperboy.config.settings import Settings
 from paperboy.errors import ConfigError, PaperboyError
 from paperboy.mail.returned import MOST_BYTES
@@ -94,11 +95,10 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 def _home(app: App) -> Home:
-    """The files as they are; where they are broken, no more than the place of the database. Raises ConfigError."""
+    """The settings, without lists; where they are broken, the place of the database alone. Raises ConfigError."""
+    require_folder(app.path)
+    bare = Home(app.path, Settings(), (), app.path)
     try:
-        return Home.load(app.path, app.environ)
+        return replace(bare, settings=settings.load(app.path, app.environ))
     except ConfigError:
-        if not app.path.is_dir():
-            raise
-        bare = Home(app.path, Settings(), (), app.path)
         return replace(bare, settings=Settings(paperboy_database=bare.database_in_force(app.environ)))

@@ -126,7 +126,7 @@ def _look(app: App, names: tuple[str, ...], mornings: int, *, as_page: bool) -> 
         holder=holder,
         status=found,
         answer=picture.answer(found, at_work=bool(morning), running=bool(holder), reasons_follow=as_page),
-        months=store.history.months(now.astimezone(settings.timezone), names),
+        months=store.history.months(now, names),
         alerts=list(lasting.values()),
         in_outbox=[name for name in in_outbox if name in wanted],
         calls=store.webhooks.newest([mailing_list.name for mailing_list in lists if mailing_list.webhook]),
@@ -170,8 +170,7 @@ def _why(seen: _Picture) -> Iterator[str]:
         said.append((signup.list_name, f": {signup.address} has signed up and is not on the list yet{why}"))
     yield from _together(said, seen.status.lists)
     if seen.in_outbox:
-        commands = "; ".join(f"paperboy resend {name}" for name in seen.in_outbox)
-        yield f"Until now mail went to the outbox. To send the newest digests by mail: {commands}"
+        yield picture.moved_from_outbox(seen.in_outbox)
 
 
 def _odd_days(each: ListStatus, answer: str) -> dict[str, list[str]]:

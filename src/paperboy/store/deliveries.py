@@ -67,7 +67,8 @@ class Deliveries:
 
     def get(self, delivery_id: int) -> Delivery:
         """One delivery, in any state."""
-        return self._select("deliveries.id = ?", [delivery_id])[0]
+        found: list[Delivery] = self._database.rows(f"{_SELECT} where deliveries.id = ?", [delivery_id], _delivery)
+        return found[0]
 
     def read(self, ids: Iterable[int]) -> dict[int, Delivery]:
         """Return deliveries by their ids, in any state, without spoilt rows."""
@@ -81,10 +82,8 @@ class Deliveries:
 
     def find(self, digest_id: int, address: str) -> Delivery | None:
         """The delivery of a digest to an address, in any state."""
-        return next(iter(self._select("address = ? collate nocase and digest_id = ?", [address, digest_id])), None)
-
-    def _select(self, where: str, values: list[Any]) -> list[Delivery]:
-        return self._database.rows(f"{_SELECT} where {where}", values, _delivery)
+        query = f"{_SELECT} where address = ? collate nocase and digest_id = ?"
+        return self._database.first(query, [address, digest_id], _delivery)
 
     def unfinished(self) -> int:
         """How many deliveries are pending, sending or deferred."""
@@ -164,7 +163,7 @@ class Deliveries:
         """The delivery whose copy has this Message-ID, which names its list and its day."""
         named = _MESSAGE_ID.search(message_id)
         values = [named["list"], f"{named['y']}-{named['m']}-{named['d']}", named[0]] if named else [""] * 3
-        return next(iter(self._select("list = ? and date = ? and message_id = ?", values)), None)
+        return self._database.first(f"{_SELECT} where list = ? and date = ? and message_id = ?", values, _delivery)
 
     def came_back(self, delivery: Delivery, reply: str, at: datetime, *, gone: bool) -> bool:
         """Record that a mail which the server had accepted was not delivered. False: that is known, or it waits."""

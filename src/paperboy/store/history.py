@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from paperboy.models import Became, Counts, Day, DeliveryState, Paper, Score, Spending
@@ -103,20 +103,13 @@ class History:
         return found
 
     def months(self, now: datetime, list_names: Iterable[str] = ()) -> dict[date, Spending]:
-        """What these lists, or all, spent in the month of `now`, and in those of the 12 months before it in which
-        they spent anything, newest first, by its first day. Days begin at midnight in the zone of `now`.
+        """What these lists, or all, spent in the month of `now`, and in those of the year before it in which they spent
+        anything, newest first, by its first day. Months are those of UTC.
         """
         names = list(list_names)
-        months: dict[date, Spending] = {}
-        following = (now.date().replace(day=1) + timedelta(days=31)).replace(day=1)
-        for _ in range(13):
-            first = (following - timedelta(days=1)).replace(day=1)
-            bounds = [iso(datetime.combine(day, time(), now.tzinfo)) for day in (first, following)]
-            (row,) = self._database.rows(_SPENT_BETWEEN, [*bounds, not names, json.dumps(names)])
-            if row["calls"] or not months:
-                months[first] = summed(row)
-            following = first
-        return months
+        this = now.date().replace(day=1)
+        rows = self._database.rows(_MONTHS, [iso(now - timedelta(days=365)), not names, json.dumps(names)])
+        return {this: Spending()} | {row["date"]: summed(row) for row in rows}
 
     def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, Mailed]:
         """The newest digest of each list, unless it was superseded."""
@@ -185,8 +178,9 @@ _SPENT = f"""
 select list, date, {SUMS} from spending where (list, date) in (select list, date from ({_DAYS})) group by list, date
 """
 
-_SPENT_BETWEEN = f"""
-select {SUMS} from spending where at >= ? and at < ? and (? or list in (select value from json_each(?)))
+_MONTHS = f"""
+select substr(at, 1, 7) || '-01' as date, {SUMS} from spending
+where at >= ? and (? or list in (select value from json_each(?))) group by 1 order by 1 desc
 """
 
 _STATES = """

@@ -102,7 +102,7 @@ COMMANDS: dict[str, tuple[int, Callable[..., str]]] = {  # how many arguments, a
         ),
         (1, str),
     ),
-    **dict.fromkeys(_names("hspace kern mkern hskip mskip begin end"), (1, lambda _: " ")),
+    **dict.fromkeys(_names("hspace vspace kern mkern hskip mskip begin end"), (1, lambda _: " ")),
     **dict.fromkeys(
         _names("frac tfrac dfrac cfrac nicefrac sfrac flatfrac"),
         (2, lambda above, below: f"{enclosed(above)}/{enclosed(below)}"),

@@ -168,18 +168,21 @@ class Room:
         return response
 
     def version(self) -> _Version:
-        """Return the home, read again when a file has changed. While one is broken, the version before stays."""
+        """Return the home, read again when a file has changed. The version before stays while another thread reads, and
+        while a file is broken.
+        """
         seen = Files(self.app.path).fingerprint()
-        with self._lock:
-            if self._version.seen == seen:
-                return self._version
-            try:
-                home = Home.load(self.app.path, self.app.environ)
-                self._version = _Version(seen, home, Templates.load(home.folders("emails")))
-            except ConfigError as error:
-                logger.error("%s\nthe version before stays until that is fixed", error)
-                self._version = replace(self._version, seen=seen)
+        if self._version.seen == seen or not self._lock.acquire(blocking=False):
             return self._version
+        try:
+            home = Home.load(self.app.path, self.app.environ)
+            self._version = _Version(seen, home, Templates.load(home.folders("emails")))
+        except ConfigError as error:
+            logger.error("%s\nthe version before stays until that is fixed", error)
+            self._version = replace(self._version, seen=seen)
+        finally:
+            self._lock.release()
+        return self._version
 
 
 def _robots(visit: Visit) -> Response:
