@@ -138,15 +138,21 @@ def test_server_that_refuses_us_costs_a_connection_a_pause_or_the_round(
 ) -> None:
     pace = opened(10, connections)
     settle(pace, *after)
-    assert pace.refused(error, began=1, now=2, jitter=0.5) == decision
+    assert pace.refused(error, began=1, now=2, jitter=0.5, others=connections - 1) == decision
     assert (pace.problem, pace.is_over, pace.passing) == (problem, bool(problem), bool(problem) and error.temporary)
 
 
 def test_connection_that_was_closed_is_not_opened_again() -> None:
     pace = opened(4, 4, grows=False)
-    pace.refused(PASSES, began=1, now=2, jitter=0.5)
+    pace.refused(PASSES, began=1, now=2, jitter=0.5, others=3)
     settle(pace, TAKEN, began=1, now=3)
     assert (pace.opened, pace.may_open()) == (3, False)
+
+
+def test_last_connection_of_several_is_not_one_too_many() -> None:
+    pace = opened(4, 4, grows=False)
+    settle(pace, TAKEN)
+    assert pace.refused(PASSES, began=1, now=2, jitter=0.5, others=0) == Decision(pause=5)
 
 
 @pytest.mark.parametrize("receipt", [TAKEN, Receipt(AMBIGUOUS, "lost")])

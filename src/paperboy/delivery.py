@@ -312,7 +312,10 @@ class Round:
         if isinstance(reply, MailServerError):
             self._put_back(delivery, str(reply))
             self._waiting.appendleft(delivery.id)
-            decision = self._pace.refused(reply, began=task.began, now=self.timer(), jitter=self.jitter())
+            others = sum(thread.is_alive() for thread in self._threads) - 1
+            decision = self._pace.refused(
+                reply, began=task.began, now=self.timer(), jitter=self.jitter(), others=others
+            )
             return self._obey(decision, str(reply))
         if self._pace.holds(delivery, reply):
             self._put_back(delivery, reply.reply, held=True)

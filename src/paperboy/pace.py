@@ -132,9 +132,9 @@ class Pace:
         self._errors = 0
         return _GO_ON
 
-    def refused(self, error: MailServerError, *, began: float, now: float, jitter: float) -> Decision:
-        """Note that the server refuses us. While other connections work it may be one too many, and is closed."""
-        if self.opened > 1 and (error.temporary or self._reached):
+    def refused(self, error: MailServerError, *, began: float, now: float, jitter: float, others: int) -> Decision:
+        """Note that the server refuses us. Beside `others`, the connection may be one too many, and closes."""
+        if others and (error.temporary or self._reached):
             halved_to = self._complained(began, now)
             self.opened -= 1
             self.most = self.limit = min(self.most, self.opened)
