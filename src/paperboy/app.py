@@ -64,7 +64,6 @@ class App(ExitStack):
 
     def __post_init__(self) -> None:
         super().__init__()
-        self.clock = _right(self.clock)
 
     def at(self, home: Home) -> App:
         """Another App, of a home that was read already."""
@@ -462,16 +461,3 @@ class App(ExitStack):
     def patience(self) -> timedelta:
         """How long a morning of the daemon waits for a late arXiv or a dead LLM."""
         return timedelta(hours=self.settings.give_up_after_hours)
-
-
-def _right(clock: Callable[[], datetime]) -> Callable[[], datetime]:
-    """The clock. Where its year cannot be true, it raises ConfigError: no date would be right."""
-
-    def now() -> datetime:
-        found = clock()
-        if not 2020 <= found.year <= 2200:
-            fix = "set it, for example with timedatectl set-ntp true"
-            raise ConfigError([Problem("clock", f"the year is {found.year} by this machine's clock; {fix}")])
-        return found
-
-    return now

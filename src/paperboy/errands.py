@@ -30,7 +30,7 @@ def waits(store: Store, lists: Sequence[MailingList], now: datetime, *, from_sco
     return (
         bool(store.webhooks.waiting(now))
         or bool(store.signups.due(now))
-        or store.search.waiting([each.name for each in lists if each.is_public]) is not None
+        or store.search.waits([each.name for each in lists if each.is_public])
         or bool(store.learned.due([each.name for each in lists if each.topics], now, scores=from_scores))
     )
 

@@ -13,13 +13,11 @@ from paperboy.store.search import Text
 logger = logging.getLogger(__name__)
 
 
-def index(store: Store, lists: Sequence[MailingList], stopped: Callable[[], bool] = lambda: False) -> int:
-    """Add the digests that are not yet in the search, newest first, until `stopped`; returns how many."""
-    names, number = [each.name for each in lists if each.is_public], 0
+def index(store: Store, lists: Sequence[MailingList], stopped: Callable[[], bool] = lambda: False) -> None:
+    """Add the digests that are not yet in the search, newest first, until `stopped`."""
+    names = [each.name for each in lists if each.is_public]
     while not stopped() and (digest := store.search.waiting(names)):
         store.search.add(digest.id, _texts(store, digest))
-        number += 1
-    return number
 
 
 def _texts(store: Store, digest: Archived) -> Sequence[Text]:

@@ -43,6 +43,11 @@ class Search:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def waits(self, lists: Collection[str]) -> bool:
+        """Return whether a digest of these lists is to be added."""
+        query = f"select 1 from digests where {_WAITING} limit 1"
+        return bool(self._database.rows(query, [json.dumps(list(lists))]))
+
     def waiting(self, lists: Collection[str]) -> Archived | None:
         """The newest digest of these lists that is to be added."""
         query = f"""select id, list as list_name, date, subject, at, link, shown from digests
