@@ -432,10 +432,11 @@ class App(ExitStack):
         copies = Files(self.path)
         in_force = [each for each in copies.naming(address) if each == copies.in_force()]
         versions = [replace(self.home, source=each) for each in (self.path, *in_force)]
-        lines, rows = edits.forget(versions, address), 0
-        if self.require_store():
+        store, rows = self.store if self.require_store() else None, 0
+        lines = edits.forget(versions, address)
+        if store:
             with self.alone("morning", "forget"), self.alone("sending", "forget"), self.alone("errands", "forget"):
-                rows = self.store.erasure.erase(address, self.clock())
+                rows = store.erasure.erase(address, self.clock())
                 for copy in copies.naming(address):  # no longer in force, and nobody reads it
                     shutil.rmtree(copy, ignore_errors=True)
         return lines, rows

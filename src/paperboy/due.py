@@ -177,7 +177,7 @@ def cannot_begin(
     today = local_date(mailing_list, now)
     if not today - lookback <= since <= today:
         return f"--since must be from {today - lookback} (ARXIV_LOOKBACK_DAYS) to {today}"
-    return f"has had today's {outcome} already; use --since tomorrow" if outcome and outcome.is_served else ""
+    return f"has had today's {outcome} already; --since works again tomorrow" if outcome and outcome.is_served else ""
 
 
 def beginning(mailing_list: MailingList, since: date, holidays: Collection[date] = ()) -> datetime:

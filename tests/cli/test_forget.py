@@ -205,6 +205,21 @@ def a_version(world: World, name: str) -> Path:
     return copy
 
 
+@pytest.mark.parametrize("broken", ["gone", "damaged"])
+def test_while_the_database_cannot_be_used_no_file_is_edited(world: World, broken: str) -> None:
+    world.announce(1)
+    world.run("once")
+    database = world.path / "data" / "paperboy.db"
+    away = database.rename(database.with_name("away"))
+    if broken == "damaged":
+        database.write_bytes(b"not a database" * 400)
+    ran = world.run("forget", ADA)
+    assert (ran.code, ran.out) == (78, "")
+    assert (world.path / "subscribers.yaml").read_text() == LISTS
+    away.rename(database)
+    assert world.run("forget", ADA).out.startswith("Removed ada@example.org from subscribers.yaml (line 9).\nErased it")
+
+
 def test_beside_a_daemon_the_version_in_force_forgets_too(world: World) -> None:
     """Its next child must not write the address down again. The copy before that is deleted."""
     world.announce(1)

@@ -150,7 +150,7 @@ def _put_back(again: Resend, *, failed: bool, one_of_all: bool) -> None:
         output.say(str(error), err=True)
         return
     for day, number in found.items():
-        whom = f"sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
+        whom = f"to be sent again to {counted(number, 'subscriber')}" if number else "there is nobody to send it to"
         output.say(f"{name}, the digest of {day:%a %d %b}: {whom}")
 
 
