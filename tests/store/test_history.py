@@ -186,6 +186,12 @@ def test_current_month_and_the_newest_others_are_shown(store: Store) -> None:
     assert len(store.history.months(NOW)) == 10
 
 
+def test_oldest_month_is_whole_and_the_one_a_year_ago(store: Store) -> None:
+    for when in ("2025-10-31T23:59:59Z", "2025-11-01T00:00:00Z", "2025-11-30T23:59:59Z"):
+        spend(store, when)
+    assert store.history.months(NOW) == {date(2026, 11, 1): Spending(), date(2025, 11, 1): added(SPENT, SPENT)}
+
+
 def test_month_begins_at_midnight_in_utc(store: Store) -> None:
     spend(store, "2026-10-31T23:59:59Z", Spending(Usage(calls=1)))
     spend(store, "2026-11-01T00:00:00Z", Spending(Usage(calls=10)))

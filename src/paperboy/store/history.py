@@ -103,12 +103,13 @@ class History:
         return found
 
     def months(self, now: datetime, list_names: Iterable[str] = ()) -> dict[date, Spending]:
-        """What these lists, or all, spent in the month of `now`, and in those of the year before it in which they spent
-        anything, newest first, by its first day. Months are those of UTC.
+        """What these lists, or all, spent in the month of `now`, and in those of the 12 months before it in which
+        they spent anything, newest first, by its first day. Months are those of UTC.
         """
         names = list(list_names)
         this = now.date().replace(day=1)
-        rows = self._database.rows(_MONTHS, [iso(now - timedelta(days=365)), not names, json.dumps(names)])
+        since = this.replace(year=this.year - 1).isoformat()
+        rows = self._database.rows(_MONTHS, [since, not names, json.dumps(names)])
         return {this: Spending()} | {row["date"]: summed(row) for row in rows}
 
     def mailed(self, list_names: Iterable[str], until: date = date.max) -> dict[str, Mailed]:
